@@ -18,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     after Ctrl-C, 141 when the reader of the output has closed it."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     _process.open_closed_streams()
+    _process.escape_what_stdout_lacks()
     missing = [package for module, package in _process.NEEDED.items() if find_spec(module) is None]
     if not missing:
         from neuroshard.cli._app import run

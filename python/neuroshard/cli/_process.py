@@ -1,5 +1,6 @@
 """The process of a command: needed packages, standard streams, and how its output ends."""
 
+import io
 import os
 import sys
 
@@ -16,6 +17,13 @@ def open_closed_streams() -> None:
                                ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))
+
+
+def escape_what_stdout_lacks() -> None:
+    """Characters that the encoding of standard output does not have, as ASCII lacks those of names,
+    are shown as escapes: output that stops there is half lost. Python does the same for stderr."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def drop_unwritten() -> None:

@@ -9,6 +9,7 @@ import tomllib
 
 import pytest
 
+import neuroshard as ns
 import neuroshard.cli
 from neuroshard import _binaries, cuda
 from neuroshard._torch_version import TORCH, TORCHREC
@@ -51,6 +52,13 @@ def test_exit_codes():
 def test_output_without_a_terminal_is_plain():
     done = run("plan", "small.json")
     assert "\x1b" not in done.stdout and done.stderr == ""
+
+
+def test_characters_that_stdout_lacks_are_shown_as_escapes(tmp_path):
+    ns.ShardingProblem(tables=[ns.Table("usér→", 100, 8)], features=[ns.Feature("f", "usér→")],
+                       batch=64, topology="2xCPU@1GiB").save(tmp_path / "names.json")
+    done = run("explain", "names.json", "-t", "usér→", env=environment(PYTHONIOENCODING="ascii"))
+    assert (done.returncode, done.stderr) == (0, "") and "us\\xe9r\\u2192" in done.stdout
 
 
 HOSTILE = "a\x1b[31m\x00\x07"
