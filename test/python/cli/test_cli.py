@@ -245,7 +245,8 @@ def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     before = (tmp_path / "small.json").read_text()
     for output, message in (("pipe", "something other than a file"), (".", "other than a file"),
-                            ("no/x", "no folder"), ("small.json", "is an input")):
+                            ("no/x", "no folder"), ("small.json", "is an input"),
+                            ("a\udcff", "--output: expected a text that UTF-8 can hold")):
         done = run("plan", "small.json", "-o", output)
         assert done.code == 1 and done.out == "" and message in done.err, done.err
     for arguments in (("plan", "small.json", "-o"), ("plan", "small.json", "--html"),

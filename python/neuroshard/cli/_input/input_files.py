@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 import neuroshard as ns
+from neuroshard import _fields
 from neuroshard.cli._failures import InputError
 
 
@@ -19,10 +20,10 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
     """Raises if a result could not be written, before planning, which may take minutes. outputs:
     all those of the command, by option."""
     given = {option: path for option, path in outputs.items() if path is not None}
-    for path in given.values():
+    for option, path in given.items():
         if any(one is not None and os.path.exists(one) and same_file(one, path) for one in inputs):
             raise InputError(f"{path} is an input; name another file to write")
-        ns._planner.check_writable(path)
+        ns._planner.check_writable(_fields.path(path, option))
     for (first, one), (second, other) in combinations(given.items(), 2):
         if same_file(one, other):
             raise InputError(f"{first} {one} and {second} {other} are the same file; name another "
