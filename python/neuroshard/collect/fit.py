@@ -4,6 +4,7 @@ usage: python -m neuroshard.collect.fit FILE [-o FIT.json]"""
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from neuroshard._arguments import Parser
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples import samples
 from neuroshard.collect._samples.link_fit import fit_links
+from neuroshard.collect._samples.output import check_output, write_beside
 from neuroshard.collect._samples.rejection import rejections
 
 
@@ -69,15 +71,14 @@ def main():
                         "`topologies` has the levels that a workload's topology takes")
     arguments = parser.parse_args()
     try:
+        if arguments.out is not None:
+            check_output(arguments.out, [arguments.file])
         result = report(samples.read(arguments.file), arguments.file)
-        if arguments.out:
-            with open(arguments.out, "w", encoding="utf-8") as out:
-                out.write(json.dumps(result, indent=2) + "\n")
+        if arguments.out is not None:
+            text = json.dumps(result, indent=2) + "\n"
+            write_beside(arguments.out, lambda one: Path(one).write_text(text, encoding="utf-8"))
     except CollectError as error:
         print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"error: {arguments.out}: cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

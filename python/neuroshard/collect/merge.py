@@ -7,6 +7,7 @@ import sys
 from neuroshard._arguments import Parser
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples import samples
+from neuroshard.collect._samples.output import check_output
 
 
 def merge(files):
@@ -35,6 +36,7 @@ def main():
     parser.add_argument("-o", "--out", required=True, help="the file to write")
     arguments = parser.parse_args()
     try:
+        check_output(arguments.out)
         merged = merge([(path, samples.read(path)) for path in arguments.files])
         merged.write(arguments.out)
     except CollectError as error:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -284,6 +285,23 @@ def test_truncated_file(collected, tmp_path):
     result = run_module("fit", path)
     assert result.returncode == 1
     assert "damaged" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["fit", "merge"])
+def test_an_output_that_cannot_be_written_gives_one_error(collected, tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    before = collected.read_bytes()
+    cases = {"": "expected the name of a file", tmp_path / "pipe": "expected a file, found",
+             tmp_path: "expected a file, found", tmp_path / "no/x": "there is no folder"}
+    if name == "fit":
+        cases[collected] = "is an input"
+    for output, message in cases.items():
+        result = run_module(name, collected, "-o", output)
+        assert (result.returncode, result.stdout) == (1, "")
+        error, = errors_in(result.stderr)
+        assert message in error
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
+    assert collected.read_bytes() == before
 
 
 # What is drawn

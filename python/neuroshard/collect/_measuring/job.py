@@ -16,16 +16,14 @@ from neuroshard.collect._measuring.machine import (device_class_of, find_device,
 from neuroshard.collect._measuring.session import StopFlag, collect, plan
 from neuroshard.collect._measuring.timed_runs import TimedRuns
 from neuroshard.collect._samples import samples
+from neuroshard.collect._samples.output import check_output
 from neuroshard.collect._samples.rejection import RULE, rejections
 
 
 def open_file(arguments, identity):
     """The file to add to; new, unless it is to be resumed."""
     path = Path(arguments.out)
-    if not path.absolute().parent.is_dir():
-        raise CollectError(f"{path}: there is no folder {path.parent}")
-    if not os.access(path.absolute().parent, os.W_OK):
-        raise CollectError(f"{path}: its folder cannot be written to")
+    check_output(arguments.out)
     if not path.exists():
         return samples.SampleFile(identity, [])
     if not arguments.resume:

@@ -4,7 +4,6 @@ It is a safetensors file with a column per field; the metadata describe the run.
 docs/communication-model.md lists both."""
 
 import json
-import os
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -13,6 +12,7 @@ from safetensors.numpy import save_file
 
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples.link_fit import fit_links
+from neuroshard.collect._samples.output import write_beside
 from neuroshard.collect._samples.rejection import rejections
 
 SCHEMA = "neuroshard.communication_samples.v1"
@@ -100,12 +100,7 @@ class SampleFile:
         for name, kind in DEVICE_COLUMNS.items():
             values = [np.asarray(getattr(sample, name), dtype=kind) for sample in self.samples]
             tensors[f"device.{name}"] = np.concatenate([np.empty(0, dtype=kind), *values])
-        temporary = f"{path}.part"
-        try:
-            save_file(tensors, temporary, self.metadata(rejected))
-            os.replace(temporary, path)
-        except (OSError, SafetensorError) as error:
-            raise CollectError(f"{path}: cannot be written: {error}") from None
+        write_beside(path, lambda one: save_file(tensors, one, self.metadata(rejected)))
 
 
 def read(path):
