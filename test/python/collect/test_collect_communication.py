@@ -11,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from neuroshard.collect import communication, fit
+from neuroshard.collect._errors import CollectError
 from neuroshard.collect._measuring import draws
 from neuroshard.collect._samples import link_fit, samples
 from neuroshard.collect._samples.rejection import rejections
@@ -285,6 +287,44 @@ def test_truncated_file(collected, tmp_path):
     result = run_module("fit", path)
     assert result.returncode == 1
     assert "damaged" in result.stderr and "Traceback" not in result.stderr
+
+
+def save_one(path, topologies, **columns):
+    """A file of one exchange between two devices. columns: in place of its own."""
+    tensors = {"sample.first_device": np.array([0, 2]),
+               **{f"sample.{name}": np.zeros(1, kind)
+                  for name, kind in samples.SAMPLE_COLUMNS.items()},
+               **{f"device.{name}": np.ones(2, kind)
+                  for name, kind in samples.DEVICE_COLUMNS.items()}}
+    for name, values in columns.items():
+        part = "device" if name in samples.DEVICE_COLUMNS else "sample"
+        tensors[f"{part}.{name}"] = np.array(values)
+    save_file(tensors, path, {**dict.fromkeys(samples.IDENTITY, ""), "schema": samples.SCHEMA,
+                              "topologies": topologies})
+
+
+TWO = '[{"levels": [{"name": "node", "groups": [2]}]}]'
+
+
+@pytest.mark.parametrize(("topologies", "columns", "message"), [
+    ("3", {}, "topologies: expected a list"), ("[{}]", {}, "topologies: expected a list"),
+    ('[{"levels": [{"name": "node"}]}]', {}, "topologies: expected a list"),
+    ('[{"levels": [{"name": "node", "groups": ["x"]}]}]', {}, "topologies: expected a list"),
+    ("[" * 100_000, {}, "recursion"), (TWO.replace("2", "3"), {}, "sample 0: expected 3 devices"),
+    (TWO, {"topology": [1]}, "sample.topology: expected numbers from 0 to 0"),
+    (TWO, {"repeat_of": [1]}, "sample.repeat_of: expected -1, or numbers from 0 to 0"),
+    (TWO, {"times_ms": [1.0]}, "device.times_ms: expected 2 values"),
+    (TWO, {"draw": [[1]]}, "sample.draw: expected 1 values"),
+    (TWO, {"first_device": [0, -2]}, "sample.first_device: expected numbers that rise"),
+])
+def test_damaged_columns(tmp_path, topologies, columns, message):
+    path = str(tmp_path / "one.safetensors")
+    save_one(path, TWO)
+    assert samples.read(path).samples[0].devices == 2
+    save_one(path, topologies, **columns)
+    with pytest.raises(CollectError, match="damaged") as raised:
+        samples.read(path)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["fit", "merge"])

@@ -14,6 +14,7 @@ from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples.link_fit import fit_links
 from neuroshard.collect._samples.output import write_beside
 from neuroshard.collect._samples.rejection import rejections
+from neuroshard.collect._samples.soundness import check_columns, check_topologies
 
 SCHEMA = "neuroshard.communication_samples.v1"
 # Metadata that must be equal for all rows of a file.
@@ -114,11 +115,16 @@ def read(path):
         return from_tensors(metadata, tensors)
     except FileNotFoundError:
         raise CollectError(f"{path}: no such file") from None
-    except (OSError, SafetensorError, KeyError, ValueError, IndexError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, IndexError,
+            RecursionError) as error:
         raise CollectError(f"{path}: damaged: {error!r}") from None
 
 
 def from_tensors(metadata, tensors):
+    topologies = json.loads(metadata["topologies"])
+    check_topologies(topologies)
+    check_columns(tensors, [f"sample.{name}" for name in SAMPLE_COLUMNS],
+                  [f"device.{name}" for name in DEVICE_COLUMNS], topologies)
     ends = tensors["sample.first_device"]
     samples = []
     for row, (first, last) in enumerate(zip(ends, ends[1:], strict=False)):
@@ -126,7 +132,7 @@ def from_tensors(metadata, tensors):
         values |= {name: tensors[f"device.{name}"][first:last] for name in DEVICE_COLUMNS}
         samples.append(Sample(**{item.name: values[item.name] for item in fields(Sample)}))
     identity = {name: metadata[name] for name in IDENTITY}
-    return SampleFile(identity, json.loads(metadata["topologies"]), samples)
+    return SampleFile(identity, topologies, samples)
 
 
 def check_same(path, identity, other):
