@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from neuroshard import _fields
 from neuroshard.export._files.saving import save
 from neuroshard.export._options import require_batch
 from neuroshard.export._run.compiling import compile_model
@@ -60,7 +61,7 @@ class Exported(SplitModel):
     def save(self, path: str | os.PathLike, *, weights: bool = False) -> list[pathlib.Path]:
         """Writes path.mlir, path.ids.pt2, path.dense.pt2 and path.json, which describes them; with
         weights also path.safetensors. Returns their paths. neuroshard.load_export reads them."""
-        return save(self, pathlib.Path(path), weights)
+        return save(self, pathlib.Path(_fields.path(path, "save")), weights)
 
     def why_not_shared(self) -> str:
         """Why devices cannot share the samples of the dense part, tried on the example; "" if they

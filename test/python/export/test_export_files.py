@@ -227,6 +227,20 @@ def test_weights_of_the_meta_device(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("path", "message"), [
+    ("a\udcff", "a text that UTF-8 can hold"), (None, "a path, as a text"), (3, "a path, as a text")])
+def test_paths_that_are_none(path, message, tmp_path, monkeypatch):
+    """torch ends the process after it has failed on a name that is no UTF-8."""
+    monkeypatch.chdir(tmp_path)
+    model, batch = case("dlrm")
+    exported = neuroshard.export(model, batch(4, torch.Generator().manual_seed(5)))
+    with pytest.raises((TypeError, ValueError), match=f"save: expected {message}"):
+        exported.save(path)
+    with pytest.raises((TypeError, ValueError), match=f"load_export: expected {message}"):
+        neuroshard.load_export(path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_import_is_lazy():
     code = ("import sys, neuroshard, neuroshard.export as package\n"
             "assert neuroshard.export is package and callable(package)\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from neuroshard import _fields
 from neuroshard.export._exported import Exported
 from neuroshard.export._files.checksums import place_of, read_record, require_files, require_path
 from neuroshard.export._files.record import constants_of, dense_of, ids_of, model_of, state_shapes
@@ -26,7 +27,7 @@ def load_export(path: str | os.PathLike) -> Exported:
     zero until program.load(state_dict). The files hold programs: load only files that you trust.
     Raises an ExportError for files that are missing, damaged, of another version or of another
     export, and for dataclasses and operators that are not defined here."""
-    path = pathlib.Path(path)
+    path = pathlib.Path(_fields.path(path, "load_export"))
     require_path(path)
     record = read_record(path)
     try:
