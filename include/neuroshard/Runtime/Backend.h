@@ -2,7 +2,8 @@
 //
 // The schedule of a step (lib/Runtime/Exchange, lib/Runtime/Step) knows where
 // every value of a batch lies, and reads and writes none. A backend does that,
-// in the memory of its device: CPUs (lib/Runtime/Cpu).
+// in the memory of its device: CPUs (lib/Runtime/Cpu), and GPUs in the emulator
+// (lib/RuntimeCuda/Backend).
 //
 // Pointers are to memory of the backend, unless a comment says that the host
 // reads them. Calls take effect in the order in which they are made; only
@@ -18,6 +19,7 @@
 #include "neuroshard/Artifact/ExchangePlan.h"
 #include "neuroshard/Runtime/Buffer.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -218,6 +220,24 @@ public:
   /// `divisor`.
   virtual void addAtPlaces(std::span<const PlacedValues> values, float *out,
                            int64_t count, float divisor) = 0;
+};
+
+/// The memory of one shard, in the layout of its Shard (Host/Shard.h).
+struct SlotMemory {
+  std::byte *weights = nullptr;
+  std::array<float *, 2> states = {}; ///< null if the optimizer has fewer.
+};
+
+/// Makes the backends of a world that is opened with it.
+class BackendFactory {
+public:
+  virtual ~BackendFactory() = default;
+
+  /// Called once for each device. `slots` and `host`, a backend on the threads
+  /// of the host, serve the device as long as the backend does.
+  virtual std::unique_ptr<Backend> make(int32_t rank,
+                                        std::span<const SlotMemory> slots,
+                                        std::unique_ptr<Backend> host) = 0;
 };
 
 } // namespace neuroshard::runtime

@@ -11,6 +11,7 @@
 #include "World/World.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/Join.h"
+#include "neuroshard/Runtime/OpenOn.h"
 
 #include <cmath>
 #include <new>
@@ -87,7 +88,15 @@ NSRT_EXPORT const char *nsrt_last_error(void) { return lastError.c_str(); }
 NSRT_EXPORT nsrt_world *nsrt_world_open(const char *directory,
                                         int32_t threads_per_device) {
   return orElse<nsrt_world *>(nullptr, [&] {
-    return openWorld(directory, threads_per_device).release();
+    return openWorld(directory, threads_per_device, nullptr).release();
+  });
+}
+
+NSRT_EXPORT nsrt_world *nsrt_world_open_on(const char *directory,
+                                           int32_t threads_per_device,
+                                           BackendFactory *backends) {
+  return orElse<nsrt_world *>(nullptr, [&] {
+    return openWorld(directory, threads_per_device, backends).release();
   });
 }
 
@@ -101,7 +110,7 @@ NSRT_EXPORT nsrt_world *nsrt_world_create(const char *manifest_json,
       libraries.push_back(std::make_unique<ProgramLibrary>(*programs[i]));
     return std::make_unique<nsrt_world>(parseManifest(manifest_json),
                                         std::move(libraries),
-                                        threads_per_device)
+                                        threads_per_device, nullptr)
         .release();
   });
 }

@@ -23,7 +23,8 @@ WorldPlan::WorldPlan(Manifest contents)
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          int32_t rank, const ProgramLibrary &programLibrary,
-                         std::unique_ptr<Communicator> groupEnd, int numThreads)
+                         std::unique_ptr<Communicator> groupEnd, int numThreads,
+                         BackendFactory *backends)
     : plan(std::move(worldPlan)), ownRank(rank), library(programLibrary),
       program(programLibrary.program()), communicator(std::move(groupEnd)),
       threads(numThreads), buffers(std::make_shared<BufferPool>()) {
@@ -34,6 +35,15 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
   }
   backend = std::make_unique<CpuBackend>(manifest(), program, slots, *buffers,
                                          threads);
+  if (backends)
+    backend = backends->make(rank, slotMemory(), std::move(backend));
+}
+
+std::vector<SlotMemory> nsrt_device::slotMemory() const {
+  std::vector<SlotMemory> memory;
+  for (const auto &slot : slots)
+    memory.push_back({slot.weights(), {slot.state(0), slot.state(1)}});
+  return memory;
 }
 
 static void failBusy(int32_t rank) {

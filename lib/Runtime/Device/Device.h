@@ -151,7 +151,7 @@ struct nsrt_device {
   nsrt_device(std::shared_ptr<const neuroshard::runtime::WorldPlan> plan,
               int32_t rank, const neuroshard::runtime::ProgramLibrary &library,
               std::unique_ptr<neuroshard::runtime::Communicator> communicator,
-              int threads);
+              int threads, neuroshard::runtime::BackendFactory *backends);
 
   int32_t rank() const { return ownRank; }
   int32_t numDevices() const { return plan->manifest.numDevices; }
@@ -175,6 +175,8 @@ struct nsrt_device {
   void recordFailure(const std::string &cause) noexcept;
   /// Drops deferred lookups whose handles are released.
   void forget(const nsrt_routed *routed, const nsrt_partials *partials);
+
+  std::vector<neuroshard::runtime::SlotMemory> slotMemory() const;
 
   std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
   int32_t ownRank;

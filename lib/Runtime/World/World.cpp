@@ -79,14 +79,15 @@ std::string runStep(Device &device, nsrt_host_function function, void **args) {
 }
 
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
-                                      int threadsPerDevice) {
+                                      int threadsPerDevice,
+                                      BackendFactory *backends) {
   fs::path root = fs::absolute(directory);
   Manifest manifest = openManifest(root);
   nsrt_world::Libraries libraries;
   for (size_t program = 0; program < manifest.programs.size(); ++program)
     libraries.push_back(loadProgram(root, manifest, program));
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
-                                      threadsPerDevice);
+                                      threadsPerDevice, backends);
 }
 
 std::unique_ptr<nsrt_world>
@@ -111,7 +112,7 @@ using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
-                       int threadsPerDevice)
+                       int threadsPerDevice, BackendFactory *backends)
     : libraries(std::move(programLibraries)) {
   setPlan(std::move(manifest));
   int32_t numDevices = plan->manifest.numDevices;
@@ -122,7 +123,7 @@ nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
   int threads = chooseThreads(threadsPerDevice, numDevices);
   group = std::make_shared<InProcessGroup>(numDevices);
   for (int32_t rank = 0; rank < numDevices; ++rank)
-    addDevice(rank, threads, group->makeCommunicator(rank));
+    addDevice(rank, threads, group->makeCommunicator(rank), backends);
 }
 
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
@@ -132,7 +133,7 @@ nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
   int32_t rank = communicator->rank();
   checkMemory(bytesOfDevice(plan->manifest, rank),
               "rank " + std::to_string(rank));
-  addDevice(rank, chooseThreads(threads, 1), std::move(communicator));
+  addDevice(rank, chooseThreads(threads, 1), std::move(communicator), nullptr);
 }
 
 void nsrt_world::setPlan(Manifest manifest) {
@@ -144,11 +145,12 @@ void nsrt_world::setPlan(Manifest manifest) {
 }
 
 void nsrt_world::addDevice(int32_t rank, int threads,
-                           std::unique_ptr<Communicator> communicator) {
+                           std::unique_ptr<Communicator> communicator,
+                           BackendFactory *backends) {
   int32_t program = plan->manifest.bindings[static_cast<size_t>(rank)].program;
   devices.push_back(std::make_unique<nsrt_device>(
       plan, rank, *libraries[static_cast<size_t>(program)],
-      std::move(communicator), threads));
+      std::move(communicator), threads, backends));
 }
 
 nsrt_device *nsrt_world::device(int32_t rank) const {

@@ -22,9 +22,10 @@ struct nsrt_world {
       std::vector<std::unique_ptr<neuroshard::runtime::ProgramLibrary>>;
 
   /// Throws a RuntimeError if programs and manifest do not fit, or the machine
-  /// has not enough memory.
+  /// has not enough memory. Null `backends`: those on threads of the host.
   nsrt_world(neuroshard::Manifest manifest, Libraries libraries,
-             int threadsPerDevice);
+             int threadsPerDevice,
+             neuroshard::runtime::BackendFactory *backends);
   /// The same for one device, that of the communicator's rank.
   nsrt_world(neuroshard::Manifest manifest, Libraries libraries, int threads,
              std::unique_ptr<neuroshard::runtime::Communicator> communicator);
@@ -55,7 +56,8 @@ struct nsrt_world {
 private:
   void setPlan(neuroshard::Manifest manifest);
   void addDevice(int32_t rank, int threads,
-                 std::unique_ptr<neuroshard::runtime::Communicator>);
+                 std::unique_ptr<neuroshard::runtime::Communicator>,
+                 neuroshard::runtime::BackendFactory *backends);
   /// Begins a step on all devices, or on none if it throws.
   void beginSteps();
 
@@ -70,7 +72,8 @@ namespace neuroshard::runtime {
 std::string runStep(Device &device, nsrt_host_function function, void **args);
 
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
-                                      int threadsPerDevice);
+                                      int threadsPerDevice,
+                                      BackendFactory *backends);
 std::unique_ptr<nsrt_world> joinWorld(const std::string &directory, int threads,
                                       std::unique_ptr<Communicator>);
 

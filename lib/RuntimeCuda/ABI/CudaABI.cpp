@@ -6,17 +6,15 @@
 
 #include "neuroshard/RuntimeCuda/CudaABI.h"
 #include "Driver/Status.h"
+#include "Guard.h"
 #include "Step/Binding.h"
 #include "Step/Device.h"
 #include "Step/LookupParts.h"
 
 #include <memory>
-#include <new>
 
 using namespace neuroshard;
 using namespace neuroshard::cuda;
-
-#define NSC_EXPORT extern "C" __attribute__((visibility("default")))
 
 struct nsc_device {
   nsc_device(const CudaDriver &driver, int32_t ordinal)
@@ -29,37 +27,11 @@ struct nsc_device {
 
 namespace {
 
-thread_local std::string threadError;
-
-/// Runs a function. Turns exceptions into a status and a message.
-template <typename Function>
-nsc_status guard(std::string &message, Function function) noexcept {
-  message.clear();
-  nsc_status status = NSC_ERROR;
-  try {
-    try {
-      function();
-      return NSC_OK;
-    } catch (const StatusError &error) {
-      status = error.status;
-      message = error.what();
-    } catch (const std::bad_alloc &) {
-      status = NSC_OUT_OF_MEMORY;
-      message = "no host memory";
-    } catch (const std::exception &error) {
-      message = error.what();
-    }
-  } catch (...) { // not even memory for the message
-    status = NSC_OUT_OF_MEMORY;
-  }
-  return status;
-}
-
 /// Runs a function on a device with its context current.
 template <typename Function>
 nsc_status onDevice(nsc_device *handle, Function function) noexcept {
   if (!handle)
-    return guard(threadError, [] { fail("the device is null"); });
+    return guard(threadError(), [] { fail("the device is null"); });
   return guard(handle->error, [&] {
     ContextScope scope(handle->gpu);
     RelaxedCapture relaxed(handle->gpu);
@@ -72,12 +44,6 @@ std::span<T> spanOf(T *items, int32_t count, const char *what) {
   if (count < 0 || (count > 0 && !items))
     fail("expected ", what, ", found ", count, items ? "" : " at null");
   return {items, static_cast<size_t>(count)};
-}
-
-template <typename T> T &checked(T *result, const char *what) {
-  if (!result)
-    fail(what, " is null");
-  return *result;
 }
 
 CUstream streamOf(void *stream) { return static_cast<CUstream>(stream); }
@@ -99,18 +65,19 @@ const void *checkedValues(const void *values, int64_t begin, int64_t end) {
 NSC_EXPORT int32_t nsc_version(void) { return NSC_VERSION; }
 
 NSC_EXPORT nsc_status nsc_available(void) {
-  return guard(threadError, [] { CudaDriver::get(); });
+  return guard(threadError(), [] { CudaDriver::get(); });
 }
 
 NSC_EXPORT const char *nsc_last_error(const nsc_device *handle) {
-  return handle ? handle->error.c_str() : threadError.c_str();
+  return handle ? handle->error.c_str() : threadError().c_str();
 }
 
 NSC_EXPORT nsc_status nsc_open(const char *directory, int32_t planDevice,
                                int32_t cudaOrdinal, const nsc_options *options,
                                nsc_device **result) {
-  return guard(threadError, [&] {
+  return guard(threadError(), [&] {
     checked(result, "the place for the device") = nullptr;
+    checked(directory, "the directory");
     nsc_options used = {};
     used.initialize = 1;
     if (options)
@@ -119,14 +86,14 @@ NSC_EXPORT nsc_status nsc_open(const char *directory, int32_t planDevice,
     ContextScope scope(handle->gpu);
     RelaxedCapture relaxed(handle->gpu);
     handle->device = std::make_unique<Device>(
-        handle->gpu, &checked(directory, "the directory"), planDevice, used);
+        handle->gpu, directory, readBinding(directory, planDevice), used);
     *result = handle.release();
   });
 }
 
 NSC_EXPORT nsc_status nsc_check_artifact(const char *directory,
                                          int32_t planDevice) {
-  return guard(threadError, [&] {
+  return guard(threadError(), [&] {
     readBinding(&checked(directory, "the directory"), planDevice);
   });
 }
@@ -135,12 +102,12 @@ NSC_EXPORT void nsc_close(nsc_device *handle) {
   if (!handle)
     return;
   // A garbage collector may close while another thread captures a graph.
-  guard(threadError, [&] {
+  guard(threadError(), [&] {
     ContextScope scope(handle->gpu);
     RelaxedCapture relaxed(handle->gpu);
     handle->gpu.waitForAll();
   });
-  guard(threadError, [&] {
+  guard(threadError(), [&] {
     ContextScope scope(handle->gpu);
     RelaxedCapture relaxed(handle->gpu);
     handle->device.reset();

@@ -44,6 +44,11 @@ void Device::setStep(float learningRate, int64_t step, CUstream stream) {
   learningRates.set(learningRate, step, stream);
 }
 
+void Device::setStepSizes(std::span<const float> ofSlot, CUstream stream) {
+  beginCall(stream, gpu.isCapturing(stream));
+  learningRates.setSizes(ofSlot, stream);
+}
+
 StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
   if (!trained)
     fail("nsc_backward comes after an nsc_forward with training, once, and "
@@ -55,8 +60,6 @@ StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
   if (trained->parts.size() != numGradients)
     fail("expected ", trained->parts.size(),
          " gradients, one per part of nsc_forward, found ", numGradients);
-  if (!learningRates.isSet())
-    fail("the learning rate is not set; call nsc_set_step first");
   return *trained;
 }
 
@@ -107,10 +110,11 @@ Device::checkGradients(const StepPlan &plan,
   return base;
 }
 
-void Device::backward(std::span<const nsc_gradient> gradients,
-                      CUstream stream) {
-  bool capturing = gpu.isCapturing(stream);
-  StepPlan &plan = planOfBackward(gradients.size(), capturing);
+/// Lets kernels read the gradients: their places, those of the gradients of
+/// sample weights, and the ids' order.
+void Device::bindGradients(StepPlan &plan,
+                           std::span<const nsc_gradient> gradients,
+                           CUstream stream) {
   const float *base = checkGradients(plan, gradients);
   if (unjoined == &plan) {
     plan.sorted.holdBack(stream);
@@ -130,21 +134,42 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   lastLookups.clear();
   for (const nsc_part &part : plan.parts)
     lastLookups.push_back(part.lookup);
+  if (moved && plan.step.hasPositions())
+    expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
+}
 
+void Device::launchWeightGradients(const StepPlan &plan,
+                                   CUstream stream) const {
+  const std::vector<int64_t> &blocks = plan.step.blocks[GradientBlocks];
+  kernels.launch(Kernel::WeightGradient,
+                 std::accumulate(blocks.begin(), blocks.end(), int64_t{0}),
+                 stream, plan.tasks.as<nsg_lookup_task>(),
+                 plan.taskOfBlock[GradientBlocks].as<int32_t>());
+}
+
+void Device::backward(std::span<const nsc_gradient> gradients,
+                      CUstream stream) {
+  StepPlan &plan = planOfBackward(gradients.size(), gpu.isCapturing(stream));
+  if (!learningRates.isSet())
+    fail("the learning rate is not set; call nsc_set_step first");
+  bindGradients(plan, gradients, stream);
   if (plan.step.hasPositions()) {
-    if (moved)
-      expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
-    const std::vector<int64_t> &blocks = plan.step.blocks[GradientBlocks];
-    kernels.launch(Kernel::WeightGradient,
-                   std::accumulate(blocks.begin(), blocks.end(), int64_t{0}),
-                   stream, plan.tasks.as<nsg_lookup_task>(),
-                   plan.taskOfBlock[GradientBlocks].as<int32_t>());
+    launchWeightGradients(plan, stream);
     addChunks(plan, stream);
     updateWith(Kernel::Update, plan, stream);
     updateWith(Kernel::Reduce, plan, stream);
     updateSmall(plan, stream);
   }
   reduced = &plan;
+  trained = nullptr;
+}
+
+void Device::computeWeightGradients(std::span<const nsc_gradient> gradients,
+                                    CUstream stream) {
+  StepPlan &plan = planOfBackward(gradients.size(), gpu.isCapturing(stream));
+  bindGradients(plan, gradients, stream);
+  if (plan.step.hasPositions())
+    launchWeightGradients(plan, stream);
   trained = nullptr;
 }
 
@@ -219,18 +244,28 @@ void Device::applyNorms(CUstream stream) {
   reduced = nullptr;
 }
 
-nsc_norms Device::normsOf(int32_t slot) const {
+size_t Device::twoPhaseIndex(int32_t slot) const {
   auto updated = std::find(keys.updated.begin(), keys.updated.end(), slot);
   if (updated == keys.updated.end() ||
       !binding.program.slots[static_cast<size_t>(slot)].twoPhase)
     fail("slot ", slot,
          " has no norms: its optimizer has one phase, or it has no optimizer");
+  return static_cast<size_t>(updated - keys.updated.begin());
+}
+
+nsc_norms Device::normsOf(int32_t slot) const {
+  size_t index = twoPhaseIndex(slot);
   if (!reduced)
     fail("the norms of slot ", slot,
          " are there between nsc_backward and nsc_backward_apply");
-  auto index = static_cast<size_t>(updated - keys.updated.begin());
   return {stepMemory.norms(index), stepMemory.reducedRows(index),
           stepMemory.runBegin() + index};
+}
+
+DistinctRows Device::distinctRowsOf(int32_t slot) const {
+  return {stepMemory.distinctKeys(), keys.keyBytes,
+          keys.keyBegin[static_cast<size_t>(slot)],
+          stepMemory.runBegin() + twoPhaseIndex(slot)};
 }
 
 } // namespace neuroshard::cuda

@@ -43,7 +43,8 @@ std::string readProgram(const std::filesystem::path &folder,
     fail("'", (folder / kManifestFile).string(), "' does not know ", file,
          ", which is of another compilation; compile the model again");
   fail("'", folder.string(), "' has no ", file,
-       ": it was compiled for the CPU alone; compile the model with --gpu");
+       ": it was compiled for the CPU alone; compile the model with --gpu or "
+       "--emulate");
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 using namespace neuroshard::runtime;
 
@@ -37,12 +38,11 @@ int initializerThreads() {
 
 } // namespace
 
-Device::Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
+Device::Device(const Gpu &gpu, const std::string &directory, Binding read,
                const nsc_options &options)
-    : gpu(gpu), binding(readBinding(directory, planDevice)),
-      kernels(gpu, binding, directory), keys(binding),
-      tables(makeTables(gpu, binding, options)), side(gpu), uploads(gpu),
-      stepMemory(gpu, binding, keys, uploads), plans(gpu),
+    : gpu(gpu), binding(std::move(read)), kernels(gpu, binding, directory),
+      keys(binding), tables(makeTables(gpu, binding, options)), side(gpu),
+      uploads(gpu), stepMemory(gpu, binding, keys, uploads), plans(gpu),
       badIds(gpu, binding, uploads), learningRates(gpu, binding) {
   for (const ShardMemory &table : tables)
     weights.push_back(table.weights());

@@ -26,9 +26,20 @@
 
 namespace neuroshard::cuda {
 
+/// The distinct rows of a slot in a step, in device memory: their keys, in
+/// ascending order, are keys[runBegin[0]] to keys[runBegin[1] - 1], and row r
+/// has the key firstKey + r.
+struct DistinctRows {
+  const void *keys;
+  int32_t keyBytes;
+  int64_t firstKey;
+  const int32_t *runBegin;
+};
+
 class Device {
 public:
-  Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
+  /// `binding` was read from `directory`.
+  Device(const Gpu &gpu, const std::string &directory, Binding binding,
          const nsc_options &options);
 
   void initialize(uint64_t seed);
@@ -38,9 +49,17 @@ public:
   void prepare(std::span<const nsc_part> parts, int32_t training,
                CUstream stream);
   void setStep(float learningRate, int64_t step, CUstream stream);
+  /// The same with the step size of each slot; of slots without an optimizer
+  /// it is not read.
+  void setStepSizes(std::span<const float> ofSlot, CUstream stream);
   void backward(std::span<const nsc_gradient> gradients, CUstream stream);
+  /// Instead of backward: the gradients of sample weights alone.
+  void computeWeightGradients(std::span<const nsc_gradient> gradients,
+                              CUstream stream);
   void applyNorms(CUstream stream);
   nsc_norms normsOf(int32_t slot) const;
+  /// After the sort of a forward with training, for a slot that has norms.
+  DistinctRows distinctRowsOf(int32_t slot) const;
   /// The message of a bad id since the last check, if there is one.
   std::optional<std::string> check(CUstream stream);
 
@@ -83,6 +102,10 @@ private:
   bool hasGradients(const StepPlan &plan, size_t part) const;
   const float *checkGradients(const StepPlan &plan,
                               std::span<const nsc_gradient> gradients) const;
+  size_t twoPhaseIndex(int32_t slot) const;
+  void bindGradients(StepPlan &plan, std::span<const nsc_gradient> gradients,
+                     CUstream stream);
+  void launchWeightGradients(const StepPlan &plan, CUstream stream) const;
   void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
   void updateSmall(const StepPlan &plan, CUstream stream) const;

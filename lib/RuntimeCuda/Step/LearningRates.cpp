@@ -28,6 +28,7 @@ LearningRates::LearningRates(const Gpu &gpu, const Binding &binding)
     : gpu(gpu) {
   for (size_t slot = 0; slot < binding.numSlots(); ++slot) {
     // Slots that are not trained have no step; they share that of SGD.
+    isTrained.push_back(binding.tableOf(slot).trained());
     Optimizer optimizer = binding.tableOf(slot).optimizer.value_or(Optimizer());
     auto same = std::find_if(
         optimizers.begin(), optimizers.end(),
@@ -47,6 +48,18 @@ void LearningRates::set(float learningRate, int64_t step, CUstream stream) {
   std::vector<float> sizes;
   for (const Optimizer &optimizer : optimizers)
     sizes.push_back(stepSize(optimizer, learningRate, step));
+  write(sizes, stream);
+}
+
+void LearningRates::setSizes(std::span<const float> ofSlot, CUstream stream) {
+  std::vector<float> sizes(optimizers.size());
+  for (size_t slot = 0; slot < ofSlot.size(); ++slot)
+    if (isTrained[slot])
+      sizes[wordOfSlot[slot]] = ofSlot[slot];
+  write(sizes, stream);
+}
+
+void LearningRates::write(std::span<const float> sizes, CUstream stream) {
   for (size_t i = 0; i < sizes.size(); ++i)
     gpu.driver.check(
         gpu.driver.memsetD32Async(memory.address() + i * sizeof(float),

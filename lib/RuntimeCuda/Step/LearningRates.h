@@ -12,6 +12,7 @@
 #include "Binding.h"
 #include "Driver/GpuMemory.h"
 
+#include <span>
 #include <vector>
 
 namespace neuroshard::cuda {
@@ -23,6 +24,8 @@ public:
   /// Throws a RuntimeError for a rate that is not finite, or a step that an
   /// optimizer cannot take.
   void set(float learningRate, int64_t step, CUstream stream);
+  /// The same with the step size of each slot.
+  void setSizes(std::span<const float> ofSlot, CUstream stream);
   bool isSet() const { return known; }
   int64_t bytes() const { return memory.size(); }
 
@@ -32,9 +35,12 @@ public:
   }
 
 private:
+  void write(std::span<const float> sizes, CUstream stream);
+
   const Gpu &gpu;
   std::vector<Optimizer> optimizers; ///< per word.
   std::vector<size_t> wordOfSlot;
+  std::vector<bool> isTrained; ///< per slot.
   DeviceBlock memory;
   bool known = false;
 };

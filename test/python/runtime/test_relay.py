@@ -42,14 +42,16 @@ def describe(devices, groups):
             return model, plan
 
 
-@pytest.mark.parametrize(("devices", "groups"), [(8, 2), (4, 2), (8, 4)], ids=str)
-def test_steps(devices, groups, tmp_path, generator):
+@pytest.mark.parametrize(("devices", "groups", "emulated"), [
+    (8, 2, False), (4, 2, False), (8, 4, False), (4, 2, True)], ids=str)
+def test_steps(devices, groups, emulated, tmp_path, generator):
     model, plan = describe(devices, groups)
-    folder = artifact.compile_model(model, plan, tmp_path / "model")
+    folder = artifact.compile_model(model, plan, tmp_path / "model",
+                                    *(artifact.EMULATED if emulated else ()))
     size = devices // groups
     assert json.loads((folder / "manifest.json").read_text())["groups"] == [
         list(range(node * size, (node + 1) * size)) for node in range(groups)]
-    with Session(folder, model, plan) as session:
+    with Session(folder, model, plan, emulated=emulated) as session:
         for step, batch in enumerate((23, 1, 13), start=1):
             integers = step == 1
             if step <= 2:

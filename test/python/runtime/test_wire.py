@@ -10,9 +10,9 @@ from support.model import DTYPES
 from support.session import Session
 
 
-def compile_for(wire, model, plan, folder):
+def compile_for(wire, model, plan, folder, *options):
     return artifact.compile_text(model.text(plan), folder / wire, "--training", "--reference",
-                                 "--wire-type", wire)
+                                 "--wire-type", wire, *options)
 
 
 def is_replicated(plan, table):
@@ -51,11 +51,14 @@ def test_results_travel_as_torch_rounds(wire, tmp_path, generator):
             check_rounded(both[1][k], both[0][k], wire, lookup, plan, f"result {k} {lookup}")
 
 
-def test_a_step_of_small_integers_is_exact(tmp_path, generator):
+@pytest.mark.parametrize("emulated", [False, True], ids=["CPU", "GPUs"])
+def test_a_step_of_small_integers_is_exact(emulated, tmp_path, generator):
     """f16 holds them exactly, so no value that is sent may be lost or mixed up."""
     model = matrix.model((matrix.seed() + 4) % matrix.COUNT)
     plan = plans.random_plan(model, 4, f"wire {matrix.seed()}")
-    with Session(compile_for("f16", model, plan, tmp_path), model, plan) as session:
+    options = artifact.EMULATED if emulated else ()
+    with Session(compile_for("f16", model, plan, tmp_path, *options), model, plan,
+                 emulated=emulated) as session:
         session.fill(generator, True)
         before = session.tables()
         session.sync_reference()

@@ -33,8 +33,8 @@ def compile_text(text, folder, *options):
     return artifact
 
 
-def compile_model(model, plan, folder, training=True, reference=True):
-    options = ["--training"] if training else []
+def compile_model(model, plan, folder, *further, training=True, reference=True):
+    options = [*further, "--training"] if training else [*further]
     options += ["--reference"] if reference else []
     return compile_text(model.text(plan), folder, *options)
 
@@ -43,7 +43,8 @@ class Compilations:
     """Models compiled while the tests of others run."""
 
     def __init__(self, described):
-        """`described` maps a key to a function that gives (model, plan)."""
+        """`described` maps a key to a function that gives (model, plan), or these and options of
+        the compiler."""
         self.described = described
         self.keys = list(described)
         self.futures = {}
@@ -57,8 +58,8 @@ class Compilations:
 
     @staticmethod
     def compile(describe, folder):
-        model, plan = describe()
-        return compile_model(model, plan, folder), model, plan
+        model, plan, *options = describe()
+        return compile_model(model, plan, folder, *options), model, plan
 
     def get(self, key, folder):
         """(artifact, model, plan); `folder` is where all of them go."""

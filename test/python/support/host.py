@@ -36,6 +36,7 @@ def load_runtime():
     signatures = {
         "nsrt_last_error": (text, []),
         "nsrt_world_open": (pointer, [text, int32]),
+        "nsrt_world_open_on": (pointer, [text, int32, pointer]),
         "nsrt_world_close": (None, [pointer]),
         "nsrt_world_num_devices": (int32, [pointer]),
         "nsrt_world_device": (pointer, [pointer, int32]),
@@ -55,6 +56,17 @@ def load_runtime():
     return library
 
 
+def load_backends():
+    """The GPU runtime, as far as it makes backends for worlds."""
+    library = ctypes.CDLL(str(build_folder() / "lib" / "libneuroshard_cuda.so"))
+    for name, result, arguments in (("nsc_make_backends", ctypes.c_void_p, [ctypes.c_char_p] * 2),
+                                    ("nsc_free_backends", None, [ctypes.c_void_p]),
+                                    ("nsc_last_error", ctypes.c_char_p, [ctypes.c_void_p])):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
 _runtime = None
 
 
@@ -68,6 +80,22 @@ def runtime():
 def check(status):
     if status:
         raise RuntimeFailure(runtime().nsrt_last_error().decode())
+
+
+def open_world(folder, threads_per_device, emulated):
+    """The handle of a world, which may run its kernels for GPUs in the emulator."""
+    place = str(folder).encode()
+    if not emulated:
+        return runtime().nsrt_world_open(place, threads_per_device)
+    library = load_backends()
+    emulator = build_folder() / "lib" / "libneuroshard_emulator.so"
+    backends = library.nsc_make_backends(place, str(emulator).encode())
+    if not backends:
+        raise RuntimeFailure(library.nsc_last_error(None).decode())
+    try:
+        return runtime().nsrt_world_open_on(place, threads_per_device, backends)
+    finally:
+        library.nsc_free_backends(backends)
 
 
 def descriptor_type(rank):
@@ -172,11 +200,11 @@ class Function:
 class World:
     """All devices of an artifact in this process. Tables are torch tensors."""
 
-    def __init__(self, folder, threads_per_device=1):
+    def __init__(self, folder, threads_per_device=1, emulated=False):
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
-        self.handle = runtime().nsrt_world_open(str(folder).encode(), threads_per_device)
+        self.handle = open_world(folder, threads_per_device, emulated)
         if not self.handle:
             raise RuntimeFailure(runtime().nsrt_last_error().decode())
         self.devices = runtime().nsrt_world_num_devices(self.handle)

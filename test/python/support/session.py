@@ -12,9 +12,9 @@ from support.reference import Reference
 class Session:
     """An open artifact with its reference program and random weights."""
 
-    def __init__(self, artifact, model, plan, threads=1):
-        self.model, self.plan = model, plan
-        self.world = World(artifact, threads)
+    def __init__(self, artifact, model, plan, threads=1, emulated=False):
+        self.model, self.plan, self.emulated = model, plan, emulated
+        self.world = World(artifact, threads, emulated)
         self.reference = Reference(artifact, model)
 
     def __enter__(self):

@@ -1,0 +1,65 @@
+//===- KernelParts.cpp - Parts of a step as GPU kernels take them ---------===//
+
+#include "KernelParts.h"
+#include "Driver/Status.h"
+#include "neuroshard/Support/Round.h"
+
+namespace neuroshard::cuda {
+
+using namespace runtime;
+
+namespace {
+
+constexpr int64_t kValuesOf16Bytes = 4;
+
+} // namespace
+
+nsc_part partOf(int32_t lookup, const PeerIds &ids) {
+  nsc_part part = {};
+  part.lookup = lookup;
+  part.exact = 1;
+  part.ids = ids.ids;
+  part.offsets = ids.offsets;
+  part.sample_weights = ids.weights;
+  part.id_end = ids.numIds;
+  part.bags = ids.bags;
+  return part;
+}
+
+int64_t RowStaging::dimOf(int32_t lookup) const {
+  auto slot = static_cast<size_t>(
+      binding.program.lookups[static_cast<size_t>(lookup)].slot);
+  return binding.program.slots[slot].dim;
+}
+
+bool RowStaging::takes(int32_t lookup, const float *first,
+                       int64_t stride) const {
+  if (dimOf(lookup) % kValuesOf16Bytes != 0)
+    return true;
+  return isMultiple(first, 16) && stride % kValuesOf16Bytes == 0;
+}
+
+KernelRows RowStaging::make(int32_t lookup, int64_t rows) {
+  int64_t stride =
+      ceilDivide(dimOf(lookup), kValuesOf16Bytes) * kValuesOf16Bytes;
+  buffers.push_back(
+      host.acquire(BufferKind::Partials,
+                   rows * stride * static_cast<int64_t>(sizeof(float))));
+  return {as<float>(buffers.back()), stride};
+}
+
+KernelRows RowStaging::read(int32_t lookup, const float *gradients,
+                            int64_t stride, int64_t rows) {
+  if (takes(lookup, gradients, stride))
+    return {const_cast<float *>(gradients), stride};
+  KernelRows staged = make(lookup, rows);
+  RowMove move;
+  move.source = {reinterpret_cast<const std::byte *>(gradients), stride};
+  move.target = {reinterpret_cast<std::byte *>(staged.first), staged.stride};
+  move.rows = rows;
+  move.width = dimOf(lookup);
+  host.moveRows({&move, 1});
+  return staged;
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,51 @@
+//===- KernelParts.h - Parts of a step as GPU kernels take them -*- C++ -*-===//
+//
+// Kernels read and write 16 bytes at a time where a row has a multiple of
+// them. Rows that are not aligned so are staged in memory that is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_KERNELPARTS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_KERNELPARTS_H
+
+#include "Step/Binding.h"
+#include "neuroshard/Runtime/Backend.h"
+#include "neuroshard/RuntimeCuda/CudaABI.h"
+
+#include <vector>
+
+namespace neuroshard::cuda {
+
+/// The ids of a lookup, without a place for its results.
+nsc_part partOf(int32_t lookup, const runtime::PeerIds &ids);
+
+/// Rows of f32 values where kernels take them.
+struct KernelRows {
+  float *first;
+  int64_t stride;
+};
+
+/// Stages the rows of one call. What it hands out lives as long as it does.
+class RowStaging {
+public:
+  RowStaging(const Binding &binding, runtime::Backend &host)
+      : binding(binding), host(host) {}
+
+  /// Whether kernels take rows of the lookup's results there.
+  bool takes(int32_t lookup, const float *first, int64_t stride) const;
+  /// Rows with undefined values for the results of a lookup.
+  KernelRows make(int32_t lookup, int64_t rows);
+  /// Gradients of a lookup's results: themselves, or a copy.
+  KernelRows read(int32_t lookup, const float *gradients, int64_t stride,
+                  int64_t rows);
+  int64_t dimOf(int32_t lookup) const;
+
+private:
+  const Binding &binding;
+  runtime::Backend &host;
+  std::vector<runtime::Buffer> buffers;
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_KERNELPARTS_H
