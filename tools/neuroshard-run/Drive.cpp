@@ -3,6 +3,7 @@
 #include "Drive.h"
 
 #include "Call.h"
+#include "Devices.h"
 #include "Reference.h"
 #include "Tolerance.h"
 #include "Train.h"
@@ -20,11 +21,6 @@ namespace neuroshard::run {
 
 namespace {
 
-struct CloseWorld {
-  void operator()(nsrt_world *world) const { nsrt_world_close(world); }
-};
-using World = std::unique_ptr<nsrt_world, CloseWorld>;
-
 template <typename... Values>
 std::string format(const char *pattern, Values... values) {
   std::array<char, 256> line;
@@ -40,10 +36,10 @@ template <typename Work> double milliseconds(Work &&work) {
       .count();
 }
 
-World openWorld(const DriveOptions &options) {
-  World world(
-      nsrt_world_open(options.directory.c_str(), options.threadsPerDevice));
-  if (!world || nsrt_table_initialize(world.get(), -1, options.seed))
+World openFilled(const DriveOptions &options) {
+  World world =
+      openWorld(options.directory, options.threadsPerDevice, options.device);
+  if (nsrt_table_initialize(world.get(), -1, options.seed))
     throw std::runtime_error(nsrt_last_error());
   return world;
 }
@@ -177,7 +173,7 @@ public:
   Driver(const DriveOptions &options, Signature opened, std::ostream &out)
       : options(options), out(out), signature(std::move(opened)),
         function(wholeStepNamed(signature.functions, options.function)),
-        world(openWorld(options)),
+        world(openFilled(options)),
         reference(Reference::open(options.directory, signature, world.get())),
         random(options.seed) {}
 

@@ -17,6 +17,8 @@ struct DriveOptions {
   int64_t batch = 1024;
   int64_t steps = 3;
   int32_t threadsPerDevice = 0;
+  /// One of deviceNames().
+  std::string device = "cpu";
   uint64_t seed = 1;
   PoolingFactors pooling;
   /// File with the features' mean pooling; empty: none.

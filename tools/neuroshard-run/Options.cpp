@@ -2,6 +2,8 @@
 
 #include "Options.h"
 
+#include "Devices.h"
+
 namespace neuroshard::run {
 
 void addOptions(Command &program, DriveOptions &options) {
@@ -26,6 +28,11 @@ void addOptions(Command &program, DriveOptions &options) {
       .add("--threads", options.threadsPerDevice,
            "threads per device, 0: the machine's, divided")
       .range(0, 1024);
+  program
+      .add("--device", options.device,
+           "where lookups and updates run: on threads of the host, or as "
+           "compiled for GPUs in the emulator (neuroshard-compile --emulate)")
+      .oneOf(deviceNames());
   program.addFlag("--train", options.train,
                   "also update the tables, with random gradients");
   program.add("--learning-rate", options.learningRate).range(0.0, 1e30);

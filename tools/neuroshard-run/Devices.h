@@ -1,0 +1,29 @@
+//===- Devices.h - Opens an artifact on devices -----------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_DEVICES_H
+#define NEUROSHARD_TOOLS_RUN_DEVICES_H
+
+#include "neuroshard/Runtime/DriverABI.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace neuroshard::run {
+
+struct CloseWorld {
+  void operator()(nsrt_world *world) const { nsrt_world_close(world); }
+};
+using World = std::unique_ptr<nsrt_world, CloseWorld>;
+
+/// What --device takes, the default first.
+std::vector<std::string> deviceNames();
+
+/// Opens all devices of the artifact on threads of the host ("cpu"), or its
+/// programs for GPUs in the emulator ("emulator"). Throws std::runtime_error.
+World openWorld(const std::string &directory, int32_t threadsPerDevice,
+                const std::string &device);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_DEVICES_H
