@@ -8,10 +8,17 @@
 namespace nb = nanobind;
 using namespace neuroshard;
 
+/// Messages may quote files that are no UTF-8.
+static nb::object toText(const std::string &text) {
+  return nb::steal(PyUnicode_DecodeUTF8(
+      text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
 nb::list python::toPython(const Diagnostics &diagnostics) {
   nb::list list;
   for (const Diagnostic &diagnostic : diagnostics)
-    list.append(nb::make_tuple(diagnostic.where, diagnostic.message));
+    list.append(
+        nb::make_tuple(toText(diagnostic.where), toText(diagnostic.message)));
   return list;
 }
 

@@ -134,6 +134,7 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
 @pytest.mark.parametrize("arguments, said", [
     (["plan", "none.json"], "there is no file none.json"),
     (["plan", "broken.json"], "broken.json"),
+    (["compare", "small.json", "latin.json"], "latin.json: json: "),
     (["plan", "model.py:build"], "ZeroDivisionError: division by zero (model.py, line 2)"),
     (["plan", "model.py:other"], "no function other; it has build, leave"),
     (["plan", "model.py:leave"], "model.py:leave: SystemExit: 0 (model.py, line 5)"),
@@ -149,6 +150,7 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
 ])
 def test_wrong_input_is_one_error(run, tmp_path, arguments, said):
     (tmp_path / "broken.json").write_text('{"schema": ')
+    (tmp_path / "latin.json").write_bytes(b'{"schema": "\xfc"}')
     (tmp_path / "model.py").write_text("def build():\n    1 / 0\n\n"
                                        "def leave():\n    raise SystemExit(0)\n")
     (tmp_path / "left.py").write_text("raise SystemExit(0)\n")

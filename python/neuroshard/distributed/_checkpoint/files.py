@@ -143,7 +143,7 @@ def read_marker(path: Path) -> dict[str, Any] | None:
         marker = json.loads(text)
         if marker["schema"] == SCHEMA and isinstance(marker["metadata_crc32"], int):
             return marker
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise ValueError(f"{path / MARKER} is damaged, or not of schema {SCHEMA}")
 
