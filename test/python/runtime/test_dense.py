@@ -42,7 +42,7 @@ def dense_model():
 def test_dense_part(devices, training, tmp_path, generator):
     model = dense_model()
     plan = plans.random_plan(model, devices, 3, kinds=("columns",))
-    folder = artifact.compile_model(model, plan, tmp_path / "model", training)
+    folder = artifact.compile_model(model, plan, tmp_path / "model", training=training)
     with Session(folder, model, plan) as session:
         session.fill(generator, False)
         session.sync_reference()
