@@ -16,6 +16,7 @@ from gpu_memory import Memory, unusable
 from support import artifact, matrix
 from support.batch import Jagged
 from support.model import Plan, Shard, Table
+from support.mutants import is_noticed
 
 pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
@@ -189,7 +190,7 @@ def check_mutants(mutants, kernel, name, check):
     for number in range(len(sites)) if ALL else [chooser.randrange(len(sites))]:
         path = mutants.make(f"-{kernel}-{name}-{number}", [sites[number]])
         cuda.Device(path, 0, seed=None).close()  # that it does not load is no notice
-        if not mutations.is_noticed(check, path, (AssertionError, cuda.CudaError)):
+        if not is_noticed(check, path, (AssertionError, cuda.CudaError)):
             unnoticed.append(mutants.text.count("\n", 0, sites[number][0]) + 1)
     assert not unnoticed, f"nothing notices the change at lines {unnoticed} of the module"
 

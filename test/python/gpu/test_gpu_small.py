@@ -14,6 +14,7 @@ from gpu_memory import Memory, unusable
 from support import matrix
 from support.batch import from_features
 from support.model import Table
+from support.mutants import is_noticed
 
 pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
@@ -365,6 +366,6 @@ def test_mutant_is_noticed(mutants, unchecked, kernel, name):
     for number in range(len(sites)) if ALL else [chooser.randrange(len(sites))]:
         path = made.make(f"-{kernel}-{name}-{number}", [sites[number]])
         line = made.text.count("\n", 0, sites[number][0]) + 1
-        assert mutations.is_noticed(lambda path: check_all(model, path), path,
+        assert is_noticed(lambda path: check_all(model, path), path,
                                     (AssertionError, cuda.CudaError)), (
             f"nothing notices number {number}, from line {line} of the module on")

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from support import artifact, sealing
+from support import artifact, mutants, sealing
 from support.host import RuntimeFailure
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
@@ -35,7 +35,7 @@ def compiled(tmp_path_factory):
     model, plan = small_model(), small_plan()
     folder = tmp_path_factory.mktemp("mutations") / "model"
     return artifact.compile_text(model.text(plan), folder, "--training", "--reference",
-                                 "--emit-ir"), model, plan
+                                 "--emit-ir", *artifact.EMULATED), model, plan
 
 
 def step(session, generator):
@@ -164,6 +164,61 @@ def must_be_noticed(broken, folder, model, plan, generator):
             session.fill(generator, True)
             session.sync_reference()
             step(session, generator)
+
+
+# The schedule of a step
+
+SCHEDULE = {
+    "results are not sent": (r"\n.*call .* @nsrt_results_start\(.*", ""),
+    "results are not waited for": (r"\n.*call .* @nsrt_results_wait\(.*", ""),
+    "a result is not written": (r"(@nsrt_results_wait\(.*, i64 )2,", r"\g<1>1,"),
+    "a result of another size": (r"= .*call i64 @nsrt_result_rows\(.*", "= add i64 0, 1"),
+    "another exchange": (r"(@nsrt_route\(ptr [^,]+, i64 )0,", r"\g<1>1,"),
+    "gradients are not sent": (r"\n.*call .* @nsrt_gradients_start\(.*", ""),
+    "a gradient is not set": (r"\n.*call .* @nsrt_gradient_set\(.*", ""),
+    "another lookup's gradient": (r"(@nsrt_gradient_set\(.*, i64 )0,", r"\g<1>1,"),
+    "a gradient of another type": (r"(@nsrt_gradient_set\(.*, i32 )0,", r"\g<1>2,"),
+    "no update": (r"\n.*call .* @nsrt_update\(.*", ""),
+    "an exchange without update": (r"(@nsrt_update\(ptr [^,]+, i64 )2,", r"\g<1>1,"),
+}
+
+
+def broken_schedules(name, compiled, folder):
+    """Artifacts with one change in the functions that a step calls, one for each place."""
+    pattern, new = SCHEDULE[name]
+    text = (compiled / "ir" / "program0-native.ll").read_text()
+    begin = re.search(r"define .*@embeddings_start", text).start()  # behind the entry
+    places = list(re.finditer(pattern, text[begin:]))
+    assert places, "the mutation found nothing to change"
+    for number, place in enumerate(places):
+        target = folder / str(number)
+        shutil.copytree(compiled, target, ignore=shutil.ignore_patterns("ir"))
+        source, code = folder / f"{number}.ll", folder / f"{number}.o"
+        source.write_text(text[:begin + place.start()] + place.expand(new)
+                          + text[begin + place.end():])
+        mutants.run(mutants.llvm_tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic",
+                    source, "-o", code)
+        mutants.run(mutants.llvm_tool("ld.lld"), "-shared", "-z", "now", "-z", "noexecstack",
+                    "-o", target / "program0.so", code)
+        sealing.seal(target)
+        yield target
+
+
+@pytest.mark.parametrize("emulated", [False, True], ids=["devices", "GPUs"])
+@pytest.mark.parametrize("name", SCHEDULE)
+def test_schedule_is_noticed(name, emulated, compiled, tmp_path, generator):
+    folder, model, plan = compiled
+
+    def check(path):
+        with Session(path, model, plan, emulated=emulated) as session:
+            session.fill(generator, True)
+            session.sync_reference()
+            step(session, generator)
+
+    check(folder)
+    for broken in broken_schedules(name, folder, tmp_path):
+        assert mutants.is_noticed(check, broken,
+                                  (RuntimeFailure, AssertionError, RuntimeError)), broken
 
 
 # Manifests
