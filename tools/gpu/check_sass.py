@@ -43,6 +43,8 @@ LIMITS = {
     "nsg_reduce": Limits(registers=128),
     "nsg_apply": Limits(registers=128),
     "nsg_small_order": Limits(registers=64),
+    "nsg_move_rows": Limits(registers=64),
+    "nsg_add_up": Limits(registers=32),
     "nsg_small_sums": Limits(registers=128),
     "nsg_small_update": Limits(registers=128),
 }

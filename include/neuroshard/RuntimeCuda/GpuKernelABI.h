@@ -21,9 +21,12 @@
 //   nsg_small_order(const nsg_lookup_task *tasks, const int32_t *task_of_block,
 //              const nsg_pieces *pieces)
 //   nsg_small_sums, nsg_small_update: as nsg_partials, of the small slots
+//   nsg_move_rows(const nsg_move *moves, int32_t num_moves)
+//   nsg_add_up(const nsg_bags *sets, int32_t num_sets)
 //
 // All have blocks of NSG_THREADS threads in x. A kernel exists only if the
-// program needs it; <program>.gpu.json lists them.
+// program needs it; <program>.gpu.json lists them. The last two are in all:
+// they move the values of an exchange, whatever the device has of the tables.
 //
 // Items and blocks. nsg_lookup, nsg_weight_gradient and nsg_expand run a task's
 // items in blocks of their own: ceil(items / n) blocks, where n is
@@ -39,6 +42,10 @@
 // nsg_ranges has num_slots + 1 threads in ceil((num_slots + 1) / NSG_THREADS)
 // blocks. nsg_partials, nsg_update, nsg_reduce and nsg_apply run any number of
 // blocks, which share all chunks, or all runs of all slots.
+//
+// nsg_move_rows runs the units of a move, rows x width, in blocks of its own
+// with NSG_MOVE_UNITS each, from first_block on. nsg_add_up has a warp for each
+// set.
 //
 // Long runs. A row with many ids in a batch would keep one warp busy long after
 // all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
@@ -74,7 +81,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 2
+#define NSG_VERSION 3
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -85,6 +92,11 @@ extern "C" {
 #define NSG_PIECE 256
 /// The most rows that a small slot may have.
 #define NSG_MOST_SMALL_ROWS 1024
+
+/// Units of a block; see nsg_move_rows.
+#define NSG_MOVE_UNITS 1024
+/// The widest row of a move, so that places in a row fit into 32 bits.
+#define NSG_WIDEST_MOVE (1 << 30)
 
 /// Bits of the position in the word of a bad id; see nsg_lookup_task.ids. The
 /// number of the task has the others.
@@ -97,6 +109,11 @@ extern "C" {
 #define NSG_FIXED 8     /* bags of `pooling` ids; offsets are not read */
 #define NSG_ID64 16     /* ids are i64; else i32 */
 #define NSG_UNSORTED 32 /* no keys are written: the slot is small */
+
+/// Types of values that nsg_move_rows converts.
+#define NSG_F32 0
+#define NSG_F16 1
+#define NSG_BF16 2
 
 /// One lookup on one slot, for the bags of one peer or of all.
 typedef struct nsg_lookup_task {
@@ -250,6 +267,47 @@ typedef struct nsg_slot {
   int32_t num_sums; /* ceil(num_pieces / pieces_per_sum) */
 } nsg_slot;
 
+/// Rows in memory, `stride` bytes apart.
+typedef struct nsg_rows {
+  const void *first;
+  int64_t stride;
+} nsg_rows;
+
+/// Copies rows, or computes them: row i of the target is
+/// round((source[i] + addends[0][i] + ...) / divisors[i] * scale).
+/// No move of a launch reads or writes what another one writes.
+typedef struct nsg_move {
+  nsg_rows source;
+  nsg_rows target;
+  /// Row i is row source_places[i] - first_place of the source, or
+  /// target_places[i] - first_place of the target; null: row i.
+  const int64_t *source_places;
+  const int64_t *target_places;
+  int64_t first_place;
+  /// [num_addends], of the type and the places of the source.
+  const nsg_rows *addends;
+  /// [rows], where 0 divides nothing; or null.
+  const float *divisors;
+  int64_t rows;
+  /// Units of a row, at most NSG_WIDEST_MOVE.
+  int64_t width;
+  /// Copies: bytes of a unit, 2, 4, 8 or 16, of which pointers and strides are
+  /// multiples. 0: units are values, computed in f32.
+  int32_t unit_bytes;
+  int32_t num_addends;
+  int32_t source_type;
+  int32_t target_type;
+  float scale;
+  int32_t first_block;
+} nsg_move;
+
+/// offsets[b] becomes the sum of the lengths before bag b, [bags + 1].
+typedef struct nsg_bags {
+  const int32_t *lengths;
+  int64_t *offsets;
+  int64_t bags;
+} nsg_bags;
+
 #ifdef __cplusplus
 }
 static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
@@ -257,6 +315,9 @@ static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_pieces) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_slot) == 96, "generated code has the layout");
+static_assert(sizeof(nsg_rows) == 16, "generated code has the layout");
+static_assert(sizeof(nsg_move) == 112, "generated code has the layout");
+static_assert(sizeof(nsg_bags) == 24, "generated code has the layout");
 #endif
 
 #endif // NEUROSHARD_RUNTIMECUDA_GPUKERNELABI_H

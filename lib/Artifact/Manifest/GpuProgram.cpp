@@ -140,12 +140,13 @@ Json slotJson(const GpuSlot &slot) {
           {"small_update_variant", slot.smallUpdateVariant}};
 }
 
-/// Whatever has a variant needs its kernel.
+/// Whatever has a variant needs its kernel; all programs route.
 void checkKernels(const GpuProgram &program) {
-  auto need = [&](bool needed, const char *kernel) {
+  auto need = [&](bool needed, const char *kernel,
+                  const char *reason = "there are variants of it") {
     if (needed && !program.hasKernel(kernel))
-      fail(document, ": $.kernels: expected \"", kernel,
-           "\", as there are variants of it, found none");
+      fail(document, ": $.kernels: expected \"", kernel, "\", as ", reason,
+           ", found none");
   };
   bool update = false, reduce = false, small = false, gradient = false;
   for (const GpuSlot &slot : program.slots) {
@@ -168,6 +169,8 @@ void checkKernels(const GpuProgram &program) {
   need(training, "nsg_expand");
   need(training && (update || reduce), "nsg_ranges");
   need(training && (update || reduce), "nsg_partials");
+  for (const char *kernel : {"nsg_move_rows", "nsg_add_up"})
+    need(true, kernel, "all programs have it");
 }
 
 /// A field of the document beside what the manifest asks for.

@@ -23,10 +23,15 @@ static unsigned getByteSize(Type type) {
                                           : type.getIntOrFloatBitWidth() / 8;
 }
 
+DeviceStruct DeviceStruct::inner(size_t offset) {
+  return DeviceStruct(
+      b, LLVM::GEPOp::create(
+             b, address.getType(), b.getI8Type(), address,
+             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)}));
+}
+
 Value DeviceStruct::load(size_t offset, Type type) {
-  Value field =
-      LLVM::GEPOp::create(b, address.getType(), b.getI8Type(), address,
-                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  Value field = inner(offset).getAddress();
   return LLVM::LoadOp::create(b, type, field, getByteSize(type),
                               /*isVolatile=*/false, /*isNonTemporal=*/false,
                               /*isInvariant=*/true);

@@ -28,6 +28,8 @@ public:
       : b(b), address(address) {}
 
   mlir::Value load(size_t offset, mlir::Type type);
+  /// A struct that is a field of this one.
+  DeviceStruct inner(size_t offset);
   mlir::Value pointer(size_t offset);
   mlir::Value i32(size_t offset);
   mlir::Value i64(size_t offset);

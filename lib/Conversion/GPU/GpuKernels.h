@@ -70,9 +70,10 @@ void createRunKernel(mlir::gpu::GPUModuleOp module, const RunKernel &kernel,
 void createPartialsKernel(mlir::gpu::GPUModuleOp module,
                           llvm::ArrayRef<Variant> variants);
 
-/// A kernel of IdKernels.mlir, with the functions that it calls: nsg_expand,
-/// nsg_ranges or nsg_small_order.
-void createIdKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
+/// Kernels of IdKernels.mlir or RouteKernels.mlir, with the functions that they
+/// call.
+void createTextKernels(mlir::gpu::GPUModuleOp module,
+                       llvm::ArrayRef<llvm::StringRef> names);
 
 } // namespace neuroshard
 

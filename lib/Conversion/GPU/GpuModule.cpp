@@ -179,7 +179,7 @@ StringRef ProgramBuilder::add(StringRef kernel) {
 void ProgramBuilder::createSortKernels() {
   if (updates.empty() && reduces.empty())
     return;
-  createIdKernel(module, add("nsg_ranges"));
+  createTextKernels(module, add("nsg_ranges"));
   add("nsg_partials");
   createPartialsKernel(module, partials.get());
   auto create = [&](StringRef name, size_t field, const VariantSet &set) {
@@ -194,7 +194,7 @@ void ProgramBuilder::createSortKernels() {
 void ProgramBuilder::createSmallKernels() {
   if (smallUpdates.empty())
     return;
-  createIdKernel(module, add("nsg_small_order"));
+  createTextKernels(module, add("nsg_small_order"));
   createRunKernel(module,
                   {add("nsg_small_sums"), offsetof(nsg_slot, partial_variant),
                    /*onlySums=*/true},
@@ -221,7 +221,7 @@ void ProgramBuilder::createKernels() {
                      gradients.get());
   if (updates.empty() && reduces.empty() && smallUpdates.empty())
     return;
-  createIdKernel(module, add("nsg_expand"));
+  createTextKernels(module, add("nsg_expand"));
   createSortKernels();
   createSmallKernels();
 }
@@ -234,6 +234,7 @@ FailureOr<GpuProgram> ProgramBuilder::run() {
     if (failed(addSlot(slot)))
       return failure();
   createKernels();
+  createTextKernels(module, {add("nsg_move_rows"), add("nsg_add_up")});
   return std::move(result);
 }
 

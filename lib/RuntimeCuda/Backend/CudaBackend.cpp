@@ -59,10 +59,23 @@ CudaBackend::CudaBackend(std::shared_ptr<const CudaDriver> loaded,
   stream = std::make_unique<OwnStream>(gpu);
   device = std::make_unique<Device>(gpu, directory, readSums(directory, rank),
                                     optionsOf(memory));
+  routing = std::make_unique<Routing>(gpu, device->kernels, stream->get());
+}
+
+void CudaBackend::addUp(std::span<const BagLengths> bags) {
+  ContextScope scope(gpu);
+  routing->addUp(bags);
+  stream->wait();
+}
+
+void CudaBackend::moveRows(std::span<const RowMove> moves) {
+  ContextScope scope(gpu);
+  routing->moveRows(moves);
+  stream->wait();
 }
 
 void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
-  RowStaging staging(device->binding, *host);
+  RowStaging staging(device->binding, *this);
   std::vector<nsc_part> lookups;
   std::vector<RowMove> moves;
   for (const LookupPart &part : parts) {
@@ -89,18 +102,18 @@ void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
     return;
   ContextScope scope(gpu);
   device->forward(lookups, NSC_INFERENCE, stream->get());
+  routing->moveRows(moves);
   stream->wait();
-  host->moveRows(moves);
 }
 
 std::unique_ptr<Update>
 CudaBackend::prepareUpdate(std::vector<GradientPart> parts) {
-  return std::make_unique<CudaUpdate>(*device, *host, *stream, parts);
+  return std::make_unique<CudaUpdate>(*device, *this, *stream, parts);
 }
 
 void CudaBackend::computeWeightGradients(
     std::span<const WeightGradientPart> parts) {
-  RowStaging staging(device->binding, *host);
+  RowStaging staging(device->binding, *this);
   std::vector<nsc_part> lookups;
   std::vector<nsc_gradient> gradients;
   std::vector<WeightGradientPart> untrained;

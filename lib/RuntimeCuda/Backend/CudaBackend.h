@@ -1,13 +1,14 @@
 //===- CudaBackend.h - A backend on the kernels of a GPU --------*- C++ -*-===//
 //
-// Lookups and updates run on the GPU, in memory that the host can read, as in
-// the emulator. The rest is left to a backend on the host.
+// Lookups, updates, and copies and sums of rows run on the GPU, in memory that
+// the host can read, as in the emulator. A backend on the host packs ids.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 
+#include "Routing.h"
 #include "Step/Device.h"
 #include "neuroshard/Runtime/Backend.h"
 
@@ -34,17 +35,13 @@ public:
                                              int64_t batch) override {
     return host->packIds(exchange, input, batch);
   }
-  void addUp(std::span<const runtime::BagLengths> bags) override {
-    host->addUp(bags);
-  }
-  void moveRows(std::span<const runtime::RowMove> moves) override {
-    host->moveRows(moves);
-  }
   void addAtPlaces(std::span<const runtime::PlacedValues> values, float *out,
                    int64_t count, float divisor) override {
     host->addAtPlaces(values, out, count, divisor);
   }
 
+  void addUp(std::span<const runtime::BagLengths> bags) override;
+  void moveRows(std::span<const runtime::RowMove> moves) override;
   void lookUp(std::span<const runtime::LookupPart> parts, bool isRead) override;
   std::unique_ptr<runtime::Update>
   prepareUpdate(std::vector<runtime::GradientPart> parts) override;
@@ -57,6 +54,7 @@ private:
   std::unique_ptr<runtime::Backend> host;
   std::unique_ptr<OwnStream> stream;
   std::unique_ptr<Device> device;
+  std::unique_ptr<Routing> routing;
 };
 
 } // namespace neuroshard::cuda

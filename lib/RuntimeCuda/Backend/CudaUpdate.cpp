@@ -42,10 +42,11 @@ Range rangeOfKeys(const DistinctRows &distinct, Range rows) {
 
 } // namespace
 
-CudaUpdate::CudaUpdate(Device &device, Backend &host, const OwnStream &stream,
+CudaUpdate::CudaUpdate(Device &device, Backend &backend,
+                       const OwnStream &stream,
                        std::span<const GradientPart> given)
-    : device(device), host(host), stream(stream),
-      staging(device.binding, host) {
+    : device(device), backend(backend), stream(stream),
+      staging(device.binding, backend) {
   for (const GradientPart &part : given)
     if (part.ids.numIds > 0)
       part.padding ? addWithoutPadding(part) : add(part);
@@ -75,7 +76,7 @@ void CudaUpdate::addWithoutPadding(const GradientPart &part) {
     return;
   PeerIds kept = part.ids;
   kept.numIds = static_cast<int64_t>(places.size());
-  ids.push_back(host.acquire(BufferKind::Sort, kept.numIds * idBytes));
+  ids.push_back(backend.acquire(BufferKind::Sort, kept.numIds * idBytes));
   kept.ids = ids.back().get();
   for (size_t i = 0; i < places.size(); ++i)
     std::memcpy(ids.back().get() + i * static_cast<size_t>(idBytes),
@@ -89,7 +90,7 @@ void CudaUpdate::addWithoutPadding(const GradientPart &part) {
   move.target = {reinterpret_cast<std::byte *>(rows.first), rows.stride};
   move.rows = kept.numIds;
   move.width = staging.dimOf(part.lookup);
-  host.moveRows({&move, 1});
+  backend.moveRows({&move, 1});
   addRows(part.lookup, kept, rows);
 }
 

@@ -15,7 +15,7 @@ namespace neuroshard::cuda {
 class CudaUpdate : public runtime::Update {
 public:
   /// Sorts the ids of `parts`. All other arguments must outlive it.
-  CudaUpdate(Device &device, runtime::Backend &host, const OwnStream &stream,
+  CudaUpdate(Device &device, runtime::Backend &backend, const OwnStream &stream,
              std::span<const runtime::GradientPart> parts);
 
   void run(std::span<const float> stepSizes) override;
@@ -30,7 +30,7 @@ private:
   bool hasIds(int32_t slot) const;
 
   Device &device;
-  runtime::Backend &host;
+  runtime::Backend &backend;
   const OwnStream &stream;
   RowStaging staging;
   std::vector<runtime::Buffer> ids; ///< without padding.

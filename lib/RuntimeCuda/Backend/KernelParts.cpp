@@ -43,8 +43,8 @@ KernelRows RowStaging::make(int32_t lookup, int64_t rows) {
   int64_t stride =
       ceilDivide(dimOf(lookup), kValuesOf16Bytes) * kValuesOf16Bytes;
   buffers.push_back(
-      host.acquire(BufferKind::Partials,
-                   rows * stride * static_cast<int64_t>(sizeof(float))));
+      backend.acquire(BufferKind::Partials,
+                      rows * stride * static_cast<int64_t>(sizeof(float))));
   return {as<float>(buffers.back()), stride};
 }
 
@@ -58,7 +58,7 @@ KernelRows RowStaging::read(int32_t lookup, const float *gradients,
   move.target = {reinterpret_cast<std::byte *>(staged.first), staged.stride};
   move.rows = rows;
   move.width = dimOf(lookup);
-  host.moveRows({&move, 1});
+  backend.moveRows({&move, 1});
   return staged;
 }
 

@@ -28,8 +28,8 @@ struct KernelRows {
 /// Stages the rows of one call. What it hands out lives as long as it does.
 class RowStaging {
 public:
-  RowStaging(const Binding &binding, runtime::Backend &host)
-      : binding(binding), host(host) {}
+  RowStaging(const Binding &binding, runtime::Backend &backend)
+      : binding(binding), backend(backend) {}
 
   /// Whether kernels take rows of the lookup's results there.
   bool takes(int32_t lookup, const float *first, int64_t stride) const;
@@ -42,7 +42,7 @@ public:
 
 private:
   const Binding &binding;
-  runtime::Backend &host;
+  runtime::Backend &backend;
   std::vector<runtime::Buffer> buffers;
 };
 

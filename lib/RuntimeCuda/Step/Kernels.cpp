@@ -14,9 +14,11 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr const char *kKernelNames[] = {
-    "nsg_lookup",      "nsg_weight_gradient", "nsg_expand",      "nsg_ranges",
-    "nsg_partials",    "nsg_update",          "nsg_reduce",      "nsg_apply",
-    "nsg_small_order", "nsg_small_sums",      "nsg_small_update"};
+    "nsg_lookup",     "nsg_weight_gradient", "nsg_expand",
+    "nsg_ranges",     "nsg_partials",        "nsg_update",
+    "nsg_reduce",     "nsg_apply",           "nsg_small_order",
+    "nsg_small_sums", "nsg_small_update",    "nsg_move_rows",
+    "nsg_add_up"};
 
 const GpuImageFile &imageFor(const Gpu &gpu, const GpuProgram &program) {
   if (!gpu.driver.emulated)

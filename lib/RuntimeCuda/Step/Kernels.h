@@ -26,7 +26,9 @@ enum class Kernel {
   Apply,
   SmallOrder,
   SmallSums,
-  SmallUpdate
+  SmallUpdate,
+  MoveRows,
+  AddUp
 };
 
 class Kernels {
@@ -61,8 +63,7 @@ private:
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  static constexpr size_t kNumKernels =
-      static_cast<size_t>(Kernel::SmallUpdate) + 1;
+  static constexpr size_t kNumKernels = static_cast<size_t>(Kernel::AddUp) + 1;
   std::array<CUfunction, kNumKernels> functions = {};
   std::array<int64_t, kNumKernels> resident = {};
 };

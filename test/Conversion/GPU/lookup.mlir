@@ -57,7 +57,11 @@ neuroshard.device_program @program0 for [0] {
 // CHECK: func.call @nsk_lookup_sum_f32_d64_i64(
 // CHECK: case 3 {
 // CHECK: func.call @nsk_lookup_sum_f32_d64_i64_fixed(
-// An inference program has no other kernels.
+// Beside them, an inference program has the kernels of all programs only.
+// CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_move_rows(
+// CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_add_up(
 // CHECK-NOT: gpu.func
 
 // BF16: func.func private @nsk_lookup_sum_f32_d64_i64_to_bf16(

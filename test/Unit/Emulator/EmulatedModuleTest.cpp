@@ -6,21 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompiledModule.h"
 #include "EmulatorLibrary.h"
 
-#include "neuroshard/Conversion/Emulation/Emulation.h"
-#include "neuroshard/Conversion/Native/Pipeline.h"
-
-#include "mlir/Parser/Parser.h"
-
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <random>
 
-namespace fs = std::filesystem;
 using namespace neuroshard;
 using namespace neuroshard::cuda;
 using testing::HasSubstr;
@@ -94,30 +86,6 @@ gpu.module @kernels {
   }
 }
 )";
-
-std::string replaceOnce(std::string text, std::string_view from,
-                        std::string_view to) {
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
-
-/// The contents of the library that a module is compiled to.
-std::string compile(const std::string &text) {
-  mlir::DialectRegistry registry;
-  registerNativeDialects(registry);
-  mlir::MLIRContext context(registry);
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-  EXPECT_TRUE(module);
-  std::string folder = testing::TempDir() + "neuroshard-emulated-XXXXXX";
-  EXPECT_TRUE(mkdtemp(folder.data()));
-  std::string path = folder + "/kernels.emulated.so";
-  EXPECT_TRUE(module && succeeded(compileEmulated(*module, {}, path)));
-  std::ifstream file(path, std::ios::binary);
-  std::string image(std::istreambuf_iterator<char>(file), {});
-  fs::remove_all(folder);
-  return image;
-}
 
 /// What a run left behind.
 struct Outcome {

@@ -1,7 +1,7 @@
-//===- IdKernels.cpp - The GPU kernels on ids, from IdKernels.mlir --------===//
+//===- TextKernels.cpp - The GPU kernels that are written as MLIR ---------===//
 //
-// The text is parsed, and calls of functions that it only declares become
-// constants, fields and addresses of GpuKernelABI.h.
+// IdKernels.mlir and RouteKernels.mlir are parsed. Calls of functions that
+// neither defines become constants, fields and addresses of GpuKernelABI.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,14 +16,17 @@
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cstddef>
+#include <type_traits>
 
 using namespace mlir;
 
 namespace neuroshard {
 
-static constexpr llvm::StringLiteral kIdKernels =
+static constexpr llvm::StringLiteral kTexts[] = {
 #include "IdKernels.mlir.inc"
-    ;
+    ,
+#include "RouteKernels.mlir.inc"
+};
 
 namespace {
 struct AbiConstant {
@@ -33,6 +36,7 @@ struct AbiConstant {
 struct AbiField {
   llvm::StringLiteral name;
   size_t offset, size;
+  bool isStruct;
 };
 struct AbiStruct {
   llvm::StringLiteral name;
@@ -42,16 +46,19 @@ struct AbiStruct {
 
 #define NSG_CONSTANT(name) {#name, name}
 static constexpr AbiConstant kConstants[] = {
-    NSG_CONSTANT(NSG_THREADS),  NSG_CONSTANT(NSG_EXPAND_ITEMS),
-    NSG_CONSTANT(NSG_PIECE),    NSG_CONSTANT(NSG_POOLED),
-    NSG_CONSTANT(NSG_MEAN),     NSG_CONSTANT(NSG_WEIGHTED),
-    NSG_CONSTANT(NSG_FIXED),    NSG_CONSTANT(NSG_ID64),
-    NSG_CONSTANT(NSG_UNSORTED),
+    NSG_CONSTANT(NSG_THREADS),    NSG_CONSTANT(NSG_EXPAND_ITEMS),
+    NSG_CONSTANT(NSG_PIECE),      NSG_CONSTANT(NSG_POOLED),
+    NSG_CONSTANT(NSG_MEAN),       NSG_CONSTANT(NSG_WEIGHTED),
+    NSG_CONSTANT(NSG_FIXED),      NSG_CONSTANT(NSG_ID64),
+    NSG_CONSTANT(NSG_UNSORTED),   NSG_CONSTANT(NSG_WARP),
+    NSG_CONSTANT(NSG_F32),        NSG_CONSTANT(NSG_F16),
+    NSG_CONSTANT(NSG_MOVE_UNITS),
 };
 #undef NSG_CONSTANT
 
 #define NSG_FIELD(type, field)                                                 \
-  {#type "." #field, offsetof(type, field), sizeof(type::field)}
+  {#type "." #field, offsetof(type, field), sizeof(type::field),               \
+   std::is_class_v<decltype(type::field)>}
 static constexpr AbiField kFields[] = {
     NSG_FIELD(nsg_lookup_task, ids),
     NSG_FIELD(nsg_lookup_task, offsets),
@@ -85,12 +92,35 @@ static constexpr AbiField kFields[] = {
     NSG_FIELD(nsg_sorted, key_bytes),
     NSG_FIELD(nsg_slot, key_begin),
     NSG_FIELD(nsg_slot, key_end),
+    NSG_FIELD(nsg_rows, first),
+    NSG_FIELD(nsg_rows, stride),
+    NSG_FIELD(nsg_move, source),
+    NSG_FIELD(nsg_move, target),
+    NSG_FIELD(nsg_move, source_places),
+    NSG_FIELD(nsg_move, target_places),
+    NSG_FIELD(nsg_move, first_place),
+    NSG_FIELD(nsg_move, addends),
+    NSG_FIELD(nsg_move, divisors),
+    NSG_FIELD(nsg_move, rows),
+    NSG_FIELD(nsg_move, width),
+    NSG_FIELD(nsg_move, unit_bytes),
+    NSG_FIELD(nsg_move, num_addends),
+    NSG_FIELD(nsg_move, source_type),
+    NSG_FIELD(nsg_move, target_type),
+    NSG_FIELD(nsg_move, scale),
+    NSG_FIELD(nsg_move, first_block),
+    NSG_FIELD(nsg_bags, lengths),
+    NSG_FIELD(nsg_bags, offsets),
+    NSG_FIELD(nsg_bags, bags),
 };
 #undef NSG_FIELD
 
 static constexpr AbiStruct kStructs[] = {
     {"nsg_lookup_task.at", sizeof(nsg_lookup_task)},
     {"nsg_slot.at", sizeof(nsg_slot)},
+    {"nsg_rows.at", sizeof(nsg_rows)},
+    {"nsg_move.at", sizeof(nsg_move)},
+    {"nsg_bags.at", sizeof(nsg_bags)},
 };
 
 /// The entry of that name, or null.
@@ -104,6 +134,8 @@ static const T *findNamed(const T (&table)[n], StringRef name) {
 static Value readField(ImplicitLocOpBuilder &b, const AbiField &field,
                        Value address, Type type) {
   DeviceStruct from(b, address);
+  if (field.isStruct)
+    return from.inner(field.offset).getAddress();
   if (!type.isIndex())
     return from.load(field.offset, type);
   return field.size == sizeof(int32_t) ? from.index32(field.offset)
@@ -126,34 +158,60 @@ static Value expandCall(func::CallOp call) {
   return nullptr;
 }
 
-/// Copies a function of the text, and those that it calls, into `module`.
-static void copyFunction(gpu::GPUModuleOp text, StringRef name,
-                         gpu::GPUModuleOp module) {
-  if (module.lookupSymbol(name))
-    return;
-  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-  Operation *copy = b.clone(*text.lookupSymbol(name));
-  copy->walk([&](func::CallOp call) {
-    auto callee = text.lookupSymbol<func::FuncOp>(call.getCallee());
-    if (!callee.isDeclaration())
-      return copyFunction(text, call.getCallee(), module);
-    Value value = expandCall(call);
-    if (!value)
-      llvm::report_fatal_error("GpuKernelABI.h has no " + call.getCallee());
-    call.getResult(0).replaceAllUsesWith(value);
-    call.erase();
-  });
-}
+namespace {
+/// All texts, parsed.
+class KernelTexts {
+public:
+  explicit KernelTexts(MLIRContext *context) {
+    for (llvm::StringLiteral text : kTexts) {
+      parsed.push_back(
+          parseSourceString<ModuleOp>(text, ParserConfig(context)));
+      if (!parsed.back())
+        llvm::report_fatal_error("a text of GPU kernels is not valid");
+    }
+  }
 
-void createIdKernel(gpu::GPUModuleOp module, StringRef name) {
-  ParserConfig config(module.getContext());
-  OwningOpRef<ModuleOp> parsed =
-      parseSourceString<ModuleOp>(kIdKernels, config, "IdKernels.mlir");
-  if (!parsed)
-    llvm::report_fatal_error("IdKernels.mlir is not valid");
-  auto text = *parsed->getOps<gpu::GPUModuleOp>().begin();
-  copyFunction(text, name, module);
-  setLaunchBounds(module.lookupSymbol<gpu::GPUFuncOp>(name), kIdResidentBlocks);
+  /// The kernel, or the function with a body, of that name; or null.
+  Operation *find(StringRef name) {
+    for (OwningOpRef<ModuleOp> &text : parsed)
+      for (auto module : text->getOps<gpu::GPUModuleOp>()) {
+        Operation *found = module.lookupSymbol(name);
+        auto function = dyn_cast_or_null<func::FuncOp>(found);
+        if (found && !(function && function.isDeclaration()))
+          return found;
+      }
+    return nullptr;
+  }
+
+  /// Copies a function, and those that it calls, into `module`.
+  void copy(StringRef name, gpu::GPUModuleOp module) {
+    if (module.lookupSymbol(name))
+      return;
+    OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+    Operation *copied = b.clone(*find(name));
+    copied->walk([&](func::CallOp call) {
+      if (find(call.getCallee()))
+        return copy(call.getCallee(), module);
+      Value value = expandCall(call);
+      if (!value)
+        llvm::report_fatal_error("GpuKernelABI.h has no " + call.getCallee());
+      call.getResult(0).replaceAllUsesWith(value);
+      call.erase();
+    });
+  }
+
+private:
+  SmallVector<OwningOpRef<ModuleOp>> parsed;
+};
+} // namespace
+
+void createTextKernels(gpu::GPUModuleOp module, ArrayRef<StringRef> names) {
+  KernelTexts texts(module.getContext());
+  for (StringRef name : names) {
+    texts.copy(name, module);
+    setLaunchBounds(module.lookupSymbol<gpu::GPUFuncOp>(name),
+                    kIdResidentBlocks);
+  }
 }
 
 } // namespace neuroshard

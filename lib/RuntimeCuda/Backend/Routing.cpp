@@ -1,0 +1,175 @@
+//===- Routing.cpp - Moves the values of an exchange on a GPU -------------===//
+
+#include "Routing.h"
+#include "neuroshard/Support/Round.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace neuroshard::cuda {
+
+using namespace runtime;
+
+namespace {
+
+int32_t numberOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return NSG_F32;
+  case ElementType::F16:
+    return NSG_F16;
+  case ElementType::BF16:
+    return NSG_BF16;
+  }
+  return NSG_F32;
+}
+
+nsg_rows rowsOf(const std::byte *first, int64_t stride, ElementType type) {
+  return {first, stride * elementBytes(type)};
+}
+
+bool computes(const RowMove &move) {
+  return !move.addends.empty() || move.divisors || move.scale != 1 ||
+         move.sourceType != move.targetType;
+}
+
+/// The largest unit that a row has a number of, and that can be read at once
+/// wherever a row begins.
+int32_t unitOf(const nsg_move &move, int64_t rowBytes) {
+  for (int32_t bytes : {16, 8, 4})
+    if (rowBytes % bytes == 0 && isMultiple(move.source.first, bytes) &&
+        isMultiple(move.target.first, bytes) &&
+        move.source.stride % bytes == 0 && move.target.stride % bytes == 0)
+      return bytes;
+  return 2;
+}
+
+/// Without its addends.
+nsg_move describe(const RowMove &move) {
+  nsg_move result = {};
+  result.source =
+      rowsOf(move.source.first, move.source.stride, move.sourceType);
+  result.target =
+      rowsOf(move.target.first, move.target.stride, move.targetType);
+  result.source_places = move.sourcePlaces;
+  result.target_places = move.targetPlaces;
+  result.first_place = move.firstPlace;
+  result.divisors = move.divisors;
+  result.rows = move.rows;
+  result.width = move.width;
+  result.num_addends = static_cast<int32_t>(move.addends.size());
+  result.source_type = numberOf(move.sourceType);
+  result.target_type = numberOf(move.targetType);
+  result.scale = move.scale;
+  if (computes(move))
+    return result;
+  int64_t rowBytes = move.width * elementBytes(move.sourceType);
+  // What lies in one piece is one row, of units as large as can be.
+  bool isDense = !move.sourcePlaces && !move.targetPlaces &&
+                 (move.rows == 1 || (result.source.stride == rowBytes &&
+                                     result.target.stride == rowBytes));
+  if (isDense) {
+    rowBytes *= move.rows;
+    result.rows = 1;
+    result.source.stride = result.target.stride = 0;
+  }
+  result.unit_bytes = unitOf(result, rowBytes);
+  result.width = rowBytes / result.unit_bytes;
+  return result;
+}
+
+void shift(nsg_rows &rows, int64_t bytes) {
+  rows.first = static_cast<const std::byte *>(rows.first) + bytes;
+}
+
+/// Adds to a table, in parts if rows are too wide for the kernel.
+class MoveAdder {
+public:
+  MoveAdder(const RowMove &move, MoveTable &table)
+      : move(move), table(table), whole(describe(move)) {}
+
+  void add() {
+    for (int64_t column = 0; column < whole.width; column += NSG_WIDEST_MOVE)
+      addColumns(column,
+                 std::min<int64_t>(whole.width - column, NSG_WIDEST_MOVE));
+  }
+
+private:
+  int64_t bytesOf(int64_t columns, ElementType type) const {
+    return columns * (whole.unit_bytes ? whole.unit_bytes : elementBytes(type));
+  }
+
+  void addColumns(int64_t first, int64_t width) {
+    nsg_move part = whole;
+    int64_t before = bytesOf(first, move.sourceType);
+    shift(part.source, before);
+    shift(part.target, bytesOf(first, move.targetType));
+    part.width = width;
+    part.first_block = static_cast<int32_t>(table.blocks);
+    table.blocks += ceilDivide(part.rows * width, int64_t{NSG_MOVE_UNITS});
+    table.moves.push_back(part);
+    for (const SourceRows &addend : move.addends) {
+      table.addends.push_back(
+          rowsOf(addend.first, addend.stride, move.sourceType));
+      shift(table.addends.back(), before);
+    }
+  }
+
+  const RowMove &move;
+  MoveTable &table;
+  nsg_move whole;
+};
+
+template <typename T>
+void append(std::span<const T> values, std::vector<std::byte> &bytes) {
+  auto added = std::as_bytes(values);
+  bytes.insert(bytes.end(), added.begin(), added.end());
+}
+
+} // namespace
+
+MoveTable describeMoves(std::span<const RowMove> moves) {
+  MoveTable table;
+  for (const RowMove &move : moves)
+    if (move.rows > 0)
+      MoveAdder(move, table).add();
+  return table;
+}
+
+void Routing::moveRows(std::span<const RowMove> given) {
+  MoveTable table = describeMoves(given);
+  if (table.moves.empty())
+    return;
+  auto movesBytes = static_cast<int64_t>(table.moves.size() * sizeof(nsg_move));
+  auto addendsBytes =
+      static_cast<int64_t>(table.addends.size() * sizeof(nsg_rows));
+  CUdeviceptr moves = arguments.reserve(movesBytes + addendsBytes);
+  auto *addends = reinterpret_cast<const nsg_rows *>(
+      moves + static_cast<CUdeviceptr>(movesBytes));
+  for (nsg_move &move : table.moves) {
+    move.addends = addends;
+    addends += move.num_addends;
+  }
+  std::vector<std::byte> bytes;
+  append<nsg_move>(table.moves, bytes);
+  append<nsg_rows>(table.addends, bytes);
+  arguments.upload(bytes);
+  kernels.launch(Kernel::MoveRows, table.blocks, stream, moves,
+                 static_cast<int32_t>(table.moves.size()));
+}
+
+void Routing::addUp(std::span<const BagLengths> given) {
+  std::vector<nsg_bags> sets;
+  for (const BagLengths &bags : given)
+    sets.push_back({bags.lengths, bags.offsets, bags.bags});
+  if (sets.empty())
+    return;
+  auto bytes = std::as_bytes(std::span<const nsg_bags>(sets));
+  CUdeviceptr address = arguments.reserve(static_cast<int64_t>(bytes.size()));
+  arguments.upload(bytes);
+  auto count = static_cast<int32_t>(sets.size());
+  kernels.launch(Kernel::AddUp, ceilDivide(count, NSG_THREADS / NSG_WARP),
+                 stream, address, count);
+}
+
+} // namespace neuroshard::cuda

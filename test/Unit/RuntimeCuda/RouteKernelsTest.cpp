@@ -1,0 +1,362 @@
+//===- RouteKernelsTest.cpp - Row moves and offsets in the emulator -------===//
+//
+// Runs random moves on the kernels and in plain loops: all memory must have the
+// same bits afterwards. Then changes each thing that makes the kernels right,
+// one at a time: every change must be noticed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompiledModule.h"
+#include "EmulatorLibrary.h"
+
+#include "Backend/Routing.h"
+#include "neuroshard/Conversion/GPU/GpuModule.h"
+#include "neuroshard/Conversion/GPU/GpuPipelines.h"
+#include "neuroshard/Runtime/Numerics.h"
+#include "neuroshard/Support/Round.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <numeric>
+#include <random>
+
+using namespace neuroshard;
+using namespace neuroshard::cuda;
+using namespace neuroshard::runtime;
+
+namespace {
+
+/// The GPU module of a program without tables, ready to be compiled.
+std::string routeModule() {
+  mlir::DialectRegistry registry;
+  registerNativeDialects(registry);
+  registerGpuDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  EXPECT_TRUE(succeeded(buildGpuModule(*module, {}, {})));
+  mlir::PassManager passes(&context);
+  buildGpuSimplification(passes);
+  EXPECT_TRUE(succeeded(passes.run(*module)));
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  return text;
+}
+
+/// Memory of all arrays of a launch, so that nothing is written unseen.
+class Arena {
+public:
+  explicit Arena(uint32_t seed) : random(seed) {
+    bytes.resize(1 << 20);
+    for (std::byte &byte : bytes)
+      byte = static_cast<std::byte>(random());
+  }
+
+  uint32_t below(uint32_t limit) { return random() % limit; }
+
+  /// An array that begins anywhere its type may.
+  template <typename T> T *take(int64_t count) {
+    used = static_cast<size_t>(
+        roundUp(static_cast<int64_t>(used) + 16 * below(2), 16));
+    used += below(4) * sizeof(T);
+    T *array = reinterpret_cast<T *>(bytes.data() + used);
+    used += static_cast<size_t>(count) * sizeof(T);
+    EXPECT_LE(used, bytes.size());
+    return array;
+  }
+
+  std::vector<std::byte> bytes;
+
+private:
+  std::mt19937 random;
+  size_t used = 0;
+};
+
+/// Small multiples of 1/8, exact in all types.
+void fill(Arena &arena, std::byte *to, int64_t count, ElementType type) {
+  std::vector<float> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<float>(arena.below(201)) / 8.0f - 12.5f);
+  storeElements(values.data(), count, type, to);
+}
+
+std::byte *takeRows(Arena &arena, int64_t values, ElementType type) {
+  return type == ElementType::F32
+             ? reinterpret_cast<std::byte *>(arena.take<float>(values))
+             : reinterpret_cast<std::byte *>(arena.take<uint16_t>(values));
+}
+
+const int64_t *takePlaces(Arena &arena, int64_t rows, int64_t firstPlace) {
+  std::vector<int64_t> places(static_cast<size_t>(rows));
+  std::iota(places.begin(), places.end(), firstPlace);
+  for (size_t i = places.size(); i > 1; --i)
+    std::swap(places[i - 1], places[arena.below(static_cast<uint32_t>(i))]);
+  auto *array = arena.take<int64_t>(rows);
+  std::copy(places.begin(), places.end(), array);
+  return array;
+}
+
+RowMove randomMove(Arena &arena) {
+  constexpr ElementType types[] = {ElementType::F32, ElementType::F16,
+                                   ElementType::BF16};
+  RowMove move;
+  move.rows = arena.below(60);
+  move.width = 1 + arena.below(arena.below(2) ? 70 : 6);
+  if (arena.below(4) == 0)
+    move.width = 4 * arena.below(16) + 4;
+  move.sourceType = types[arena.below(3)];
+  move.targetType = arena.below(2) ? move.sourceType : types[arena.below(3)];
+  int64_t gap = arena.below(2) * arena.below(9);
+  move.source.stride = move.width + gap;
+  move.target.stride = move.width + (arena.below(2) ? gap : 0);
+  auto takeSource = [&] {
+    int64_t count = move.rows * move.source.stride;
+    std::byte *rows = takeRows(arena, count, move.sourceType);
+    fill(arena, rows, count, move.sourceType);
+    return rows;
+  };
+  move.source.first = takeSource();
+  move.target.first =
+      takeRows(arena, move.rows * move.target.stride, move.targetType);
+  move.firstPlace = arena.below(100);
+  if (arena.below(3) == 0)
+    move.sourcePlaces = takePlaces(arena, move.rows, move.firstPlace);
+  if (arena.below(3) == 0)
+    move.targetPlaces = takePlaces(arena, move.rows, move.firstPlace);
+  for (uint32_t i = arena.below(2) * arena.below(4); i > 0; --i)
+    move.addends.push_back({takeSource(), move.source.stride});
+  if (arena.below(3) == 0) {
+    float *divisors = arena.take<float>(move.rows);
+    for (int64_t i = 0; i < move.rows; ++i)
+      divisors[i] = static_cast<float>(arena.below(4));
+    move.divisors = divisors;
+  }
+  if (arena.below(3) == 0)
+    move.scale = 0.3f;
+  return move;
+}
+
+BagLengths randomBags(Arena &arena) {
+  int64_t bags = arena.below(3) * arena.below(50);
+  auto *lengths = arena.take<int32_t>(bags);
+  for (int64_t i = 0; i < bags; ++i)
+    // Their sum needs more than 32 bits.
+    lengths[i] =
+        static_cast<int32_t>(arena.below(2) ? arena.below(5) : 0x7fffffffu);
+  return {lengths, arena.take<int64_t>(bags + 1), bags};
+}
+
+void addUp(const BagLengths &set) {
+  set.offsets[0] = 0;
+  for (int64_t i = 0; i < set.bags; ++i)
+    set.offsets[i + 1] = set.offsets[i] + set.lengths[i];
+}
+
+/// The row that a list of places gives for row `i`.
+int64_t placeOf(const int64_t *places, const RowMove &move, int64_t i) {
+  return places ? places[i] - move.firstPlace : i;
+}
+
+void moveRow(const RowMove &move, int64_t row) {
+  auto count = static_cast<size_t>(move.width);
+  std::vector<float> sum(count), addend(count);
+  auto load = [&](const SourceRows &rows, std::vector<float> &values) {
+    int64_t place = placeOf(move.sourcePlaces, move, row);
+    loadElements(rows.first +
+                     place * rows.stride * elementBytes(move.sourceType),
+                 move.width, move.sourceType, values.data());
+  };
+  load(move.source, sum);
+  for (const SourceRows &rows : move.addends) {
+    load(rows, addend);
+    for (size_t c = 0; c < count; ++c)
+      sum[c] += addend[c];
+  }
+  for (float &value : sum) {
+    if (move.divisors && move.divisors[row] != 0)
+      value /= move.divisors[row];
+    value *= move.scale;
+  }
+  int64_t place = placeOf(move.targetPlaces, move, row);
+  storeElements(sum.data(), move.width, move.targetType,
+                move.target.first +
+                    place * move.target.stride * elementBytes(move.targetType));
+}
+
+/// Runs launches on copies of an arena in the memory of the emulated GPU.
+class RouteKernels {
+public:
+  explicit RouteKernels(const std::string &text) {
+    std::string image = compile(text);
+    emulator.check(emulator->moduleLoadData(&module, image.data()));
+  }
+  ~RouteKernels() { emulator.check(emulator->moduleUnload(module)); }
+
+  /// The arena after these moves and offsets; empty if a kernel has failed.
+  std::vector<std::byte> run(const Arena &arena,
+                             const std::vector<RowMove> &moves,
+                             const std::vector<BagLengths> &bags) {
+    CUdeviceptr memory = emulator.upload(arena.bytes);
+    auto onGpu = [&](const auto *pointer) {
+      using Pointer = decltype(pointer);
+      return pointer ? reinterpret_cast<Pointer>(
+                           memory +
+                           static_cast<CUdeviceptr>(
+                               reinterpret_cast<const std::byte *>(pointer) -
+                               arena.bytes.data()))
+                     : nullptr;
+    };
+    std::vector<RowMove> there = moves;
+    for (RowMove &move : there) {
+      move.source.first = onGpu(move.source.first);
+      move.target.first = const_cast<std::byte *>(onGpu(move.target.first));
+      move.sourcePlaces = onGpu(move.sourcePlaces);
+      move.targetPlaces = onGpu(move.targetPlaces);
+      move.divisors = onGpu(move.divisors);
+      for (SourceRows &addend : move.addends)
+        addend.first = onGpu(addend.first);
+    }
+    MoveTable table = describeMoves(there);
+    CUdeviceptr addends = upload(table.addends);
+    for (nsg_move &move : table.moves) {
+      move.addends = reinterpret_cast<const nsg_rows *>(addends);
+      addends += static_cast<size_t>(move.num_addends) * sizeof(nsg_rows);
+    }
+    std::vector<nsg_bags> sets;
+    for (const BagLengths &set : bags)
+      sets.push_back({onGpu(set.lengths),
+                      const_cast<int64_t *>(onGpu(set.offsets)), set.bags});
+    bool runs = launch("nsg_move_rows", table.blocks, upload(table.moves),
+                       table.moves.size()) &&
+                launch("nsg_add_up",
+                       ceilDivide(static_cast<int64_t>(sets.size()),
+                                  NSG_THREADS / NSG_WARP),
+                       upload(sets), sets.size());
+    std::vector<std::byte> after(runs ? arena.bytes.size() : 0);
+    if (runs)
+      emulator.download(memory, after);
+    return after;
+  }
+
+private:
+  template <typename T> CUdeviceptr upload(const std::vector<T> &list) {
+    return list.empty() ? 0 : emulator.upload(list);
+  }
+
+  bool launch(const char *kernel, int64_t blocks, CUdeviceptr list,
+              size_t size) {
+    CUfunction function = nullptr;
+    emulator.check(emulator->moduleGetFunction(&function, module, kernel));
+    auto count = static_cast<int32_t>(size);
+    void *parameters[] = {&list, &count};
+    return blocks == 0 ||
+           emulator->launchKernel(function, static_cast<unsigned>(blocks), 1, 1,
+                                  NSG_THREADS, 1, 1, 0, nullptr, parameters,
+                                  nullptr) == CUDA_SUCCESS;
+  }
+
+  EmulatorLibrary emulator;
+  CUmodule module = nullptr;
+};
+
+/// Whether the kernels do as plain loops do on the data of a seed.
+bool agrees(RouteKernels &kernels, uint32_t seed) {
+  Arena arena(seed);
+  std::vector<RowMove> moves;
+  for (uint32_t i = arena.below(12); i > 0; --i)
+    moves.push_back(randomMove(arena));
+  std::vector<BagLengths> bags;
+  for (uint32_t i = arena.below(12); i > 0; --i)
+    bags.push_back(randomBags(arena));
+  std::vector<std::byte> found = kernels.run(arena, moves, bags);
+  for (const RowMove &move : moves)
+    for (int64_t row = 0; row < move.rows; ++row)
+      moveRow(move, row);
+  for (const BagLengths &set : bags)
+    addUp(set);
+  return found == arena.bytes;
+}
+
+constexpr uint32_t kSeeds = 40;
+
+TEST(RouteKernelsTest, DoWhatPlainLoopsDo) {
+  RouteKernels kernels(routeModule());
+  for (uint32_t seed = 0; seed < kSeeds; ++seed)
+    EXPECT_TRUE(agrees(kernels, seed)) << "seed " << seed;
+}
+
+TEST(RouteKernelsTest, RaceWithNothing) {
+  setenv("NEUROSHARD_EMULATOR_RACES", "1", 1);
+  {
+    RouteKernels kernels(routeModule());
+    for (uint32_t seed = 0; seed < 5; ++seed)
+      EXPECT_TRUE(agrees(kernels, seed)) << "seed " << seed;
+  }
+  unsetenv("NEUROSHARD_EMULATOR_RACES");
+}
+
+TEST(RouteKernelsTest, ChangesAreNoticed) {
+  std::string text = routeModule();
+  for (auto [from, to] :
+       std::initializer_list<std::pair<const char *, const char *>>{
+           {"arith.minui", "arith.maxui"}, // the last units of a move
+           {"arith.divf", "arith.mulf"},
+           {"arith.cmpf oeq", "arith.cmpf une"}, // bags without ids
+           {"arith.addf", "arith.subf"},
+           {"arith.mulf", "arith.subf"},           // the scale
+           {"gpu.shuffle  idx", "gpu.shuffle up"}, // what the last lane has
+           {"arith.cmpi uge", "arith.cmpi ugt"},   // lanes before this one
+       }) {
+    RouteKernels kernels(replaceOnce(text, from, to));
+    uint32_t seed = 0;
+    while (seed < kSeeds && agrees(kernels, seed))
+      ++seed;
+    EXPECT_LT(seed, kSeeds) << "nothing notices " << to;
+  }
+}
+
+TEST(RouteKernelsTest, CopiesUseTheLargestUnit) {
+  alignas(16) std::byte memory[4096];
+  RowMove move;
+  move.source = {memory, 12};
+  move.target = {memory + 2048, 8};
+  move.rows = 5;
+  move.width = 8;
+  MoveTable table = describeMoves({&move, 1});
+  ASSERT_EQ(table.moves.size(), 1u);
+  EXPECT_EQ(table.moves[0].unit_bytes, 16);
+  EXPECT_EQ(table.moves[0].width, 2);
+  EXPECT_EQ(table.moves[0].source.stride, 48);
+  EXPECT_EQ(table.blocks, 1);
+  move.source.first += 4;
+  EXPECT_EQ(describeMoves({&move, 1}).moves[0].unit_bytes, 4);
+  move.source = {memory, 8}; // in one piece
+  table = describeMoves({&move, 1});
+  EXPECT_EQ(table.moves[0].rows, 1);
+  EXPECT_EQ(table.moves[0].width, 10);
+  move.scale = 2;
+  table = describeMoves({&move, 1});
+  EXPECT_EQ(table.moves[0].unit_bytes, 0);
+  EXPECT_EQ(table.moves[0].rows, 5);
+}
+
+TEST(RouteKernelsTest, WideRowsAreCut) {
+  RowMove move;
+  move.source.first = move.target.first = nullptr;
+  move.rows = 1;
+  move.width = int64_t{NSG_WIDEST_MOVE} * 9;
+  MoveTable table = describeMoves({&move, 1});
+  ASSERT_EQ(table.moves.size(), 3u); // units of four values
+  EXPECT_EQ(table.moves[1].source.first,
+            reinterpret_cast<const void *>(int64_t{NSG_WIDEST_MOVE} * 16));
+  EXPECT_EQ(table.moves[2].width, NSG_WIDEST_MOVE / 4);
+  EXPECT_EQ(table.moves[2].first_block, 2 * (NSG_WIDEST_MOVE / NSG_MOVE_UNITS));
+  move.rows = 0;
+  EXPECT_TRUE(describeMoves({&move, 1}).moves.empty());
+}
+
+} // namespace
