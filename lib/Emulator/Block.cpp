@@ -255,6 +255,16 @@ void Block::stopMisaligned(const void *address, size_t bytes,
   stop();
 }
 
+void Block::requireDriverMemory(const void *address, size_t bytes) {
+  if (isDriverMemory(address, bytes))
+    return;
+  error = makeError(
+      ErrorKind::IllegalAddress, current,
+      " accesses " + std::to_string(bytes) +
+          " bytes of no memory of the driver: " + describeAddress(address));
+  stop();
+}
+
 /// Sets an error. The caller must then stop, after it has destroyed its
 /// objects: the fiber does not return.
 void Block::reject(uint32_t thread, const std::string &what) {

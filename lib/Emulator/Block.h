@@ -40,6 +40,8 @@ struct Kernel {
   uint64_t maximumSteps = uint64_t{1} << 28;
   /// Null: races are not looked for.
   RaceFinder *races = nullptr;
+  /// Whether memory that the driver has not given is refused.
+  bool ownMemoryOnly = false;
 };
 
 enum class ErrorKind {
@@ -99,6 +101,8 @@ public:
     if (reinterpret_cast<uintptr_t>(address) & (alignment - 1))
       stopMisaligned(address, bytes, alignment);
     constexpr int32_t kKinds = (1 << NSE_ALIGNMENT_SHIFT) - 1;
+    if (kernel->ownMemoryOnly)
+      requireDriverMemory(address, bytes);
     if (kernel->races &&
         !checkAccess(address, bytes, nse_access_kind(kind & kKinds)))
       stop();
@@ -138,6 +142,7 @@ private:
   [[noreturn]] void stopEndless();
   [[noreturn]] void stopMisaligned(const void *address, size_t bytes,
                                    uintptr_t alignment);
+  void requireDriverMemory(const void *address, size_t bytes);
   bool checkAccess(const void *address, size_t bytes, nse_access_kind kind);
   void reject(uint32_t thread, const std::string &what);
 

@@ -26,9 +26,11 @@ struct Allocation {
   size_t mappedBytes;
   size_t bytes;
   int device;
+  bool hidden;
 };
 
 std::mutex mutex;
+int numUses = 0; ///< MemoryUses that live.
 /// All allocations by the address of the array. Never destroyed: kernels may
 /// run at exit.
 std::map<const std::byte *, Allocation> &getAllocations() {
@@ -60,6 +62,19 @@ bool isDamaged(const std::byte *begin, const Allocation &allocation) {
   return !isFresh(first, begin) || !isFresh(begin + allocation.bytes, end);
 }
 
+/// Lets the host use hidden memory, or not.
+void show(const Allocation &allocation, bool isShown) {
+  if (allocation.hidden)
+    mprotect(allocation.mapping + getGuardBytes(),
+             allocation.mappedBytes - 2 * getGuardBytes(),
+             isShown ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+void showAll(bool isShown) {
+  for (const auto &[begin, allocation] : getAllocations())
+    show(allocation, isShown);
+}
+
 size_t sumBytes(int device) {
   size_t sum = 0;
   for (const auto &[begin, allocation] : getAllocations())
@@ -69,7 +84,19 @@ size_t sumBytes(int device) {
 }
 } // namespace
 
-void *allocateMemory(int device, size_t bytes) {
+MemoryUse::MemoryUse() {
+  std::lock_guard lock(mutex);
+  if (numUses++ == 0)
+    showAll(true);
+}
+
+MemoryUse::~MemoryUse() {
+  std::lock_guard lock(mutex);
+  if (--numUses == 0)
+    showAll(false);
+}
+
+void *allocateMemory(int device, size_t bytes, bool hidden) {
   std::lock_guard lock(mutex);
   size_t used = sumBytes(device);
   if (bytes > kDeviceMemoryBytes - used)
@@ -88,8 +115,10 @@ void *allocateMemory(int device, size_t bytes) {
   }
   std::memset(first, kFreshByte, inside);
   std::byte *begin = first + inside - aligned;
-  getAllocations()[begin] = {static_cast<std::byte *>(mapping),
-                             inside + 2 * guard, bytes, device};
+  Allocation &allocation = getAllocations()[begin];
+  allocation = {static_cast<std::byte *>(mapping), inside + 2 * guard, bytes,
+                device, hidden};
+  show(allocation, numUses > 0);
   return begin;
 }
 
@@ -99,6 +128,7 @@ FreeResult freeMemory(void *memory) {
   auto found = allocations.find(static_cast<std::byte *>(memory));
   if (found == allocations.end())
     return FreeResult::Unknown;
+  show(found->second, true);
   bool damaged = isDamaged(found->first, found->second);
   munmap(found->second.mapping, found->second.mappedBytes);
   allocations.erase(found);

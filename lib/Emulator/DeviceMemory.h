@@ -23,8 +23,17 @@ inline constexpr int kFreshByte = 0xFF;
 inline constexpr size_t kDeviceMemoryBytes = size_t{80} << 30;
 
 /// Allocates at least one byte on a device, 16-byte aligned. Null if there is
-/// no room.
-void *allocateMemory(int device, size_t bytes);
+/// no room. Accesses of the host to `hidden` memory fault.
+void *allocateMemory(int device, size_t bytes, bool hidden = false);
+
+/// While one lives, hidden memory can be used: by a kernel or a copy.
+class MemoryUse {
+public:
+  MemoryUse();
+  ~MemoryUse();
+  MemoryUse(const MemoryUse &) = delete;
+  MemoryUse &operator=(const MemoryUse &) = delete;
+};
 
 enum class FreeResult {
   Freed,
@@ -38,6 +47,10 @@ void freeDevice(int device);
 
 /// Whether one allocation has all of the bytes.
 bool isAllocated(const void *address, size_t bytes);
+
+/// Whether one allocation, of a device or of pinned host memory, has all of the
+/// bytes.
+bool isDriverMemory(const void *address, size_t bytes);
 
 /// Whether some of the bytes lie in an allocation's mapping, where accesses do
 /// not fault, but not in the allocation.

@@ -68,6 +68,7 @@ constexpr Attribute kAttributes[] = {
     {38, 50 * 1024 * 1024}, // L2 cache
     {39, 2048},             // threads per multiprocessor
     {41, 1},                // unified addresses
+    {89, 1},                // managed memory that host and kernels use at once
     {75, 9},                // compute capability
     {76, 0},
     {106, 32}, // blocks per multiprocessor

@@ -7,6 +7,7 @@
 
 #include "DeviceMemory.h"
 #include "Driver.h"
+#include "Launch.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -81,6 +82,7 @@ CUresult copyToDevice(CUdeviceptr to, const void *from, size_t bytes) {
     return result;
   if (CUresult result = checkRange(to, bytes))
     return result;
+  MemoryUse use;
   if (bytes)
     std::memcpy(toPointer(to), from, bytes);
   return CUDA_SUCCESS;
@@ -91,6 +93,7 @@ CUresult copyToHost(void *to, CUdeviceptr from, size_t bytes) {
     return result;
   if (CUresult result = checkRange(from, bytes))
     return result;
+  MemoryUse use;
   if (bytes)
     std::memcpy(to, toPointer(from), bytes);
   return CUDA_SUCCESS;
@@ -108,10 +111,29 @@ CUresult fill(CUdeviceptr to, Value value, size_t count) {
     return fail(CUDA_ERROR_INVALID_VALUE, "a fill of misaligned memory");
   if (CUresult result = checkRange(to, count * sizeof(Value)))
     return result;
+  MemoryUse use;
   std::fill_n(static_cast<Value *>(toPointer(to)), count, value);
   return CUDA_SUCCESS;
 }
+
+CUresult allocate(CUdeviceptr *pointer, size_t bytes, bool hidden) {
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  if (bytes == 0)
+    return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
+  void *memory = allocateMemory(device, bytes, hidden);
+  if (!memory)
+    return fail(CUDA_ERROR_OUT_OF_MEMORY,
+                "no room for " + std::to_string(bytes) + " bytes");
+  *pointer = reinterpret_cast<uintptr_t>(memory);
+  return CUDA_SUCCESS;
+}
 } // namespace
+
+bool neuroshard::emulator::isDriverMemory(const void *address, size_t bytes) {
+  return isAllocated(address, bytes) || pinned.contains(address, bytes);
+}
 
 EMULATOR_EXPORT CUresult cuMemGetInfo_v2(size_t *freeBytes,
                                          size_t *totalBytes) {
@@ -124,17 +146,16 @@ EMULATOR_EXPORT CUresult cuMemGetInfo_v2(size_t *freeBytes,
 }
 
 EMULATOR_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
-  int device = 0;
-  if (CUresult result = checkContext(&device))
-    return result;
-  if (bytes == 0)
-    return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
-  void *memory = allocateMemory(device, bytes);
-  if (!memory)
-    return fail(CUDA_ERROR_OUT_OF_MEMORY,
-                "no room for " + std::to_string(bytes) + " bytes");
-  *pointer = reinterpret_cast<uintptr_t>(memory);
-  return CUDA_SUCCESS;
+  return allocate(pointer, bytes, /*hidden=*/usesOwnMemoryFromEnvironment());
+}
+
+/// All memory is the host's, so that both sides can use it at any time.
+EMULATOR_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes,
+                                           unsigned flags) {
+  if (flags != CU_MEM_ATTACH_GLOBAL)
+    return fail(CUDA_ERROR_NOT_SUPPORTED,
+                "managed memory that is attached to a stream or to the host");
+  return allocate(pointer, bytes, /*hidden=*/false);
 }
 
 EMULATOR_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceMemory.h"
 #include "Driver.h"
 #include "ElfImage.h"
 #include "Launch.h"
@@ -200,10 +201,12 @@ EMULATOR_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
   kernel.gridSize = gridX;
   kernel.blockSize = blockX;
   kernel.seed = getSeedFromEnvironment();
+  kernel.ownMemoryOnly = usesOwnMemoryFromEnvironment();
   RaceFinder races;
   if (findsRacesFromEnvironment())
     kernel.races = &races;
   try {
+    MemoryUse use;
     if (std::optional<KernelError> error = launch(kernel))
       return loseContext(toResult(error->kind), error->message);
   } catch (const std::bad_alloc &) {

@@ -99,10 +99,18 @@ uint64_t getSeedFromEnvironment() {
   return text ? std::strtoull(text, nullptr, 10) : 0;
 }
 
-bool findsRacesFromEnvironment() {
-  const char *text = std::getenv("NEUROSHARD_EMULATOR_RACES");
+namespace {
+bool isSet(const char *variable) {
+  const char *text = std::getenv(variable);
   return text && std::string_view(text) == "1";
 }
+} // namespace
+
+bool usesOwnMemoryFromEnvironment() {
+  return isSet("NEUROSHARD_EMULATOR_OWN_MEMORY");
+}
+
+bool findsRacesFromEnvironment() { return isSet("NEUROSHARD_EMULATOR_RACES"); }
 
 std::optional<KernelError> launch(const Kernel &kernel) {
   FaultHandlers handlers;

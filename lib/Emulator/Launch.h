@@ -16,6 +16,10 @@ namespace neuroshard::emulator {
 /// The seed of launches: NEUROSHARD_EMULATOR_SEED, or 0.
 uint64_t getSeedFromEnvironment();
 
+/// Whether kernels may use only what the driver has given: if
+/// NEUROSHARD_EMULATOR_OWN_MEMORY is 1.
+bool usesOwnMemoryFromEnvironment();
+
 /// Whether launches look for races: if NEUROSHARD_EMULATOR_RACES is 1.
 bool findsRacesFromEnvironment();
 

@@ -105,6 +105,7 @@ EMULATOR_EXPORT int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
                                      {starts, index_bytes},
                                      {num_runs, 4}}))
     return result;
+  MemoryUse use;
   (isWide ? sortKeys<uint64_t>
           : sortKeys<uint32_t>)(keys, end_bit, iota, sorted_keys, order,
                                 unique_keys, starts, num_runs, n);

@@ -34,7 +34,8 @@ template <typename Function> Function *find(void *library, const char *symbol) {
   return reinterpret_cast<Function *>(address);
 }
 
-nsrt_world *openEmulated(const std::string &directory, int32_t threads) {
+nsrt_world *openOnGpus(const std::string &directory, int32_t threads,
+                       bool isEmulated) {
   fs::path folder = libraryFolder();
   void *library =
       dlopen((folder / "libneuroshard_cuda.so").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -44,8 +45,9 @@ nsrt_world *openEmulated(const std::string &directory, int32_t threads) {
   auto *release =
       find<decltype(nsc_free_backends)>(library, "nsc_free_backends");
   auto *lastError = find<decltype(nsc_last_error)>(library, "nsc_last_error");
+  fs::path emulator = folder / "libneuroshard_emulator.so";
   runtime::BackendFactory *backends =
-      make(directory.c_str(), (folder / "libneuroshard_emulator.so").c_str());
+      make(directory.c_str(), isEmulated ? emulator.c_str() : nullptr);
   if (!backends)
     throw std::runtime_error(lastError(nullptr));
   nsrt_world *world = nsrt_world_open_on(directory.c_str(), threads, backends);
@@ -55,13 +57,14 @@ nsrt_world *openEmulated(const std::string &directory, int32_t threads) {
 
 } // namespace
 
-std::vector<std::string> deviceNames() { return {"cpu", "emulator"}; }
+std::vector<std::string> deviceNames() { return {"cpu", "cuda", "emulator"}; }
 
 World openWorld(const std::string &directory, int32_t threadsPerDevice,
                 const std::string &device) {
-  World world(device == "emulator"
-                  ? openEmulated(directory, threadsPerDevice)
-                  : nsrt_world_open(directory.c_str(), threadsPerDevice));
+  World world(device == "cpu"
+                  ? nsrt_world_open(directory.c_str(), threadsPerDevice)
+                  : openOnGpus(directory, threadsPerDevice,
+                               /*isEmulated=*/device == "emulator"));
   if (!world)
     throw std::runtime_error(nsrt_last_error());
   return world;

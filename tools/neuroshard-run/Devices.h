@@ -20,7 +20,8 @@ using World = std::unique_ptr<nsrt_world, CloseWorld>;
 std::vector<std::string> deviceNames();
 
 /// Opens all devices of the artifact on threads of the host ("cpu"), or its
-/// programs for GPUs in the emulator ("emulator"). Throws std::runtime_error.
+/// programs for GPUs on those of the machine ("cuda") or in the emulator
+/// ("emulator"). Throws std::runtime_error.
 World openWorld(const std::string &directory, int32_t threadsPerDevice,
                 const std::string &device);
 

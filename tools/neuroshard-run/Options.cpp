@@ -30,8 +30,8 @@ void addOptions(Command &program, DriveOptions &options) {
       .range(0, 1024);
   program
       .add("--device", options.device,
-           "where lookups and updates run: on threads of the host, or as "
-           "compiled for GPUs in the emulator (neuroshard-compile --emulate)")
+           "where lookups and updates run: on threads of the host, on GPUs "
+           "(neuroshard-compile --gpu), or on emulated ones (--emulate)")
       .oneOf(deviceNames());
   program.addFlag("--train", options.train,
                   "also update the tables, with random gradients");

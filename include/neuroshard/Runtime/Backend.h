@@ -200,6 +200,10 @@ public:
   virtual ~Backend() = default;
 
   virtual Buffer acquire(BufferKind kind, int64_t bytes) = 0;
+  /// What the caller of a step has in memory of the host, where the backend
+  /// reads it: the same memory, or a copy.
+  virtual Buffer share(BufferKind kind, const std::byte *values,
+                       int64_t bytes) = 0;
   /// Memory that the host reads and writes.
   virtual Buffer acquireOnHost(BufferKind kind, int64_t bytes) = 0;
 
@@ -222,6 +226,18 @@ public:
                            int64_t count, float divisor) = 0;
 };
 
+/// Memory that the host and the kernels of a device read and write.
+/// Thread-safe.
+class MemorySource {
+public:
+  virtual ~MemorySource() = default;
+
+  /// Zeros, aligned to at least 64 bytes. Throws a RuntimeError if there is not
+  /// enough.
+  virtual std::byte *allocate(int64_t bytes) = 0;
+  virtual void free(std::byte *memory) noexcept = 0;
+};
+
 /// The memory of one shard, in the layout of its Shard (Host/Shard.h).
 struct SlotMemory {
   std::byte *weights = nullptr;
@@ -232,6 +248,11 @@ struct SlotMemory {
 class BackendFactory {
 public:
   virtual ~BackendFactory() = default;
+
+  /// Called once for each device, before make: where its shards, the buffers of
+  /// its steps and the tensors that these return lie. These may outlive the
+  /// device.
+  virtual std::shared_ptr<MemorySource> makeMemory(int32_t rank) = 0;
 
   /// Called once for each device. `slots` and `host`, a backend on the threads
   /// of the host, serve the device as long as the backend does.

@@ -7,9 +7,10 @@
 #include "neuroshard/RuntimeCuda/CudaABI.h"
 
 /// Makes what opens a world (Runtime/OpenOn.h) on the GPU kernels of the
-/// artifact in `directory`, run by the emulator in the library `driver`. Ids,
-/// results and gradients are moved by the host, in memory of the host, so a
-/// real driver is refused. Null on failure; nsc_last_error(NULL) says why.
+/// artifact in `directory`, run by the driver or the emulator in the library
+/// `driver`; null: the process's (CudaDriver::get). Shards, buffers and results
+/// lie in managed memory, where the host packs ids. Null on failure;
+/// nsc_last_error(NULL) says why.
 extern "C" neuroshard::runtime::BackendFactory *
 nsc_make_backends(const char *directory, const char *driver);
 

@@ -51,6 +51,10 @@ inline constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
+inline constexpr int CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89;
+
+/// CUmemAttach_flags.
+inline constexpr unsigned CU_MEM_ATTACH_GLOBAL = 1;
 
 /// CUstream_flags, CUevent_flags.
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
@@ -118,6 +122,8 @@ inline constexpr const char *kEmulatorSymbol = "nse_emulated";
 
 // These may be missing from a stand-in; their pointers are then null.
 #define NEUROSHARD_CUDA_OPTIONAL_FUNCTIONS(X)                                  \
+  X(memAllocManaged, cuMemAllocManaged,                                        \
+    (CUdeviceptr * pointer, size_t bytes, unsigned flags))                     \
   X(ctxSynchronize, cuCtxSynchronize, ())                                      \
   X(streamIsCapturing, cuStreamIsCapturing, (CUstream, int *status))           \
   X(threadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,        \

@@ -1,12 +1,11 @@
 //===- TensorMemory.cpp - Memory of the tensors of host functions ---------===//
 //
-// One pool for the process: a tensor may outlive the device that made it. A
-// header before the tensor owns its memory.
+// A header before the tensor owns its memory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Export.h"
-#include "Host/BufferPool.h"
+#include "Host/TensorPool.h"
 #include "neuroshard/Runtime/DriverABI.h"
 #include "neuroshard/Runtime/HostProgramABI.h"
 
@@ -25,13 +24,6 @@ struct alignas(64) Header {
   Buffer memory;
 };
 
-/// Never destroyed: tensors may be freed after static objects are.
-BufferPool &pool() {
-  static auto *all =
-      new std::shared_ptr<BufferPool>(std::make_shared<BufferPool>());
-  return **all;
-}
-
 constexpr uint64_t kMaxBytes = std::numeric_limits<int64_t>::max() / 4;
 
 } // namespace
@@ -41,7 +33,8 @@ NSRT_EXPORT void *_mlir_memref_to_llvm_aligned_alloc(uint64_t alignment,
   if (alignment > sizeof(Header) || bytes > kMaxBytes)
     return nullptr;
   try {
-    Buffer memory = pool().take(static_cast<int64_t>(bytes + sizeof(Header)));
+    Buffer memory =
+        tensorPool().take(static_cast<int64_t>(bytes + sizeof(Header)));
     auto *header = new (memory.get()) Header;
     header->memory = std::move(memory);
     return header + 1;

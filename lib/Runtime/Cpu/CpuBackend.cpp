@@ -19,6 +19,10 @@ Buffer CpuBackend::acquireOnHost(BufferKind kind, int64_t bytes) {
   return buffers.acquire(kind, bytes);
 }
 
+Buffer CpuBackend::share(BufferKind, const std::byte *values, int64_t) {
+  return Buffer(Buffer(), const_cast<std::byte *>(values)); // owns nothing
+}
+
 std::unique_ptr<IdPacker>
 CpuBackend::packIds(int32_t exchange, const JaggedInput &input, int64_t batch) {
   return std::make_unique<CpuIdPacker>(manifest, exchange, input, batch,

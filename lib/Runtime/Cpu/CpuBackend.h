@@ -27,6 +27,8 @@ public:
 
   Buffer acquire(BufferKind kind, int64_t bytes) override;
   Buffer acquireOnHost(BufferKind kind, int64_t bytes) override;
+  Buffer share(BufferKind kind, const std::byte *values,
+               int64_t bytes) override;
 
   std::unique_ptr<IdPacker> packIds(int32_t exchange, const JaggedInput &input,
                                     int64_t batch) override;

@@ -27,11 +27,13 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          BackendFactory *backends)
     : plan(std::move(worldPlan)), ownRank(rank), library(programLibrary),
       program(programLibrary.program()), communicator(std::move(groupEnd)),
-      threads(numThreads), buffers(std::make_shared<BufferPool>()) {
+      threads(numThreads),
+      memory(backends ? backends->makeMemory(rank) : nullptr),
+      buffers(std::make_shared<BufferPool>(memory)) {
   checkProgram(manifest(), rank, program);
   for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
-    slots.emplace_back(spec, manifest().tableOf(spec), threads);
+    slots.emplace_back(spec, manifest().tableOf(spec), threads, memory);
   }
   backend = std::make_unique<CpuBackend>(manifest(), program, slots, *buffers,
                                          threads);

@@ -184,6 +184,8 @@ struct nsrt_device {
   const nsrt_program &program;
   std::unique_ptr<neuroshard::runtime::Communicator> communicator;
   neuroshard::runtime::ThreadPool threads;
+  /// Null: that of the host.
+  std::shared_ptr<neuroshard::runtime::MemorySource> memory;
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
   std::vector<neuroshard::runtime::Shard> slots;
   std::unique_ptr<neuroshard::runtime::Backend> backend;

@@ -68,11 +68,14 @@ void setGradient(Device &device, Routed &routed, Partials &gradients,
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[index];
   int64_t dim = device.manifest().tables[spec.table].dim;
+  Buffer values =
+      device.backend->share(BufferKind::Gradients, gradient,
+                            state.resultRows * dim * elementBytes(type));
   std::vector<RowMove> moves;
   for (const auto &view :
        makeViews(device, routed, index, basesOf(device, gradients))) {
     RowMove &move = moves.emplace_back();
-    move.source = {gradient + view.cols.begin * elementBytes(type), dim};
+    move.source = {values.get() + view.cols.begin * elementBytes(type), dim};
     move.sourceType = type;
     move.target = {view.first, view.stride};
     move.targetType = view.type;

@@ -53,7 +53,7 @@ Buffer BufferPool::take(int64_t used) {
   }
   if (!block.data()) {
     // With room to spare: the next batch may have a few more ids.
-    block = PageBlock(roundUp(bytes + bytes / 8, kPageBytes));
+    block = PageBlock(roundUp(bytes + bytes / 8, kPageBytes), source);
     std::lock_guard lock(mutex);
     held += block.size();
   }

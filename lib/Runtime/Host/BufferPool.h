@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace neuroshard::runtime {
 
@@ -27,6 +28,10 @@ public:
   /// Free memory goes back to the system after at least as many requests that
   /// found other memory.
   static constexpr int64_t kKeptRequests = 1024;
+
+  /// Null: of memory of the host.
+  explicit BufferPool(std::shared_ptr<MemorySource> source = nullptr)
+      : source(std::move(source)) {}
 
   /// At least `used` bytes, aligned to 64.
   Buffer acquire(BufferKind kind, int64_t used);
@@ -53,6 +58,7 @@ private:
   void dropUnused() noexcept;
   void giveBack(PageBlock block) noexcept;
 
+  const std::shared_ptr<MemorySource> source;
   mutable std::mutex mutex;
   std::multimap<int64_t, FreeBlock> free; ///< by size.
   int64_t held = 0;

@@ -18,10 +18,13 @@ constexpr int64_t kAlignmentBytes = 64;
 constexpr int64_t kHugePageBytes = 2 << 20;
 } // namespace
 
-PageBlock::PageBlock(int64_t size) : bytes(size) {
+PageBlock::PageBlock(int64_t size, std::shared_ptr<MemorySource> from)
+    : bytes(size), source(std::move(from)) {
   if (size < 0 || size > std::numeric_limits<int64_t>::max() / 2)
     fail("cannot allocate ", size, " bytes");
-  if (size >= kHugePageBytes)
+  if (source)
+    memory = size > 0 ? source->allocate(size) : nullptr;
+  else if (size >= kHugePageBytes)
     map();
   else if (size > 0)
     allocate();
@@ -59,11 +62,14 @@ PageBlock &PageBlock::operator=(PageBlock &&other) noexcept {
   std::swap(bytes, other.bytes);
   std::swap(mapping, other.mapping);
   std::swap(mappedBytes, other.mappedBytes);
+  std::swap(source, other.source);
   return *this;
 }
 
 PageBlock::~PageBlock() {
-  if (mapping)
+  if (source && memory)
+    source->free(memory);
+  else if (mapping)
     munmap(mapping, mappedBytes);
   else
     std::free(memory);

@@ -8,8 +8,11 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_HOST_PAGEBLOCK_H
 #define NEUROSHARD_LIB_RUNTIME_HOST_PAGEBLOCK_H
 
+#include "neuroshard/Runtime/Backend.h"
+
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace neuroshard::runtime {
 
@@ -17,8 +20,10 @@ namespace neuroshard::runtime {
 class PageBlock {
 public:
   PageBlock() = default;
-  /// Throws a RuntimeError if there is not enough memory.
-  explicit PageBlock(int64_t bytes);
+  /// Throws a RuntimeError if there is not enough memory. Null `source`: that
+  /// of the host.
+  explicit PageBlock(int64_t bytes,
+                     std::shared_ptr<MemorySource> source = nullptr);
   PageBlock(PageBlock &&other) noexcept;
   PageBlock &operator=(PageBlock &&other) noexcept;
   ~PageBlock();
@@ -34,6 +39,7 @@ private:
   int64_t bytes = 0;
   void *mapping = nullptr; ///< of a large block; else null.
   size_t mappedBytes = 0;
+  std::shared_ptr<MemorySource> source;
 };
 
 } // namespace neuroshard::runtime

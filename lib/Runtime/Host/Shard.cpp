@@ -46,12 +46,14 @@ int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
                                  static_cast<int64_t>(sizeof(float)));
 }
 
-Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads)
+Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads,
+             const std::shared_ptr<MemorySource> &source)
     : shardSpec(&spec), tableSpec(&table),
-      weightMemory(spec.rows.size() * weightStride(spec, table)) {
+      weightMemory(spec.rows.size() * weightStride(spec, table), source) {
   for (int64_t i = 0; i < numStates(table); ++i)
     stateMemory.emplace_back(spec.rows.size() * stateRowFloats(spec, table) *
-                             static_cast<int64_t>(sizeof(float)));
+                                 static_cast<int64_t>(sizeof(float)),
+                             source);
   if (table.trained() &&
       table.optimizer->initialAccumulator != 0) // new memory is zero
     resetState(threads);

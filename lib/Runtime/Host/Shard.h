@@ -19,7 +19,8 @@ namespace neuroshard::runtime {
 class Shard {
 public:
   /// Allocates weights (zero) and state (initial values).
-  Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads);
+  Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads,
+        const std::shared_ptr<MemorySource> &source);
 
   const ShardSpec &spec() const { return *shardSpec; }
   const TableSpec &table() const { return *tableSpec; }

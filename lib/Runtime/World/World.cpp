@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "World.h"
+#include "Host/TensorPool.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
 
@@ -72,7 +73,10 @@ loadProgram(const fs::path &root, const Manifest &manifest, size_t program) {
 } // namespace
 
 std::string runStep(Device &device, nsrt_host_function function, void **args) {
-  function(args);
+  {
+    TensorPoolScope tensors(device.memory ? device.buffers.get() : nullptr);
+    function(args);
+  }
   std::string error = device.error;
   device.endStep(); // from here on the world may be closed
   return error;

@@ -5,6 +5,7 @@
 #include "Driver/Status.h"
 #include "KernelParts.h"
 
+#include <cstring>
 #include <utility>
 
 namespace neuroshard::cuda {
@@ -46,11 +47,11 @@ int64_t rowsOf(const LookupPart &part) {
 
 } // namespace
 
-CudaBackend::CudaBackend(std::shared_ptr<const CudaDriver> loaded,
+CudaBackend::CudaBackend(std::shared_ptr<const CudaDriver> loaded, int ordinal,
                          const std::string &directory, int32_t rank,
                          std::span<const SlotMemory> slots,
                          std::unique_ptr<Backend> hostBackend)
-    : driver(std::move(loaded)), gpu(*driver, /*ordinal=*/0),
+    : driver(std::move(loaded)), gpu(*driver, ordinal),
       host(std::move(hostBackend)) {
   std::vector<nsc_slot_memory> memory;
   for (const SlotMemory &slot : slots)
@@ -60,6 +61,13 @@ CudaBackend::CudaBackend(std::shared_ptr<const CudaDriver> loaded,
   device = std::make_unique<Device>(gpu, directory, readSums(directory, rank),
                                     optionsOf(memory));
   routing = std::make_unique<Routing>(gpu, device->kernels, stream->get());
+}
+
+Buffer CudaBackend::share(BufferKind kind, const std::byte *values,
+                          int64_t bytes) {
+  Buffer copy = acquire(kind, bytes);
+  std::memcpy(copy.get(), values, static_cast<size_t>(bytes));
+  return copy;
 }
 
 void CudaBackend::addUp(std::span<const BagLengths> bags) {

@@ -1,7 +1,7 @@
 //===- CudaBackend.h - A backend on the kernels of a GPU --------*- C++ -*-===//
 //
-// Lookups, updates, and copies and sums of rows run on the GPU, in memory that
-// the host can read, as in the emulator. A backend on the host packs ids.
+// Lookups, updates, and copies and sums of rows run on the GPU, in managed
+// memory. A backend on the host packs ids there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ namespace neuroshard::cuda {
 
 class CudaBackend : public runtime::Backend {
 public:
-  CudaBackend(std::shared_ptr<const CudaDriver> driver,
+  CudaBackend(std::shared_ptr<const CudaDriver> driver, int ordinal,
               const std::string &directory, int32_t rank,
               std::span<const runtime::SlotMemory> slots,
               std::unique_ptr<runtime::Backend> host);
@@ -30,6 +30,8 @@ public:
   runtime::Buffer acquireOnHost(BufferKind kind, int64_t bytes) override {
     return host->acquireOnHost(kind, bytes);
   }
+  runtime::Buffer share(BufferKind kind, const std::byte *values,
+                        int64_t bytes) override;
   std::unique_ptr<runtime::IdPacker> packIds(int32_t exchange,
                                              const runtime::JaggedInput &input,
                                              int64_t batch) override {

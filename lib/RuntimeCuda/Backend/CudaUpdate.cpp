@@ -16,6 +16,10 @@ using namespace runtime;
 
 namespace {
 
+int64_t bytesOf(int64_t norms) {
+  return norms * static_cast<int64_t>(sizeof(float));
+}
+
 /// Places of the ids that are not padding, [count].
 template <typename Id>
 std::vector<int64_t> placesWithout(int64_t padding, const PeerIds &ids) {
@@ -27,17 +31,26 @@ std::vector<int64_t> placesWithout(int64_t padding, const PeerIds &ids) {
   return places;
 }
 
+template <typename T>
+std::vector<T> download(const Gpu &gpu, const T *from, int64_t count) {
+  std::vector<T> values(static_cast<size_t>(count));
+  if (count > 0)
+    gpu.driver.check(gpu.driver.memcpyDtoH(values.data(),
+                                           reinterpret_cast<CUdeviceptr>(from),
+                                           values.size() * sizeof(T)),
+                     "reading the distinct rows of a step");
+  return values;
+}
+
 template <typename Key>
-Range rangeOfKeys(const DistinctRows &distinct, Range rows) {
-  const Key *keys = static_cast<const Key *>(distinct.keys);
-  const Key *first = keys + distinct.runBegin[0];
-  const Key *last = keys + distinct.runBegin[1];
-  auto before = [&](int64_t row) {
-    return std::lower_bound(first, last,
-                            static_cast<Key>(distinct.firstKey + row)) -
-           first;
-  };
-  return {before(rows.begin), before(rows.end)};
+std::vector<int64_t> downloadRows(const Gpu &gpu,
+                                  const DistinctRows &distinct) {
+  std::vector<int32_t> run = download(gpu, distinct.runBegin, 2);
+  std::vector<int64_t> rows;
+  for (Key key : download(gpu, static_cast<const Key *>(distinct.keys) + run[0],
+                          run[1] - run[0]))
+    rows.push_back(static_cast<int64_t>(key) - distinct.firstKey);
+  return rows;
 }
 
 } // namespace
@@ -83,10 +96,13 @@ void CudaUpdate::addWithoutPadding(const GradientPart &part) {
                 part.ids.ids + places[i] * idBytes,
                 static_cast<size_t>(idBytes));
   KernelRows rows = staging.make(part.lookup, kept.numIds);
+  Buffer list = backend.share(
+      BufferKind::Sort, reinterpret_cast<const std::byte *>(places.data()),
+      kept.numIds * static_cast<int64_t>(sizeof(int64_t)));
   RowMove move;
   move.source = {reinterpret_cast<const std::byte *>(part.gradients),
                  part.stride};
-  move.sourcePlaces = places.data();
+  move.sourcePlaces = as<const int64_t>(list);
   move.target = {reinterpret_cast<std::byte *>(rows.first), rows.stride};
   move.rows = kept.numIds;
   move.width = staging.dimOf(part.lookup);
@@ -116,12 +132,25 @@ bool CudaUpdate::hasIds(int32_t slot) const {
   });
 }
 
+const std::vector<int64_t> &CudaUpdate::readRows(int32_t slot) const {
+  auto [entry, isNew] = rowsOfSlots.try_emplace(slot);
+  if (isNew && hasIds(slot)) {
+    ContextScope scope(device.gpu);
+    DistinctRows distinct = device.distinctRowsOf(slot);
+    entry->second =
+        (distinct.keyBytes == 4 ? downloadRows<uint32_t>
+                                : downloadRows<uint64_t>)(device.gpu, distinct);
+  }
+  return entry->second;
+}
+
 Range CudaUpdate::distinctRows(int32_t slot, Range rows) const {
-  if (!hasIds(slot))
-    return {0, 0};
-  DistinctRows distinct = device.distinctRowsOf(slot);
-  return (distinct.keyBytes == 4 ? rangeOfKeys<uint32_t>
-                                 : rangeOfKeys<uint64_t>)(distinct, rows);
+  const std::vector<int64_t> &distinct = readRows(slot);
+  auto before = [&](int64_t row) {
+    return std::lower_bound(distinct.begin(), distinct.end(), row) -
+           distinct.begin();
+  };
+  return {before(rows.begin), before(rows.end)};
 }
 
 const float *CudaUpdate::norms(int32_t slot) const {
@@ -131,17 +160,38 @@ const float *CudaUpdate::norms(int32_t slot) const {
 void CudaUpdate::finish(std::span<const NormTerm> terms) {
   if (parts.empty())
     return;
+  // Own norms are in memory of the GPU alone.
+  int64_t count = 0;
+  for (const NormTerm &term : terms)
+    count += term.rows.size();
+  Buffer copies = backend.acquire(BufferKind::Norms, bytesOf(count));
+  std::vector<RowMove> moves;
+  std::byte *next = copies.get();
+  for (const NormTerm &term : terms) {
+    RowMove &move = moves.emplace_back();
+    move.source.first = reinterpret_cast<const std::byte *>(term.norms);
+    move.target.first = next;
+    move.rows = 1;
+    move.width = term.rows.size();
+    next += bytesOf(move.width);
+  }
+  backend.moveRows(moves);
   std::map<int32_t, std::vector<float>> totals;
+  const float *value = as<float>(copies);
   for (const NormTerm &term : terms) {
     std::vector<float> &total = totals[term.slot];
     total.resize(std::max(total.size(), static_cast<size_t>(term.rows.end)));
-    for (int64_t i = 0; i < term.rows.size(); ++i)
-      total[static_cast<size_t>(term.rows.begin + i)] += term.norms[i];
+    for (int64_t row = term.rows.begin; row < term.rows.end; ++row)
+      total[static_cast<size_t>(row)] += *value++;
   }
-  // Only after all sums are done, since they read these norms.
-  for (const auto &[slot, total] : totals)
-    std::copy(total.begin(), total.end(), device.normsOf(slot).norms);
   ContextScope scope(device.gpu);
+  for (const auto &[slot, total] : totals)
+    if (!total.empty())
+      device.gpu.driver.check(
+          device.gpu.driver.memcpyHtoD(
+              reinterpret_cast<CUdeviceptr>(device.normsOf(slot).norms),
+              total.data(), total.size() * sizeof(float)),
+          "writing the norms of a step");
   device.applyNorms(stream.get());
   stream.wait();
 }

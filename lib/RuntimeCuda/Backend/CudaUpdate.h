@@ -7,6 +7,7 @@
 #include "Step/Device.h"
 #include "neuroshard/Runtime/Backend.h"
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,7 @@ private:
   void addWithoutPadding(const runtime::GradientPart &part);
   void addRows(int32_t lookup, const runtime::PeerIds &ids, KernelRows rows);
   bool hasIds(int32_t slot) const;
+  const std::vector<int64_t> &readRows(int32_t slot) const;
 
   Device &device;
   runtime::Backend &backend;
@@ -36,6 +38,8 @@ private:
   std::vector<runtime::Buffer> ids; ///< without padding.
   std::vector<nsc_part> parts;
   std::vector<nsc_gradient> gradients;
+  /// Distinct rows of slots, once they were asked for.
+  mutable std::map<int32_t, std::vector<int64_t>> rowsOfSlots;
 };
 
 } // namespace neuroshard::cuda

@@ -35,6 +35,30 @@ TEST(Driver, NeedsAContext) {
   });
 }
 
+TEST(Driver, OwnMemoryIsHiddenFromTheHost) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1", 1);
+  {
+    DriverSession session;
+    CUdeviceptr pointer = 0, managed = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&pointer, 64), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL),
+              CUDA_SUCCESS);
+    auto *shared = reinterpret_cast<volatile int *>(managed);
+    shared[3] = 17;
+    int value = 0;
+    EXPECT_EQ(
+        cuMemcpyHtoD_v2(pointer, reinterpret_cast<const void *>(managed), 64),
+        CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyDtoH_v2(&value, pointer + 12, 4), CUDA_SUCCESS);
+    EXPECT_EQ(value, 17);
+    EXPECT_DEATH(reinterpret_cast<volatile int *>(pointer)[3] = 1, "");
+    EXPECT_EQ(cuMemAllocManaged(&managed, 64, 2), CUDA_ERROR_NOT_SUPPORTED);
+    EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
+  }
+  unsetenv("NEUROSHARD_EMULATOR_OWN_MEMORY");
+}
+
 TEST(Driver, DescribesItsDevices) {
   int version = 0, count = 0, value = 0;
   char name[64] = {}, brief[5] = {};

@@ -242,6 +242,13 @@ public:
     return after;
   }
 
+  /// Adds up lengths in memory of the host.
+  CUresult addUpHere(nsg_bags set) {
+    launch("nsg_add_up", 1, emulator.upload(std::vector<nsg_bags>{set}), 1);
+    return emulator->streamSynchronize(nullptr);
+  }
+  std::string lastError() const { return emulator.getLastError(); }
+
 private:
   template <typename T> CUdeviceptr upload(const std::vector<T> &list) {
     return list.empty() ? 0 : emulator.upload(list);
@@ -297,6 +304,21 @@ TEST(RouteKernelsTest, RaceWithNothing) {
       EXPECT_TRUE(agrees(kernels, seed)) << "seed " << seed;
   }
   unsetenv("NEUROSHARD_EMULATOR_RACES");
+}
+
+TEST(RouteKernelsTest, MemoryOfTheHostIsRefused) {
+  setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1", 1);
+  {
+    RouteKernels kernels(routeModule());
+    EXPECT_TRUE(agrees(kernels, 0));
+    std::vector<int64_t> offsets(2);
+    int32_t length = 3;
+    EXPECT_EQ(kernels.addUpHere({&length, offsets.data(), 1}),
+              CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_THAT(kernels.lastError(),
+                testing::HasSubstr("4 bytes of no memory of the driver"));
+  }
+  unsetenv("NEUROSHARD_EMULATOR_OWN_MEMORY");
 }
 
 TEST(RouteKernelsTest, ChangesAreNoticed) {

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import torch
 
 from support.model import DTYPES
@@ -201,6 +202,9 @@ class World:
     """All devices of an artifact in this process. Tables are torch tensors."""
 
     def __init__(self, folder, threads_per_device=1, emulated=False):
+        self.environment = pytest.MonkeyPatch()
+        if emulated:  # as a GPU without memory in common with the host
+            self.environment.setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1")
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
@@ -213,6 +217,7 @@ class World:
         if self.handle:
             runtime().nsrt_world_close(self.handle)
             self.handle = None
+            self.environment.undo()
 
     def __enter__(self):
         return self
