@@ -113,10 +113,19 @@ CUresult checkContext(int *device) {
   return CUDA_SUCCESS;
 }
 
+CurrentDevice::CurrentDevice(int device) {
+  contextStack.push_back(getContexts() + device);
+}
+
+CurrentDevice::~CurrentDevice() { contextStack.pop_back(); }
+
 CUresult loseContext(CUresult code, const std::string &text) {
   std::lock_guard lock(contextMutex);
-  contextStack.back()->lost = code;
-  contextStack.back()->reason = text;
+  CUcontext context = contextStack.back();
+  if (context->lost)
+    return fail(context->lost, context->reason);
+  context->lost = code;
+  context->reason = text;
   return fail(code, text);
 }
 
@@ -198,10 +207,21 @@ EMULATOR_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context,
 EMULATOR_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   if (CUresult result = checkDevice(device))
     return result;
-  std::lock_guard lock(contextMutex);
   CUcontext context = getContexts() + device;
-  if (context->numRetained == 0)
-    return fail(CUDA_ERROR_INVALID_CONTEXT, "the context is not retained");
+  {
+    std::lock_guard lock(contextMutex);
+    if (context->numRetained == 0)
+      return fail(CUDA_ERROR_INVALID_CONTEXT, "the context is not retained");
+    if (context->numRetained > 1) {
+      --context->numRetained;
+      return CUDA_SUCCESS;
+    }
+  }
+  {
+    CurrentDevice current(device);
+    finishDevice(device); // an error ends with the context
+  }
+  std::lock_guard lock(contextMutex);
   if (--context->numRetained > 0)
     return CUDA_SUCCESS;
   context->lost = CUDA_SUCCESS;
@@ -253,4 +273,11 @@ EMULATOR_EXPORT CUresult cuCtxGetDevice(CUdevice *device) {
   return checkContext(device);
 }
 
-EMULATOR_EXPORT CUresult cuCtxSynchronize(void) { return checkContext(); }
+EMULATOR_EXPORT CUresult cuCtxSynchronize(void) {
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  if (CUresult result = checkUncaptured())
+    return result;
+  return finishDevice(device);
+}

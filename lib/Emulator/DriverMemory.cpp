@@ -68,8 +68,9 @@ CUresult checkHost(const void *memory, size_t bytes) {
 /// checkCall, and an error if an asynchronous copy uses pageable host memory:
 /// CUDA would let the caller wait, or, in a graph, copy the memory as it is
 /// when the graph runs.
-CUresult checkAsync(CUstream stream, const void *memory, size_t bytes) {
-  if (CUresult result = checkCall(stream))
+CUresult checkAsync(CUstream stream, const void *memory, size_t bytes,
+                    Queue &queue) {
+  if (CUresult result = checkCall(stream, &queue))
     return result;
   if (bytes == 0 || pinned.contains(memory, bytes))
     return CUDA_SUCCESS;
@@ -77,48 +78,69 @@ CUresult checkAsync(CUstream stream, const void *memory, size_t bytes) {
               "an asynchronous copy of host memory that is not pinned");
 }
 
-CUresult copyToDevice(CUdeviceptr to, const void *from, size_t bytes) {
+CUresult copy(const Queue &queue, void *to, const void *from, size_t bytes) {
+  if (bytes == 0)
+    return CUDA_SUCCESS;
+  return submit(queue, [=] {
+    MemoryUse use;
+    std::memmove(to, from, bytes);
+    return CUDA_SUCCESS;
+  });
+}
+
+CUresult copyToDevice(const Queue &queue, CUdeviceptr to, const void *from,
+                      size_t bytes) {
   if (CUresult result = checkHost(from, bytes))
     return result;
   if (CUresult result = checkRange(to, bytes))
     return result;
-  MemoryUse use;
-  if (bytes)
-    std::memcpy(toPointer(to), from, bytes);
-  return CUDA_SUCCESS;
+  return copy(queue, toPointer(to), from, bytes);
 }
 
-CUresult copyToHost(void *to, CUdeviceptr from, size_t bytes) {
+CUresult copyToHost(const Queue &queue, void *to, CUdeviceptr from,
+                    size_t bytes) {
   if (CUresult result = checkHost(to, bytes))
     return result;
   if (CUresult result = checkRange(from, bytes))
     return result;
-  MemoryUse use;
-  if (bytes)
-    std::memcpy(to, toPointer(from), bytes);
-  return CUDA_SUCCESS;
+  return copy(queue, to, toPointer(from), bytes);
 }
 
-CUresult copyOnDevice(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+CUresult copyOnDevice(const Queue &queue, CUdeviceptr to, CUdeviceptr from,
+                      size_t bytes) {
   if (CUresult result = checkRange(to, bytes))
     return result;
-  return copyToHost(toPointer(to), from, bytes);
+  return copyToHost(queue, toPointer(to), from, bytes);
+}
+
+/// Does what `copies` gives to the default stream, and waits for it.
+template <typename Copy> CUresult andWait(Copy copies) {
+  Queue queue;
+  if (CUresult result = checkSynchronous(&queue))
+    return result;
+  if (CUresult result = copies(queue))
+    return result;
+  return finish(queue);
 }
 
 template <typename Value>
-CUresult fill(CUdeviceptr to, Value value, size_t count) {
+CUresult fill(const Queue &queue, CUdeviceptr to, Value value, size_t count) {
   if (to % sizeof(Value) != 0)
     return fail(CUDA_ERROR_INVALID_VALUE, "a fill of misaligned memory");
   if (CUresult result = checkRange(to, count * sizeof(Value)))
     return result;
-  MemoryUse use;
-  std::fill_n(static_cast<Value *>(toPointer(to)), count, value);
-  return CUDA_SUCCESS;
+  return submit(queue, [=] {
+    MemoryUse use;
+    std::fill_n(static_cast<Value *>(toPointer(to)), count, value);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult allocate(CUdeviceptr *pointer, size_t bytes, bool hidden) {
   int device = 0;
   if (CUresult result = checkContext(&device))
+    return result;
+  if (CUresult result = checkUncaptured())
     return result;
   if (bytes == 0)
     return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
@@ -128,6 +150,17 @@ CUresult allocate(CUdeviceptr *pointer, size_t bytes, bool hidden) {
                 "no room for " + std::to_string(bytes) + " bytes");
   *pointer = reinterpret_cast<uintptr_t>(memory);
   return CUDA_SUCCESS;
+}
+
+/// Waits for the device of an allocation, as cuMemFree does.
+void finishUsersOf(const void *pointer) {
+  void *begin;
+  size_t bytes;
+  int device = 0;
+  if (!findAllocation(pointer, begin, bytes, device))
+    return;
+  CurrentDevice current(device);
+  finishDevice(device); // an error comes up at the next call
 }
 } // namespace
 
@@ -163,6 +196,7 @@ EMULATOR_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
     return result;
   if (pointer == 0)
     return CUDA_SUCCESS;
+  finishUsersOf(toPointer(pointer));
   std::string where = describeAddress(toPointer(pointer));
   switch (freeMemory(toPointer(pointer))) {
   case FreeResult::Freed:
@@ -194,69 +228,78 @@ EMULATOR_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
 EMULATOR_EXPORT CUresult cuMemFreeHost(void *pointer) {
   if (CUresult result = checkInitialized())
     return result;
-  if (!pinned.remove(pointer))
+  if (!pinned.contains(pointer, 1))
     return fail(CUDA_ERROR_INVALID_VALUE,
                 "free of host memory that cuMemAllocHost did not give");
+  finishAll();
+  pinned.remove(pointer);
   std::free(pointer);
   return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from,
                                          size_t bytes) {
-  CUresult result = checkContext();
-  return result ? result : copyToDevice(to, from, bytes);
+  return andWait(
+      [=](const Queue &queue) { return copyToDevice(queue, to, from, bytes); });
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from,
                                          size_t bytes) {
-  CUresult result = checkContext();
-  return result ? result : copyToHost(to, from, bytes);
+  return andWait(
+      [=](const Queue &queue) { return copyToHost(queue, to, from, bytes); });
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from,
                                          size_t bytes) {
-  CUresult result = checkContext();
-  return result ? result : copyOnDevice(to, from, bytes);
+  return andWait(
+      [=](const Queue &queue) { return copyOnDevice(queue, to, from, bytes); });
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from,
                                               size_t bytes, CUstream stream) {
-  CUresult result = checkAsync(stream, from, bytes);
-  return result ? result : copyToDevice(to, from, bytes);
+  Queue queue;
+  CUresult result = checkAsync(stream, from, bytes, queue);
+  return result ? result : copyToDevice(queue, to, from, bytes);
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from,
                                               size_t bytes, CUstream stream) {
-  CUresult result = checkAsync(stream, to, bytes);
-  return result ? result : copyToHost(to, from, bytes);
+  Queue queue;
+  CUresult result = checkAsync(stream, to, bytes, queue);
+  return result ? result : copyToHost(queue, to, from, bytes);
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,
                                               size_t bytes, CUstream stream) {
-  CUresult result = checkCall(stream);
-  return result ? result : copyOnDevice(to, from, bytes);
+  Queue queue;
+  CUresult result = checkCall(stream, &queue);
+  return result ? result : copyOnDevice(queue, to, from, bytes);
 }
 
 EMULATOR_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value,
                                        size_t count) {
-  CUresult result = checkContext();
-  return result ? result : fill<uint8_t>(to, value, count);
+  return andWait([=](const Queue &queue) {
+    return fill<uint8_t>(queue, to, value, count);
+  });
 }
 
 EMULATOR_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value,
                                         size_t count) {
-  CUresult result = checkContext();
-  return result ? result : fill<uint32_t>(to, value, count);
+  return andWait([=](const Queue &queue) {
+    return fill<uint32_t>(queue, to, value, count);
+  });
 }
 
 EMULATOR_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
                                          size_t count, CUstream stream) {
-  CUresult result = checkCall(stream);
-  return result ? result : fill<uint8_t>(to, value, count);
+  Queue queue;
+  CUresult result = checkCall(stream, &queue);
+  return result ? result : fill<uint8_t>(queue, to, value, count);
 }
 
 EMULATOR_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value,
                                           size_t count, CUstream stream) {
-  CUresult result = checkCall(stream);
-  return result ? result : fill<uint32_t>(to, value, count);
+  Queue queue;
+  CUresult result = checkCall(stream, &queue);
+  return result ? result : fill<uint32_t>(queue, to, value, count);
 }

@@ -27,6 +27,7 @@ namespace neuroshard::cuda {
 struct CUfunc_st {
   std::string name;
   KernelFunction function;
+  const int32_t *parameterBytes; ///< ends with 0.
 };
 struct CUmod_st {
   void *library;
@@ -113,6 +114,52 @@ CUresult checkLaunch(CUfunction function, const unsigned (&sizes)[6],
                                           "memory nor extra launch options");
   return CUDA_SUCCESS;
 }
+/// A copy of the arguments of a launch, which the caller may change after it.
+class Arguments {
+public:
+  Arguments(const int32_t *parameterBytes, void **params) {
+    for (size_t i = 0; parameterBytes[i] > 0; ++i) {
+      std::vector<std::byte> &value =
+          values.emplace_back(static_cast<size_t>(parameterBytes[i]));
+      std::memcpy(value.data(), params[i], value.size());
+    }
+  }
+
+  std::vector<void *> pointers() {
+    std::vector<void *> all;
+    for (std::vector<std::byte> &value : values)
+      all.push_back(value.data());
+    return all;
+  }
+
+private:
+  std::vector<std::vector<std::byte>> values;
+};
+
+/// Runs a kernel to its end.
+CUresult run(const CUfunc_st &function, Arguments &arguments, uint32_t gridSize,
+             uint32_t blockSize) {
+  std::vector<void *> params = arguments.pointers();
+  Kernel kernel;
+  kernel.name = function.name;
+  kernel.function = function.function;
+  kernel.params = params.data();
+  kernel.gridSize = gridSize;
+  kernel.blockSize = blockSize;
+  kernel.seed = getSeedFromEnvironment();
+  kernel.ownMemoryOnly = usesOwnMemoryFromEnvironment();
+  RaceFinder races;
+  if (findsRacesFromEnvironment())
+    kernel.races = &races;
+  try {
+    MemoryUse use;
+    if (std::optional<KernelError> error = launch(kernel))
+      return loseContext(toResult(error->kind), error->message);
+  } catch (const std::bad_alloc &) {
+    return fail(CUDA_ERROR_OUT_OF_MEMORY, "no room for the kernel's stacks");
+  }
+  return CUDA_SUCCESS;
+}
 } // namespace
 
 EMULATOR_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
@@ -135,6 +182,7 @@ EMULATOR_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
 EMULATOR_EXPORT CUresult cuModuleUnload(CUmodule module) {
   if (!modules.remove(module))
     return fail(CUDA_ERROR_INVALID_HANDLE, "not a module");
+  finishAll();
   for (auto &[name, function] : module->functions)
     functions.remove(function.get());
   dlclose(module->library);
@@ -152,11 +200,16 @@ EMULATOR_EXPORT CUresult cuModuleGetFunction(CUfunction *function,
     return fail(CUDA_ERROR_INVALID_HANDLE, "not a module");
   std::unique_ptr<CUfunc_st> &known = module->functions[name];
   if (!known) {
-    std::string symbol = NSRT_INVOKE_PREFIX;
-    void *address = dlsym(module->library, symbol.append(name).c_str());
-    if (!address)
+    auto find = [&](std::string prefix) {
+      return dlsym(module->library, prefix.append(name).c_str());
+    };
+    void *address = find(NSRT_INVOKE_PREFIX);
+    auto *parameterBytes =
+        static_cast<const int32_t *>(find(NSE_PARAMETERS_PREFIX));
+    if (!address || !parameterBytes)
       return fail(CUDA_ERROR_NOT_FOUND, std::string("no kernel ").append(name));
-    known.reset(new CUfunc_st{name, reinterpret_cast<KernelFunction>(address)});
+    known.reset(new CUfunc_st{name, reinterpret_cast<KernelFunction>(address),
+                              parameterBytes});
     functions.add(known.get());
   }
   *function = known.get();
@@ -188,29 +241,15 @@ EMULATOR_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
                                         unsigned blockZ, unsigned sharedBytes,
                                         CUstream stream, void **params,
                                         void **extra) {
-  if (CUresult result = checkCall(stream))
+  Queue queue;
+  if (CUresult result = checkCall(stream, &queue))
     return result;
   if (CUresult result =
           checkLaunch(function, {gridX, gridY, gridZ, blockX, blockY, blockZ},
                       sharedBytes, extra))
     return result;
-  Kernel kernel;
-  kernel.name = function->name;
-  kernel.function = function->function;
-  kernel.params = params;
-  kernel.gridSize = gridX;
-  kernel.blockSize = blockX;
-  kernel.seed = getSeedFromEnvironment();
-  kernel.ownMemoryOnly = usesOwnMemoryFromEnvironment();
-  RaceFinder races;
-  if (findsRacesFromEnvironment())
-    kernel.races = &races;
-  try {
-    MemoryUse use;
-    if (std::optional<KernelError> error = launch(kernel))
-      return loseContext(toResult(error->kind), error->message);
-  } catch (const std::bad_alloc &) {
-    return fail(CUDA_ERROR_OUT_OF_MEMORY, "no room for the kernel's stacks");
-  }
-  return CUDA_SUCCESS;
+  return submit(queue, [=, arguments = Arguments(function->parameterBytes,
+                                                 params)]() mutable {
+    return run(*function, arguments, gridX, blockX);
+  });
 }

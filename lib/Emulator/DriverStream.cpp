@@ -1,7 +1,7 @@
 //===- DriverStream.cpp - Streams and events of the driver ----------------===//
 //
-// All work is done at once, so nothing ever waits. Streams and events belong to
-// the device whose context was current when they were made.
+// Streams and events belong to the device whose context was current when they
+// were made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,12 +17,15 @@ using Clock = std::chrono::steady_clock;
 namespace neuroshard::cuda {
 struct CUstream_st {
   int device;
+  Queue queue;
 };
 struct CUevent_st {
   unsigned flags;
   int device;
   bool isRecorded;
-  Clock::time_point time;
+  QueuePoint point;
+  /// When the point was reached; shared with the work that writes it.
+  std::shared_ptr<Clock::time_point> time;
 };
 } // namespace neuroshard::cuda
 
@@ -34,7 +37,8 @@ HandleSet<CUevent_st> events;
 /// CU_EVENT_WAIT_EXTERNAL.
 constexpr unsigned kEventFlags = 7, kWaitFlags = 1;
 
-/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2; the emulator makes no
+/// difference.
 bool isDefaultStream(CUstream stream) {
   return reinterpret_cast<uintptr_t>(stream) <= 2;
 }
@@ -64,13 +68,27 @@ CUresult neuroshard::emulator::checkStream(CUstream stream) {
   return fail(CUDA_ERROR_INVALID_HANDLE, "not a stream");
 }
 
-CUresult neuroshard::emulator::checkCall(CUstream stream) {
+static Queue queueOf(CUstream stream, int device) {
+  return isDefaultStream(stream) ? legacyQueue(device) : stream->queue;
+}
+
+CUresult neuroshard::emulator::checkCall(CUstream stream, Queue *queue) {
   int device = 0;
   if (CUresult result = checkContext(&device))
     return result;
   if (CUresult result = checkStream(stream))
     return result;
-  return checkDeviceOf(stream, device);
+  if (CUresult result = checkDeviceOf(stream, device))
+    return result;
+  if (queue)
+    *queue = queueOf(stream, device);
+  return CUDA_SUCCESS;
+}
+
+CUresult neuroshard::emulator::checkSynchronous(Queue *queue) {
+  if (CUresult result = checkCall(nullptr, queue))
+    return result;
+  return checkUncaptured();
 }
 
 EMULATOR_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
@@ -79,7 +97,9 @@ EMULATOR_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     return result;
   if (flags > CU_STREAM_NON_BLOCKING)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of a stream");
-  *stream = new CUstream_st{device};
+  *stream = new CUstream_st{device, flags & CU_STREAM_NON_BLOCKING
+                                        ? makeQueue(device)
+                                        : legacyQueue(device)};
   streams.add(*stream);
   return CUDA_SUCCESS;
 }
@@ -87,29 +107,39 @@ EMULATOR_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
 EMULATOR_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   if (!streams.remove(stream))
     return fail(CUDA_ERROR_INVALID_HANDLE, "not a stream");
+  {
+    CurrentDevice device(stream->device);
+    finish(stream->queue); // an error comes up at the next call
+  }
   delete stream;
   return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  return checkCall(stream);
+  Queue queue;
+  CUresult result = checkCall(stream, &queue);
+  return result ? result : finish(queue);
 }
 
+/// A caller that asks again and again would never be told that put-off work is
+/// done; it is done here.
 EMULATOR_EXPORT CUresult cuStreamQuery(CUstream stream) {
-  return checkCall(stream);
+  return cuStreamSynchronize(stream);
 }
 
 EMULATOR_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return checkCall(stream);
+  Queue queue;
+  if (CUresult result = checkCall(stream, &queue))
+    return result;
+  *status = isCaptured(queue) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                              : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
 }
 
-/// Stores the mode; streams are never captured.
 EMULATOR_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
-  static thread_local int current = 0;
   if (*mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown mode of capturing");
-  std::swap(*mode, current);
+  std::swap(*mode, captureMode());
   return checkInitialized();
 }
 
@@ -118,8 +148,13 @@ EMULATOR_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
                                            unsigned flags) {
   if (flags > kWaitFlags)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of a wait");
-  CUresult result = checkEvent(event);
-  return result ? result : checkStream(stream);
+  if (CUresult result = checkEvent(event))
+    return result;
+  if (CUresult result = checkStream(stream))
+    return result;
+  int device = 0;
+  checkContext(&device);
+  return waitFor(queueOf(stream, device), event->point);
 }
 
 EMULATOR_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags) {
@@ -128,7 +163,7 @@ EMULATOR_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags) {
     return result;
   if (flags > kEventFlags)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of an event");
-  *event = new CUevent_st{flags, device, false, {}};
+  *event = new CUevent_st{flags, device, false, {}, nullptr};
   events.add(*event);
   return CUDA_SUCCESS;
 }
@@ -153,17 +188,26 @@ EMULATOR_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
                 "an event of another device than the default stream's");
   if (CUresult result = checkDeviceOf(stream, event->device))
     return result;
+  Queue queue = queueOf(stream, device);
   event->isRecorded = true;
-  event->time = Clock::now();
+  if (!(event->flags & CU_EVENT_DISABLE_TIMING)) {
+    event->time = std::make_shared<Clock::time_point>();
+    submit(queue, [time = event->time] {
+      *time = Clock::now();
+      return CUDA_SUCCESS;
+    });
+  }
+  event->point = recordPoint(queue);
   return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuEventSynchronize(CUevent event) {
-  return checkEvent(event);
+  CUresult result = checkEvent(event);
+  return result ? result : finish(event->point);
 }
 
 EMULATOR_EXPORT CUresult cuEventQuery(CUevent event) {
-  return checkEvent(event);
+  return cuEventSynchronize(event);
 }
 
 /// By this machine's clock: tells nothing about the speed of a GPU.
@@ -176,8 +220,12 @@ EMULATOR_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds,
   if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
       !start->isRecorded || !end->isRecorded)
     return fail(CUDA_ERROR_INVALID_HANDLE, "an event that has no time");
+  for (CUevent event : {start, end})
+    if (CUresult result = finish(event->point))
+      return result;
   *milliseconds =
-      std::chrono::duration<float, std::milli>(end->time - start->time).count();
+      std::chrono::duration<float, std::milli>(*end->time - *start->time)
+          .count();
   return CUDA_SUCCESS;
 }
 

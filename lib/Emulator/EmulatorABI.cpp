@@ -9,6 +9,7 @@
 #include "Block.h"
 #include "DeviceMemory.h"
 #include "LastError.h"
+#include "StreamQueues.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -78,6 +79,8 @@ EXPORT void *nse_allocate(int64_t bytes) {
 EXPORT int32_t nse_free(void *memory) {
   return memory && freeMemory(memory) != FreeResult::Freed;
 }
+
+EXPORT uint64_t nse_waits(void) { return countWaits(); }
 
 EXPORT const char *nse_last_error(void) { return getLastError().c_str(); }
 

@@ -92,7 +92,8 @@ EMULATOR_EXPORT int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
   }
   if (*temp_bytes < needed)
     return fail(CUDA_ERROR_INVALID_VALUE, "nsg_sort: too little scratch");
-  if (CUresult result = checkCall(static_cast<CUstream>(stream)))
+  Queue queue;
+  if (CUresult result = checkCall(static_cast<CUstream>(stream), &queue))
     return result;
   size_t keys_bytes = static_cast<size_t>(n) * static_cast<size_t>(key_bytes),
          index_bytes = static_cast<size_t>(n) * 4;
@@ -105,9 +106,11 @@ EMULATOR_EXPORT int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
                                      {starts, index_bytes},
                                      {num_runs, 4}}))
     return result;
-  MemoryUse use;
-  (isWide ? sortKeys<uint64_t>
-          : sortKeys<uint32_t>)(keys, end_bit, iota, sorted_keys, order,
-                                unique_keys, starts, num_runs, n);
-  return CUDA_SUCCESS;
+  return submit(queue, [=] {
+    MemoryUse use;
+    (isWide ? sortKeys<uint64_t>
+            : sortKeys<uint32_t>)(keys, end_bit, iota, sorted_keys, order,
+                                  unique_keys, starts, num_runs, n);
+    return CUDA_SUCCESS;
+  });
 }

@@ -3,7 +3,8 @@
 // The contract between kernels that neuroshard-emulate-gpu made for the CPU
 // and libneuroshard_emulator. Plain C. An emulated module exports for each
 // kernel `void nsrt_invoke_<kernel>(void **params)`, where params[i] points to
-// the value of parameter i, as in cuLaunchKernel.
+// the value of parameter i, as in cuLaunchKernel; and `const int32_t
+// nse_parameters_<kernel>[]`, the bytes of each parameter, then 0.
 //
 // Every GPU thread is a fiber. Outside of a kernel these functions act as in a
 // block of one thread.
@@ -21,6 +22,8 @@ extern "C" {
 
 /// Threads of a warp.
 #define NSE_WARP 32
+
+#define NSE_PARAMETERS_PREFIX "nse_parameters_"
 
 /// Positions and sizes in x, the only dimension of kernels.
 int64_t nse_thread_id(void);
@@ -77,6 +80,10 @@ void *nse_allocate(int64_t bytes);
 /// Frees memory of nse_allocate; does nothing for null. Returns another value
 /// than 0 if bytes just beside it were written, or it is no such memory.
 int32_t nse_free(void *memory);
+
+/// How often a call of the driver has waited for work that was put off
+/// (NEUROSHARD_EMULATOR_STREAMS=late).
+uint64_t nse_waits(void);
 
 /// The message of the calling host thread's latest failed launch or driver
 /// call: kernel, block, thread and what it did. "" if there was none. Valid

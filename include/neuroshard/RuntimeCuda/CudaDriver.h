@@ -62,6 +62,7 @@ inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 
 /// CUstreamCaptureStatus, CUstreamCaptureMode.
 inline constexpr int CU_STREAM_CAPTURE_STATUS_NONE = 0;
+inline constexpr int CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
 inline constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
 
 /// A library that exports this symbol (int32_t nse_emulated(void)) stands in

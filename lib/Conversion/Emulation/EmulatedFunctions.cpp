@@ -6,6 +6,8 @@
 
 #include "Emulated.h"
 
+#include "neuroshard/Emulator/EmulatorABI.h"
+
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
 
 using namespace mlir;
 
@@ -134,6 +137,26 @@ static LogicalResult unpackMemRef(func::FuncOp func, BlockArgument argument) {
   return success();
 }
 
+/// Tells launches how many bytes each parameter has (EmulatorABI.h).
+static LogicalResult addParameterBytes(func::FuncOp func) {
+  SmallVector<int32_t> bytes;
+  DataLayout layout = DataLayout::closest(func);
+  for (Type type : func.getArgumentTypes()) {
+    if (!isa<LLVM::LLVMPointerType>(type) && !type.isIntOrIndexOrFloat())
+      return func.emitOpError("has a parameter that a launch cannot copy: ")
+             << type;
+    bytes.push_back(static_cast<int32_t>(layout.getTypeSize(type)));
+  }
+  bytes.push_back(0);
+  OpBuilder b(func);
+  auto values = b.getI32TensorAttr(bytes);
+  LLVM::GlobalOp::create(
+      b, func.getLoc(), LLVM::LLVMArrayType::get(b.getI32Type(), bytes.size()),
+      /*isConstant=*/true, LLVM::Linkage::External,
+      (NSE_PARAMETERS_PREFIX + func.getName()).str(), values);
+  return success();
+}
+
 static LogicalResult convertFunction(gpu::GPUFuncOp gpuFunc) {
   if (gpuFunc.getNumWorkgroupAttributions() > 0 ||
       !gpuFunc.getPrivateAttributions().empty())
@@ -160,7 +183,7 @@ static LogicalResult convertFunction(gpu::GPUFuncOp gpuFunc) {
       return failure();
   func.setFunctionType(builder.getFunctionType(
       func.getBody().getArgumentTypes(), func.getFunctionType().getResults()));
-  return success();
+  return func.isPublic() ? addParameterBytes(func) : success();
 }
 
 LogicalResult convertGpuFunctions(ModuleOp module) {

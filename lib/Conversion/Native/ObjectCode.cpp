@@ -9,6 +9,7 @@
 
 #include "neuroshard/Conversion/Native/NativeTarget.h"
 #include "neuroshard/Conversion/Native/WriteOutput.h"
+#include "neuroshard/Emulator/EmulatorABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
@@ -43,7 +44,8 @@ makeTargetMachine(ModuleOp module, const NativeOptions &options) {
 
 static bool isExported(const llvm::GlobalValue &value) {
   return value.getName() == NSRT_PROGRAM_SYMBOL ||
-         value.getName().starts_with(NSRT_INVOKE_PREFIX);
+         value.getName().starts_with(NSRT_INVOKE_PREFIX) ||
+         value.getName().starts_with(NSE_PARAMETERS_PREFIX);
 }
 
 /// What LLVM's passes do, as text. The sanitizer comes last, so that it finds

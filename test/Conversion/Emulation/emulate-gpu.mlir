@@ -6,6 +6,8 @@
 // The numbers of threads and blocks: in x from the emulator, in y and z there is one.
 // CHECK-LABEL: module {
 // CHECK-NOT: gpu
+// The bytes of each parameter, for launches that copy them.
+// CHECK: llvm.mlir.global external constant @nse_parameters_numbers(dense<[8, 4, 0]> : tensor<3xi32>)
 // CHECK: func.func @numbers(%[[OUT:.*]]: !llvm.ptr {llvm.align = 16 : i64, llvm.noalias}, %{{.*}}: i32) {
 module attributes {gpu.container_module} {
   gpu.module @kernels {

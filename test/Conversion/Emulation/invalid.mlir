@@ -116,3 +116,12 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{'func.func' op has a parameter that a launch cannot copy: 'vector<4xf32>'}}
+  gpu.func @f(%values: vector<4xf32>) kernel {
+    gpu.return
+  }
+}

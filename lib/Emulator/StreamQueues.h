@@ -1,0 +1,75 @@
+//===- StreamQueues.h - Work of streams, done at once or late ---*- C++ -*-===//
+//
+// A stream is a queue of work. It is done when it is given; or, if
+// NEUROSHARD_EMULATOR_STREAMS is "late", when the host waits for it, and then
+// in an order that only streams and events restrict. What lacks an event gives
+// wrong results then. Captured work goes into a graph.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_EMULATOR_STREAMQUEUES_H
+#define NEUROSHARD_LIB_EMULATOR_STREAMQUEUES_H
+
+#include "neuroshard/RuntimeCuda/CudaDriver.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace neuroshard::emulator {
+
+using cuda::CUresult;
+
+/// Runs on the device of its queue, whose context is current.
+using Work = std::function<CUresult()>;
+
+struct Graph {
+  std::vector<Work> work; ///< in the order in which it was captured.
+};
+
+struct Capture;
+struct WorkQueue;
+using Queue = std::shared_ptr<WorkQueue>;
+
+/// A point in a queue, or in a capture; by default before all work.
+struct QueuePoint {
+  Queue queue;
+  uint64_t position = 0;
+  std::shared_ptr<Capture> capture; ///< null: none.
+};
+
+Queue makeQueue(int device);
+/// The queue of the legacy default stream, which streams that wait for it
+/// share.
+Queue legacyQueue(int device);
+
+/// Does the work at once, puts it off or captures it.
+CUresult submit(const Queue &queue, Work work);
+QueuePoint recordPoint(const Queue &queue);
+/// Lets later work of a queue wait for a point, which may belong to another
+/// device.
+CUresult waitFor(const Queue &queue, const QueuePoint &point);
+
+// Do the work that is put off; not allowed for captured queues and points.
+CUresult finish(const Queue &queue);
+CUresult finish(const QueuePoint &point);
+CUresult finishDevice(int device);
+void finishAll();
+
+CUresult beginCapture(const Queue &queue);
+/// Fails if other queues have work that the captured one does not wait for.
+CUresult endCapture(const Queue &queue, Graph &graph);
+bool isCaptured(const Queue &queue);
+/// Success if the calling thread may do what a capture forbids: nothing is
+/// captured, or its capture mode is relaxed.
+CUresult checkUncaptured();
+/// The capture mode of the calling thread (CUstreamCaptureMode).
+int &captureMode();
+
+/// How often the host has waited for work that was put off.
+uint64_t countWaits();
+
+} // namespace neuroshard::emulator
+
+#endif // NEUROSHARD_LIB_EMULATOR_STREAMQUEUES_H
