@@ -8,8 +8,8 @@
 
 #include "Block.h"
 #include "DeviceMemory.h"
+#include "Driver/StreamQueues.h"
 #include "LastError.h"
-#include "StreamQueues.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceMemory.h"
-#include "Driver.h"
+#include "Driver/Driver.h"
 
 #include <algorithm>
 #include <initializer_list>

@@ -8,7 +8,7 @@
 #ifndef NEUROSHARD_TEST_EMULATOR_DRIVERSESSION_H
 #define NEUROSHARD_TEST_EMULATOR_DRIVERSESSION_H
 
-#include "Driver.h"
+#include "Driver/Driver.h"
 
 #include "neuroshard/Emulator/EmulatorABI.h"
 

@@ -40,20 +40,14 @@ TEST(Driver, OwnMemoryIsHiddenFromTheHost) {
   setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1", 1);
   {
     DriverSession session;
-    CUdeviceptr pointer = 0, managed = 0;
+    CUdeviceptr pointer = 0;
     EXPECT_EQ(cuMemAlloc_v2(&pointer, 64), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL),
-              CUDA_SUCCESS);
-    auto *shared = reinterpret_cast<volatile int *>(managed);
-    shared[3] = 17;
-    int value = 0;
-    EXPECT_EQ(
-        cuMemcpyHtoD_v2(pointer, reinterpret_cast<const void *>(managed), 64),
-        CUDA_SUCCESS);
+    int value = 17;
+    EXPECT_EQ(cuMemcpyHtoD_v2(pointer + 12, &value, 4), CUDA_SUCCESS);
+    value = 0;
     EXPECT_EQ(cuMemcpyDtoH_v2(&value, pointer + 12, 4), CUDA_SUCCESS);
     EXPECT_EQ(value, 17);
     EXPECT_DEATH(reinterpret_cast<volatile int *>(pointer)[3] = 1, "");
-    EXPECT_EQ(cuMemAllocManaged(&managed, 64, 2), CUDA_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS);
   }
   unsetenv("NEUROSHARD_EMULATOR_OWN_MEMORY");

@@ -1,4 +1,4 @@
-//===- DriverModule.cpp - Modules and launches of the driver --------------===//
+//===- Module.cpp - Modules and launches of the driver --------------------===//
 //
 // A module is the contents of a shared library that neuroshard-emulate-gpu
 // made. It is loaded from a memory file, so that every load is a library of its

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_EMULATOR_STREAMQUEUES_H
-#define NEUROSHARD_LIB_EMULATOR_STREAMQUEUES_H
+#ifndef NEUROSHARD_LIB_EMULATOR_DRIVER_STREAMQUEUES_H
+#define NEUROSHARD_LIB_EMULATOR_DRIVER_STREAMQUEUES_H
 
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
@@ -55,6 +55,9 @@ CUresult waitFor(const Queue &queue, const QueuePoint &point);
 CUresult finish(const Queue &queue);
 CUresult finish(const QueuePoint &point);
 CUresult finishDevice(int device);
+/// CUDA_ERROR_NOT_READY if the point is not reached. Then one piece of work is
+/// done, so that a caller who asks again and again comes to an end.
+CUresult query(const QueuePoint &point);
 void finishAll();
 
 CUresult beginCapture(const Queue &queue);
@@ -72,4 +75,4 @@ uint64_t countWaits();
 
 } // namespace neuroshard::emulator
 
-#endif // NEUROSHARD_LIB_EMULATOR_STREAMQUEUES_H
+#endif // NEUROSHARD_LIB_EMULATOR_DRIVER_STREAMQUEUES_H

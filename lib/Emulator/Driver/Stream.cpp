@@ -1,4 +1,4 @@
-//===- DriverStream.cpp - Streams and events of the driver ----------------===//
+//===- Stream.cpp - Streams and events of the driver ----------------------===//
 //
 // Streams and events belong to the device whose context was current when they
 // were made.
@@ -121,10 +121,10 @@ EMULATOR_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   return result ? result : finish(queue);
 }
 
-/// A caller that asks again and again would never be told that put-off work is
-/// done; it is done here.
 EMULATOR_EXPORT CUresult cuStreamQuery(CUstream stream) {
-  return cuStreamSynchronize(stream);
+  Queue queue;
+  CUresult result = checkCall(stream, &queue);
+  return result ? result : query(recordPoint(queue));
 }
 
 EMULATOR_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status) {
@@ -207,7 +207,8 @@ EMULATOR_EXPORT CUresult cuEventSynchronize(CUevent event) {
 }
 
 EMULATOR_EXPORT CUresult cuEventQuery(CUevent event) {
-  return cuEventSynchronize(event);
+  CUresult result = checkEvent(event);
+  return result ? result : query(event->point);
 }
 
 /// By this machine's clock: tells nothing about the speed of a GPU.
@@ -232,4 +233,23 @@ EMULATOR_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds,
 EMULATOR_EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start,
                                             CUevent end) {
   return cuEventElapsedTime_v2(milliseconds, start, end);
+}
+
+EMULATOR_EXPORT CUresult cuCtxSynchronize(void) {
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  if (CUresult result = checkUncaptured())
+    return result;
+  return finishDevice(device);
+}
+
+EMULATOR_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  if (CUresult result = checkDevice(device))
+    return result;
+  if (hasOneUser(device)) {
+    CurrentDevice current(device);
+    finishDevice(device); // an error ends with the context
+  }
+  return releaseContext(device);
 }

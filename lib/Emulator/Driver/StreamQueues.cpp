@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamQueues.h"
-#include "Driver.h"
+#include "Context.h"
 #include "Launch.h"
 
 #include "neuroshard/Support/Random.h"
@@ -47,7 +47,7 @@ struct WorkQueue {
 
 namespace {
 
-std::mutex mutex;
+std::mutex queuesMutex;
 std::atomic<uint64_t> waits{0};
 std::atomic<int> numCaptures{0};
 
@@ -127,7 +127,7 @@ CUresult refuseCaptured() {
 
 Queue makeQueue(int device) {
   auto queue = std::make_shared<WorkQueue>(device);
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   std::erase_if(allQueues(), [](const auto &weak) { return weak.expired(); });
   allQueues().push_back(queue);
   return queue;
@@ -145,7 +145,7 @@ Queue legacyQueue(int device) {
 
 CUresult submit(const Queue &queue, Work work) {
   {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(queuesMutex);
     if (queue->capture) {
       Capture &capture = *queue->capture;
       capture.graph.work.push_back(std::move(work));
@@ -164,7 +164,7 @@ CUresult submit(const Queue &queue, Work work) {
 }
 
 QueuePoint recordPoint(const Queue &queue) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   if (queue->capture)
     return {queue, queue->numCaptured, queue->capture};
   return {queue, queue->given(), nullptr};
@@ -194,7 +194,7 @@ static CUresult waitCaptured(const Queue &queue, const QueuePoint &point) {
 }
 
 CUresult waitFor(const Queue &queue, const QueuePoint &point) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   if (queue->capture || point.capture)
     return point.capture ? waitCaptured(queue, point)
                          : fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
@@ -205,7 +205,7 @@ CUresult waitFor(const Queue &queue, const QueuePoint &point) {
 }
 
 CUresult finish(const Queue &queue) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   if (queue->capture)
     return refuseCaptured();
   finishLocked(queue);
@@ -213,7 +213,7 @@ CUresult finish(const Queue &queue) {
 }
 
 CUresult finish(const QueuePoint &point) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   if (point.capture)
     return refuseCaptured();
   if (!isDone(point)) {
@@ -223,8 +223,17 @@ CUresult finish(const QueuePoint &point) {
   return checkContext();
 }
 
+CUresult query(const QueuePoint &point) {
+  std::lock_guard lock(queuesMutex);
+  if (point.capture)
+    return refuseCaptured();
+  if (!isDone(point))
+    runFirst(*anyReady());
+  return isDone(point) ? checkContext() : CUDA_ERROR_NOT_READY;
+}
+
 CUresult finishDevice(int device) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   for (const auto &weak : std::vector(allQueues()))
     if (Queue queue = weak.lock(); queue && queue->device == device)
       finishLocked(queue);
@@ -232,14 +241,14 @@ CUresult finishDevice(int device) {
 }
 
 void finishAll() {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   for (const auto &weak : std::vector(allQueues()))
     if (Queue queue = weak.lock())
       finishLocked(queue);
 }
 
 CUresult beginCapture(const Queue &queue) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   if (queue->capture)
     return refuseCaptured();
   queue->capture = std::make_shared<Capture>();
@@ -250,7 +259,7 @@ CUresult beginCapture(const Queue &queue) {
 }
 
 CUresult endCapture(const Queue &queue, Graph &graph) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   std::shared_ptr<Capture> capture = queue->capture;
   if (!capture || capture->origin != queue)
     return fail(CUDA_ERROR_INVALID_VALUE, "no capture began on this stream");
@@ -268,7 +277,7 @@ CUresult endCapture(const Queue &queue, Graph &graph) {
 }
 
 bool isCaptured(const Queue &queue) {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(queuesMutex);
   return queue->capture != nullptr;
 }
 

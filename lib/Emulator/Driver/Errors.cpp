@@ -1,4 +1,4 @@
-//===- DriverErrors.cpp - Names and texts of driver errors ----------------===//
+//===- Errors.cpp - Names and texts of driver errors ----------------------===//
 //
 // After a failure in the calling thread, the error's text goes on with the
 // emulator's own message.

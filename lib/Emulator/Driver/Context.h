@@ -1,7 +1,4 @@
-//===- Driver.h - State of the emulated CUDA driver -------------*- C++ -*-===//
-//
-// Contexts, handles and errors behind the cu* functions that this library
-// exports in place of libcuda. StreamQueues.h runs the work of streams.
+//===- Context.h - Contexts and errors of the driver ------------*- C++ -*-===//
 //
 // After a kernel has failed, its context is lost, as with the real driver: all
 // calls but those that free something return the kernel's error until the
@@ -9,26 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_EMULATOR_DRIVER_H
-#define NEUROSHARD_LIB_EMULATOR_DRIVER_H
+#ifndef NEUROSHARD_LIB_EMULATOR_DRIVER_CONTEXT_H
+#define NEUROSHARD_LIB_EMULATOR_DRIVER_CONTEXT_H
 
-#include "StreamQueues.h"
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
-#include <mutex>
-#include <set>
 #include <string>
 
 /// Marks the functions the library exports.
 #define EMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
-
-namespace neuroshard::cuda {
-
-/// Graphs, which the runtime does not use: callers capture its work.
-using CUgraph = struct CUgraph_st *;
-using CUgraphExec = struct CUgraphExec_st *;
-
-} // namespace neuroshard::cuda
 
 namespace neuroshard::emulator {
 
@@ -58,6 +44,11 @@ CUresult checkContext(int *device = nullptr);
 /// `code`.
 CUresult loseContext(CUresult code, const std::string &text);
 
+/// Whether the context of a device was retained once more than released.
+bool hasOneUser(int device);
+/// The last release frees the device's memory.
+CUresult releaseContext(int device);
+
 /// Makes the context of a device current while it lives.
 class CurrentDevice {
 public:
@@ -67,37 +58,6 @@ public:
   CurrentDevice &operator=(const CurrentDevice &) = delete;
 };
 
-/// Live handles of one kind.
-template <typename Handle> class HandleSet {
-public:
-  void add(Handle *handle) {
-    std::lock_guard lock(mutex);
-    handles.insert(handle);
-  }
-  bool remove(Handle *handle) {
-    std::lock_guard lock(mutex);
-    return handles.erase(handle) > 0;
-  }
-  bool contains(Handle *handle) {
-    std::lock_guard lock(mutex);
-    return handles.count(handle) > 0;
-  }
-
-private:
-  std::mutex mutex;
-  std::set<Handle *> handles;
-};
-
-/// Success for a stream that was created, and for the default streams.
-CUresult checkStream(CUstream stream);
-
-/// Success for a stream of the current context's device. Sets its queue.
-CUresult checkCall(CUstream stream, Queue *queue = nullptr);
-
-/// checkContext, and an error if a capture forbids what waits or allocates.
-/// Sets the queue of the default stream.
-CUresult checkSynchronous(Queue *queue = nullptr);
-
 } // namespace neuroshard::emulator
 
-#endif // NEUROSHARD_LIB_EMULATOR_DRIVER_H
+#endif // NEUROSHARD_LIB_EMULATOR_DRIVER_CONTEXT_H

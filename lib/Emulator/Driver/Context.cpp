@@ -1,12 +1,12 @@
-//===- DriverContext.cpp - Devices and contexts of the driver -------------===//
+//===- Context.cpp - Devices and contexts of the driver -------------------===//
 //
 // Every device is called "NeuroShard emulator" and has the attributes of an
 // sm_90 that programs may depend on.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Context.h"
 #include "DeviceMemory.h"
-#include "Driver.h"
 #include "LastError.h"
 
 #include <atomic>
@@ -68,7 +68,6 @@ constexpr Attribute kAttributes[] = {
     {38, 50 * 1024 * 1024}, // L2 cache
     {39, 2048},             // threads per multiprocessor
     {41, 1},                // unified addresses
-    {89, 1},                // managed memory that host and kernels use at once
     {75, 9},                // compute capability
     {76, 0},
     {106, 32}, // blocks per multiprocessor
@@ -118,6 +117,23 @@ CurrentDevice::CurrentDevice(int device) {
 }
 
 CurrentDevice::~CurrentDevice() { contextStack.pop_back(); }
+
+bool hasOneUser(int device) {
+  std::lock_guard lock(contextMutex);
+  return getContexts()[device].numRetained == 1;
+}
+
+CUresult releaseContext(int device) {
+  std::lock_guard lock(contextMutex);
+  CUcontext context = getContexts() + device;
+  if (context->numRetained == 0)
+    return fail(CUDA_ERROR_INVALID_CONTEXT, "the context is not retained");
+  if (--context->numRetained > 0)
+    return CUDA_SUCCESS;
+  context->lost = CUDA_SUCCESS;
+  freeDevice(device);
+  return CUDA_SUCCESS;
+}
 
 CUresult loseContext(CUresult code, const std::string &text) {
   std::lock_guard lock(contextMutex);
@@ -204,31 +220,6 @@ EMULATOR_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context,
   return CUDA_SUCCESS;
 }
 
-EMULATOR_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  if (CUresult result = checkDevice(device))
-    return result;
-  CUcontext context = getContexts() + device;
-  {
-    std::lock_guard lock(contextMutex);
-    if (context->numRetained == 0)
-      return fail(CUDA_ERROR_INVALID_CONTEXT, "the context is not retained");
-    if (context->numRetained > 1) {
-      --context->numRetained;
-      return CUDA_SUCCESS;
-    }
-  }
-  {
-    CurrentDevice current(device);
-    finishDevice(device); // an error ends with the context
-  }
-  std::lock_guard lock(contextMutex);
-  if (--context->numRetained > 0)
-    return CUDA_SUCCESS;
-  context->lost = CUDA_SUCCESS;
-  freeDevice(device);
-  return CUDA_SUCCESS;
-}
-
 EMULATOR_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
   if (CUresult result = checkInitialized())
     return result;
@@ -271,13 +262,4 @@ EMULATOR_EXPORT CUresult cuCtxGetCurrent(CUcontext *context) {
 
 EMULATOR_EXPORT CUresult cuCtxGetDevice(CUdevice *device) {
   return checkContext(device);
-}
-
-EMULATOR_EXPORT CUresult cuCtxSynchronize(void) {
-  int device = 0;
-  if (CUresult result = checkContext(&device))
-    return result;
-  if (CUresult result = checkUncaptured())
-    return result;
-  return finishDevice(device);
 }

@@ -1,4 +1,4 @@
-//===- DriverMemory.cpp - Memory functions of the driver ------------------===//
+//===- Memory.cpp - Memory functions of the driver ------------------------===//
 //
 // Copies and fills must stay inside one allocation. Asynchronous copies must
 // use pinned host memory.
@@ -136,22 +136,6 @@ CUresult fill(const Queue &queue, CUdeviceptr to, Value value, size_t count) {
   });
 }
 
-CUresult allocate(CUdeviceptr *pointer, size_t bytes, bool hidden) {
-  int device = 0;
-  if (CUresult result = checkContext(&device))
-    return result;
-  if (CUresult result = checkUncaptured())
-    return result;
-  if (bytes == 0)
-    return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
-  void *memory = allocateMemory(device, bytes, hidden);
-  if (!memory)
-    return fail(CUDA_ERROR_OUT_OF_MEMORY,
-                "no room for " + std::to_string(bytes) + " bytes");
-  *pointer = reinterpret_cast<uintptr_t>(memory);
-  return CUDA_SUCCESS;
-}
-
 /// Waits for the device of an allocation, as cuMemFree does.
 void finishUsersOf(const void *pointer) {
   void *begin;
@@ -179,16 +163,20 @@ EMULATOR_EXPORT CUresult cuMemGetInfo_v2(size_t *freeBytes,
 }
 
 EMULATOR_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
-  return allocate(pointer, bytes, /*hidden=*/usesOwnMemoryFromEnvironment());
-}
-
-/// All memory is the host's, so that both sides can use it at any time.
-EMULATOR_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes,
-                                           unsigned flags) {
-  if (flags != CU_MEM_ATTACH_GLOBAL)
-    return fail(CUDA_ERROR_NOT_SUPPORTED,
-                "managed memory that is attached to a stream or to the host");
-  return allocate(pointer, bytes, /*hidden=*/false);
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  if (CUresult result = checkUncaptured())
+    return result;
+  if (bytes == 0)
+    return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
+  void *memory =
+      allocateMemory(device, bytes, /*hidden=*/usesOwnMemoryFromEnvironment());
+  if (!memory)
+    return fail(CUDA_ERROR_OUT_OF_MEMORY,
+                "no room for " + std::to_string(bytes) + " bytes");
+  *pointer = reinterpret_cast<uintptr_t>(memory);
+  return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
@@ -274,6 +262,13 @@ EMULATOR_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,
   Queue queue;
   CUresult result = checkCall(stream, &queue);
   return result ? result : copyOnDevice(queue, to, from, bytes);
+}
+
+/// The contexts are those of the devices that have the memory.
+EMULATOR_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext,
+                                           CUdeviceptr from, CUcontext,
+                                           size_t bytes, CUstream stream) {
+  return cuMemcpyDtoDAsync_v2(to, from, bytes, stream);
 }
 
 EMULATOR_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value,

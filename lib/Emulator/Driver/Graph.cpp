@@ -1,4 +1,4 @@
-//===- DriverGraph.cpp - Captured work of the driver ----------------------===//
+//===- Graph.cpp - Captured work of the driver ----------------------------===//
 //
 // A graph runs its work in the order in which it was captured.
 //
