@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -92,17 +93,19 @@ def is_intact(folder: pathlib.Path) -> bool:
 
 def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Path,
                        options: Sequence[str]) -> None:
-    """Replaces what is at `folder`, in one step."""
+    """Puts an intact artifact at `folder` in one step, unless another process has done so."""
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
         made = pathlib.Path(scratch) / "artifact"
         compile_plan(plan, problem, made, options)
         made.chmod(0o700)
-        if folder.exists():
+        if is_intact(folder):
+            return  # another process was faster
+        with contextlib.suppress(FileNotFoundError):
             folder.rename(pathlib.Path(scratch) / "before")
         try:
             made.rename(folder)
         except OSError:
-            if not is_intact(folder):  # else another process was faster
+            if not is_intact(folder):
                 raise
 
 
