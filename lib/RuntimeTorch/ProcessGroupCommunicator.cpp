@@ -103,7 +103,7 @@ ProcessGroupCommunicator::start(const Function &collective) {
 }
 
 std::unique_ptr<CommunicatorRequest>
-ProcessGroupCommunicator::startAllToAll(SharedBytes send,
+ProcessGroupCommunicator::startAllToAll(MessageMemory, SharedBytes send,
                                         std::span<const int64_t> sendBytes,
                                         std::span<const int64_t> receiveBytes) {
   at::Tensor input = wrap(std::move(send), sum(sendBytes));
@@ -121,7 +121,7 @@ ProcessGroupCommunicator::startAllToAll(SharedBytes send,
 }
 
 std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
-    SharedBytes send, int64_t sendBytes,
+    MessageMemory, SharedBytes send, int64_t sendBytes,
     std::span<const int64_t> receiveBytes) {
   // Backends gather equal sizes only, so all are padded to the largest; a
   // multiple of 16, which keeps every piece aligned.

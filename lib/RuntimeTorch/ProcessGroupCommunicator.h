@@ -26,10 +26,11 @@ public:
   int size() const override { return group->getSize(); }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllToAll(SharedBytes send, std::span<const int64_t> sendBytes,
+  startAllToAll(MessageMemory memory, SharedBytes send,
+                std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override;
   std::unique_ptr<CommunicatorRequest>
-  startAllGather(SharedBytes send, int64_t sendBytes,
+  startAllGather(MessageMemory memory, SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override;
 
   void abort(const std::string &cause) noexcept override { watch->end(cause); }

@@ -44,7 +44,12 @@ LIMITS = {
     "nsg_apply": Limits(registers=128),
     "nsg_small_order": Limits(registers=64),
     "nsg_move_rows": Limits(registers=64),
-    "nsg_add_up": Limits(registers=32),
+    "nsg_add_up": Limits(registers=64),
+    "nsg_check_offsets": Limits(registers=32),
+    "nsg_count_bags": Limits(registers=64),
+    "nsg_pack_ids": Limits(registers=64),
+    "nsg_add_values": Limits(registers=32),
+    "nsg_divide_values": Limits(registers=32),
     "nsg_small_sums": Limits(registers=128),
     "nsg_small_update": Limits(registers=128),
 }

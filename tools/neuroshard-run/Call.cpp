@@ -21,8 +21,13 @@ static int64_t wordsOf(const ValueSpec &spec) {
                            "handles can be driven");
 }
 
-Call::Call(std::span<const ValueSpec> specs)
-    : resultSpecs(specs.begin(), specs.end()) {
+static void check(int32_t status) {
+  if (status)
+    throw std::runtime_error(nsrt_last_error());
+}
+
+Call::Call(std::span<const ValueSpec> specs, Memory memory)
+    : memory(memory), resultSpecs(specs.begin(), specs.end()) {
   int64_t size = 0;
   for (const ValueSpec &spec : resultSpecs)
     size += wordsOf(spec);
@@ -31,11 +36,28 @@ Call::Call(std::span<const ValueSpec> specs)
     pointers.push_back(results.data());
 }
 
+Call::~Call() {
+  for (void *copy : copies)
+    nsrt_tensor_free(copy);
+}
+
+intptr_t Call::addressOf(const Tensor &tensor) {
+  if (memory == Memory::Host)
+    return reinterpret_cast<intptr_t>(tensor.bytes.data());
+  auto bytes = static_cast<int64_t>(tensor.bytes.size());
+  void *copy = nsrt_tensor_allocate(device, bytes);
+  if (!copy)
+    throw std::runtime_error("no memory for an argument of " +
+                             std::to_string(bytes) + " bytes");
+  copies.push_back(copy);
+  check(nsrt_tensor_write(device, copy, tensor.bytes.data(), bytes));
+  return reinterpret_cast<intptr_t>(copy);
+}
+
 void Call::addTensor(const Tensor &tensor) {
   size_t rank = tensor.shape.size();
   std::vector<int64_t> descriptor(descriptorWords(rank));
-  descriptor[0] = descriptor[1] =
-      reinterpret_cast<intptr_t>(tensor.bytes.data());
+  descriptor[0] = descriptor[1] = addressOf(tensor);
   int64_t stride = 1;
   for (size_t i = rank; i-- > 0;) {
     descriptor[3 + i] = tensor.shape[i];
@@ -70,13 +92,17 @@ void Call::addResult(const Result &result) {
 }
 
 /// Copies the tensor that a descriptor refers to and frees it.
-static Tensor takeTensor(const ValueSpec &spec, const int64_t *descriptor) {
+Tensor Call::takeTensor(const ValueSpec &spec,
+                        const int64_t *descriptor) const {
   size_t rank = spec.shape.size();
   Tensor tensor(spec.type, {descriptor + 3, descriptor + 3 + rank});
   // Results are new buffers, and so contiguous.
   const char *data = reinterpret_cast<const char *>(descriptor[1]) +
                      descriptor[2] * bytesOf(spec.type);
-  if (!tensor.bytes.empty())
+  if (memory == Memory::Device)
+    check(nsrt_tensor_read(device, tensor.bytes.data(), data,
+                           static_cast<int64_t>(tensor.bytes.size())));
+  else if (!tensor.bytes.empty())
     std::memcpy(tensor.bytes.data(), data, tensor.bytes.size());
   nsrt_tensor_free(reinterpret_cast<void *>(descriptor[0]));
   return tensor;

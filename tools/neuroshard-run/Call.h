@@ -24,16 +24,28 @@ struct Result {
   void *handle = nullptr;
 };
 
+/// Where functions have their tensors.
+enum class Memory {
+  Host,
+  Device, ///< arguments are copied there, and results back.
+};
+
 class Call {
 public:
   /// A call of a function with these results. Throws std::runtime_error if one
   /// is neither a tensor nor a handle.
-  explicit Call(std::span<const ValueSpec> results);
+  explicit Call(std::span<const ValueSpec> results,
+                Memory memory = Memory::Host);
+  ~Call();
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  void addDevice(nsrt_device *device) { pointers.push_back(device); }
-  /// The tensors must outlive the call.
+  void addDevice(nsrt_device *added) {
+    device = added;
+    pointers.push_back(added);
+  }
+  /// The tensors must outlive the call. Those in memory of a device come after
+  /// it.
   void addTensor(const Tensor &tensor);
   void addTensors(const Value &value);
   void addHandle(void *handle) { addWord(reinterpret_cast<intptr_t>(handle)); }
@@ -49,6 +61,13 @@ public:
 
 private:
   void addWord(int64_t word);
+  /// The memory of a tensor as the function has it.
+  intptr_t addressOf(const Tensor &tensor);
+  Tensor takeTensor(const ValueSpec &spec, const int64_t *descriptor) const;
+
+  Memory memory;
+  nsrt_device *device = nullptr;
+  std::vector<void *> copies; ///< in memory of the device.
 
   std::vector<void *> pointers;
   /// Memref descriptors and scalars, as words.

@@ -59,6 +59,11 @@ nsrt_world *openOnGpus(const std::string &directory, int32_t threads,
 
 std::vector<std::string> deviceNames() { return {"cpu", "cuda", "emulator"}; }
 
+Memory memoryOf(const std::string &device, const FunctionSpec &function) {
+  return device == "cpu" || function.touchesTensors ? Memory::Host
+                                                    : Memory::Device;
+}
+
 World openWorld(const std::string &directory, int32_t threadsPerDevice,
                 const std::string &device) {
   World world(device == "cpu"

@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_TOOLS_RUN_DEVICES_H
 #define NEUROSHARD_TOOLS_RUN_DEVICES_H
 
+#include "Call.h"
+
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <memory>
@@ -18,6 +20,9 @@ using World = std::unique_ptr<nsrt_world, CloseWorld>;
 
 /// What --device takes, the default first.
 std::vector<std::string> deviceNames();
+
+/// Where a function has its tensors.
+Memory memoryOf(const std::string &device, const FunctionSpec &function);
 
 /// Opens all devices of the artifact on threads of the host ("cpu"), or its
 /// programs for GPUs on those of the machine ("cuda") or in the emulator

@@ -74,10 +74,10 @@ struct Step {
 
   Step(nsrt_world *world, const Signature &signature,
        const FunctionSpec &function, const std::vector<Value> &whole,
-       int64_t batch) {
+       int64_t batch, Memory memory) {
     for (int32_t rank = 0; rank < nsrt_world_num_devices(world); ++rank) {
       inputs.push_back(localInputs(signature, function, whole, batch, rank));
-      calls.push_back(std::make_unique<Call>(function.results));
+      calls.push_back(std::make_unique<Call>(function.results, memory));
       calls.back()->addDevice(nsrt_world_device(world, rank));
       for (const Value &value : inputs.back())
         calls.back()->addTensors(value);
@@ -236,8 +236,9 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
   std::vector<std::vector<Value>> localIds;
   for (const std::vector<Value> &local : step.inputs)
     localIds.push_back(idsOf(local));
-  TrainingStep done = run::train(world.get(), signature, localIds,
-                                 options.learningRate, number, random);
+  TrainingStep done =
+      run::train(world.get(), options.device, signature, localIds,
+                 options.learningRate, number, random);
   out << format("  training: start %.2f ms, lookup %.2f ms, wait %.2f ms, "
                 "update %.2f ms",
                 done.startMs, done.lookupMs, done.waitMs, done.updateMs);
@@ -266,7 +267,8 @@ void Driver::run() {
   for (int64_t number = 1; number <= options.steps; ++number) {
     std::vector<Value> inputs = randomInputs(signature, function, options.batch,
                                              options.pooling, random);
-    Step step(world.get(), signature, function, inputs, options.batch);
+    Step step(world.get(), signature, function, inputs, options.batch,
+              memoryOf(options.device, function));
     forward(number, inputs, step);
     if (options.train)
       train(number, inputs, step);

@@ -3,6 +3,7 @@
 #include "Train.h"
 
 #include "Call.h"
+#include "Devices.h"
 
 #include <chrono>
 #include <memory>
@@ -18,11 +19,13 @@ using Results = std::vector<std::vector<Result>>;
 /// One function on all devices.
 class Everywhere {
 public:
-  Everywhere(nsrt_world *world, const Signature &signature, const char *name)
+  Everywhere(nsrt_world *world, const std::string &deviceName,
+             const Signature &signature, const char *name)
       : world(world), name(name) {
     const FunctionSpec &function = functionNamed(signature.functions, name);
+    Memory memory = memoryOf(deviceName, function);
     for (int64_t rank = 0; rank < signature.devices; ++rank) {
-      calls.push_back(std::make_unique<Call>(function.results));
+      calls.push_back(std::make_unique<Call>(function.results, memory));
       calls.back()->addDevice(
           nsrt_world_device(world, static_cast<int32_t>(rank)));
     }
@@ -101,23 +104,24 @@ std::vector<Value> localGradients(const Results &results,
 
 } // namespace
 
-TrainingStep train(nsrt_world *world, const Signature &signature,
+TrainingStep train(nsrt_world *world, const std::string &device,
+                   const Signature &signature,
                    const std::vector<std::vector<Value>> &localIds,
                    float learningRate, int64_t step, std::mt19937_64 &random) {
   TrainingStep done;
-  Everywhere start(world, signature, kStartName);
+  Everywhere start(world, device, signature, kStartName);
   for (size_t rank = 0; rank < localIds.size(); ++rank)
     for (const Value &ids : localIds[rank])
       start.on(rank).addTensors(ids);
   done.startMs = start.run();
   Results pending = start.takeResults();
 
-  Everywhere lookup(world, signature, kLookupName);
+  Everywhere lookup(world, device, signature, kLookupName);
   addResults(pending, lookup);
   done.lookupMs = lookup.run();
   pending = lookup.takeResults();
 
-  Everywhere wait(world, signature, kWaitName);
+  Everywhere wait(world, device, signature, kWaitName);
   addResults(pending, wait);
   done.waitMs = wait.run();
   Results results = wait.takeResults();
@@ -127,7 +131,7 @@ TrainingStep train(nsrt_world *world, const Signature &signature,
     done.gradients.push_back(randomGradient(results, lookup, random));
   std::vector<Value> gradients = localGradients(results, done.gradients);
 
-  Everywhere update(world, signature, kUpdateName);
+  Everywhere update(world, device, signature, kUpdateName);
   for (size_t rank = 0; rank < results.size(); ++rank) {
     Call &call = update.on(rank);
     for (size_t i = lookups; i < results[rank].size(); ++i)

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_TOOLS_RUN_TRAIN_H
 #define NEUROSHARD_TOOLS_RUN_TRAIN_H
 
+#include "Call.h"
 #include "Inputs.h"
 
 #include "neuroshard/Runtime/DriverABI.h"
@@ -19,8 +20,10 @@ struct TrainingStep {
 
 /// Starts the embeddings of the jagged arguments of each device, waits for the
 /// results, and updates with random gradients in [-1, 1). Throws
-/// std::runtime_error if a step fails or a result is not f32.
-TrainingStep train(nsrt_world *world, const Signature &signature,
+/// std::runtime_error if a step fails or a result is not f32. `device`: as in
+/// openWorld.
+TrainingStep train(nsrt_world *world, const std::string &device,
+                   const Signature &signature,
                    const std::vector<std::vector<Value>> &localIds,
                    float learningRate, int64_t step, std::mt19937_64 &random);
 

@@ -51,6 +51,9 @@ struct FunctionSpec {
   std::string name;
   std::vector<ValueSpec> arguments;
   std::vector<ValueSpec> results;
+  /// Code of the host reads or writes values of tensors, other than to pass
+  /// them to the runtime, so that they must be in its memory.
+  bool touchesTensors = false;
 };
 
 /// The model on one device, for comparison.
@@ -73,7 +76,7 @@ struct Manifest : ExchangePlan {
 };
 
 /// Schema of the manifests that are written and read.
-inline constexpr char kManifestSchema[] = "neuroshard.manifest/4";
+inline constexpr char kManifestSchema[] = "neuroshard.manifest/5";
 
 /// The text of manifest.json. Names that are not UTF-8 are replaced.
 std::string writeManifest(const Manifest &manifest);

@@ -85,6 +85,12 @@ int32_t nse_free(void *memory);
 /// (NEUROSHARD_EMULATOR_STREAMS=late).
 uint64_t nse_waits(void);
 
+/// For tests that show that streams need their waits for others. From here on
+/// drops one of the waits of streams of the calling context's device, by its
+/// number from 0 (-1: none); and, if `of_others`, all waits of other devices'
+/// streams. Returns how many of the former there were since the last call.
+int64_t nse_skip_stream_waits(int64_t own, int32_t of_others);
+
 /// The message of the calling host thread's latest failed launch or driver
 /// call: kernel, block, thread and what it did. "" if there was none. Valid
 /// until the next failure in this host thread.

@@ -2,22 +2,21 @@
 //
 // The schedule of a step (lib/Runtime/Exchange, lib/Runtime/Step) knows where
 // every value of a batch lies, and reads and writes none. A backend does that,
-// in the memory of its device: CPUs (lib/Runtime/Cpu), and GPUs in the emulator
+// in the memory of its device: CPUs (lib/Runtime/Cpu) and GPUs
 // (lib/RuntimeCuda/Backend).
 //
-// Pointers are to memory of the backend, unless a comment says that the host
-// reads them. Calls take effect in the order in which they are made; only
-// those that say so wait for their end. Lists that are passed
-// may be destroyed after the call. Errors are RuntimeErrors.
+// Pointers are to memory of the device. Calls take effect in the order in which
+// they are made; only those that say so wait for their end. Lists that are
+// passed may be destroyed after the call. Errors are RuntimeErrors.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_RUNTIME_BACKEND_H
 #define NEUROSHARD_RUNTIME_BACKEND_H
 
-#include "neuroshard/Artifact/BufferBytes.h"
 #include "neuroshard/Artifact/ExchangePlan.h"
 #include "neuroshard/Runtime/Buffer.h"
+#include "neuroshard/Runtime/Communicator.h"
 
 #include <array>
 #include <cstddef>
@@ -29,7 +28,7 @@
 
 namespace neuroshard::runtime {
 
-/// The ids of one rank's batch as the caller has them.
+/// The ids of one rank's batch as the caller has them, in memory of the device.
 struct JaggedInput {
   const void *ids;
   int64_t numIds;
@@ -184,10 +183,13 @@ public:
   virtual void run(std::span<const float> stepSizes) = 0;
 
   /// The distinct rows of a slot, counted from the first, that lie among these
-  /// rows of its shard; none if the slot has no ids in the step. Waits.
+  /// rows of its shard; none if the slot has no ids in the step. Waits, but for
+  /// all rows of the shard: then a backend may count rows that are not there,
+  /// as many on all devices that have the same ids of these rows.
   virtual Range distinctRows(int32_t slot, Range rows) const = 0;
   /// After run(): the squared norms of a slot's gradient rows, one for each
-  /// distinct row, over the columns of its shard.
+  /// distinct row, over the columns of its shard. Those of rows that are not
+  /// there are undefined.
   virtual const float *norms(int32_t slot) const = 0;
   /// Replaces the norms of slots by sums of terms, which come in the order in
   /// which they are added, and applies the optimizers that wait for them.
@@ -199,13 +201,11 @@ class Backend {
 public:
   virtual ~Backend() = default;
 
-  virtual Buffer acquire(BufferKind kind, int64_t bytes) = 0;
-  /// What the caller of a step has in memory of the host, where the backend
-  /// reads it: the same memory, or a copy.
-  virtual Buffer share(BufferKind kind, const std::byte *values,
-                       int64_t bytes) = 0;
-  /// Memory that the host reads and writes.
-  virtual Buffer acquireOnHost(BufferKind kind, int64_t bytes) = 0;
+  /// Later calls take effect in the order of this stream (a CUstream), after
+  /// those before. CPUs have none.
+  virtual void useStream(void *) {}
+  virtual void clear(std::byte *first, int64_t bytes) = 0;
+  virtual void copy(std::byte *to, const std::byte *from, int64_t bytes) = 0;
 
   /// `batch`: samples of each feature.
   virtual std::unique_ptr<IdPacker>
@@ -226,16 +226,22 @@ public:
                            int64_t count, float divisor) = 0;
 };
 
-/// Memory that the host and the kernels of a device read and write.
-/// Thread-safe.
-class MemorySource {
+/// Memory of one device, where its shards, the buffers of its steps and the
+/// tensors that these return lie. Thread-safe.
+class DeviceMemory {
 public:
-  virtual ~MemorySource() = default;
+  virtual ~DeviceMemory() = default;
 
-  /// Zeros, aligned to at least 64 bytes. Throws a RuntimeError if there is not
-  /// enough.
+  /// Undefined values, aligned to at least 64 bytes. Throws a RuntimeError if
+  /// there is not enough.
   virtual std::byte *allocate(int64_t bytes) = 0;
   virtual void free(std::byte *memory) noexcept = 0;
+
+  // These wait for the work of the device before, and for their own. read and
+  // write copy from and to memory of the host.
+  virtual void clear(std::byte *memory, int64_t bytes) = 0;
+  virtual void read(void *to, const std::byte *from, int64_t bytes) = 0;
+  virtual void write(std::byte *to, const void *from, int64_t bytes) = 0;
 };
 
 /// The memory of one shard, in the layout of its Shard (Host/Shard.h).
@@ -244,21 +250,30 @@ struct SlotMemory {
   std::array<float *, 2> states = {}; ///< null if the optimizer has fewer.
 };
 
+/// What a device brings for its backend. All of it outlives the backend, but
+/// for the list of slots.
+struct BackendParts {
+  std::span<const SlotMemory> slots;
+  BufferSource &buffers;         ///< in memory of the device.
+  std::unique_ptr<Backend> host; ///< on the threads of the host, in its memory.
+};
+
 /// Makes the backends of a world that is opened with it.
 class BackendFactory {
 public:
   virtual ~BackendFactory() = default;
 
-  /// Called once for each device, before make: where its shards, the buffers of
-  /// its steps and the tensors that these return lie. These may outlive the
+  /// Called once for each device, before make. The memory may outlive the
   /// device.
-  virtual std::shared_ptr<MemorySource> makeMemory(int32_t rank) = 0;
-
-  /// Called once for each device. `slots` and `host`, a backend on the threads
-  /// of the host, serve the device as long as the backend does.
-  virtual std::unique_ptr<Backend> make(int32_t rank,
-                                        std::span<const SlotMemory> slots,
-                                        std::unique_ptr<Backend> host) = 0;
+  virtual std::shared_ptr<DeviceMemory> makeMemory(int32_t rank) = 0;
+  /// Called once for each device.
+  virtual std::unique_ptr<Backend> make(int32_t rank, BackendParts parts) = 0;
+  /// Called once for each device, after make: a communicator that exchanges
+  /// messages in memory of the device in the order of its work. `group`
+  /// connects the threads of a world in one process by memory of the host.
+  virtual std::unique_ptr<Communicator>
+  connect(int32_t rank, BufferSource &buffers,
+          std::unique_ptr<Communicator> group) = 0;
 };
 
 } // namespace neuroshard::runtime

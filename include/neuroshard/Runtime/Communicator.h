@@ -5,6 +5,10 @@
 // the interface as well as alltoall_base with split sizes. Every rank starts
 // the same collectives in the same order.
 //
+// Messages lie in memory of the host, or in that of the device. The latter are
+// sent and received in the order of the device's work: what was started before
+// has written them, and what is started after wait() reads them.
+//
 // A rank that cannot go on calls abort. Every wait of every rank then throws
 // CommunicatorError with that rank's cause, so that no rank waits for ever.
 //
@@ -34,6 +38,9 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// Where a message lies, on both sides.
+enum class MessageMemory { Host, Device };
+
 /// A started collective. May be destroyed without waiting.
 class NSRT_SHARED_TYPE CommunicatorRequest {
 public:
@@ -59,12 +66,13 @@ public:
   /// communicator shares `send` as long as it needs it; the caller must not
   /// change it any more.
   virtual std::unique_ptr<CommunicatorRequest>
-  startAllToAll(SharedBytes send, std::span<const int64_t> sendBytes,
+  startAllToAll(MessageMemory memory, SharedBytes send,
+                std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) = 0;
 
   /// Sends `sendBytes` bytes to every rank.
   virtual std::unique_ptr<CommunicatorRequest>
-  startAllGather(SharedBytes send, int64_t sendBytes,
+  startAllGather(MessageMemory memory, SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) = 0;
 
   /// Ends the group because of `cause`; the first cause stays.

@@ -174,10 +174,24 @@ int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 /// whatever the status; if it did not run (unknown name), they are untouched.
 int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 
+/// Lets the functions of a device of a GPU run in the order of `stream` (a
+/// CUstream of its context), after what they have done so far. CPUs have none.
+int32_t nsrt_device_use_stream(nsrt_device *, void *stream);
+
+/// Memory of the device for the tensors that functions take, aligned to 64
+/// bytes; null if there is none. On CPUs any memory will do.
+void *nsrt_tensor_allocate(nsrt_device *, int64_t bytes);
+/// Copies between memory of the host and of the device. Waits for the work of
+/// the device.
+int32_t nsrt_tensor_read(nsrt_device *, void *to, const void *tensor,
+                         int64_t bytes);
+int32_t nsrt_tensor_write(nsrt_device *, void *tensor, const void *from,
+                          int64_t bytes);
 /// Frees a tensor that a function returned, by the `allocated` of its
-/// descriptor; null is allowed. Any thread may call it, also after the world
-/// was closed. The memory is kept for the tensors of the next functions; what
-/// they do not need for some hundred tensors goes back to the system.
+/// descriptor, or one of nsrt_tensor_allocate; null is allowed. Any thread may
+/// call it, also after the world was closed. The memory is kept for the tensors
+/// of the next functions; what they do not need for some hundred tensors goes
+/// back to the system.
 void nsrt_tensor_free(void *allocated);
 
 /// Runs `name` on all devices, each in a thread of its own; args[r] are the

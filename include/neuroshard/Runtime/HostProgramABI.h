@@ -79,6 +79,9 @@ void nsrt_update(nsrt_device *, int64_t num_exchanges,
                  nsrt_routed *const *routed, nsrt_partials *const *gradients,
                  float learning_rate, int64_t step);
 
+/// Copies a tensor to another.
+void nsrt_tensor_copy(nsrt_device *, void *to, const void *from, int64_t bytes);
+
 void nsrt_partials_release(nsrt_device *, nsrt_partials *);
 void nsrt_routed_release(nsrt_device *, nsrt_routed *);
 
@@ -88,7 +91,9 @@ void nsrt_routed_release(nsrt_device *, nsrt_routed *);
 // steps. Aligned to 64 bytes; null if there is none.
 //===----------------------------------------------------------------------===//
 
-/// `alignment`: a power of two, at most 64.
+/// In memory of the device if the alignment is NSRT_TENSOR_ALIGNMENT; with a
+/// smaller power of two, of arrays that the code makes for itself, in memory of
+/// the host.
 void *_mlir_memref_to_llvm_aligned_alloc(uint64_t alignment, uint64_t bytes);
 /// Null is allowed.
 void _mlir_memref_to_llvm_free(void *);

@@ -102,10 +102,14 @@ typedef struct nsrt_slot_entry {
 } nsrt_slot_entry;
 
 /// Of this file and HostProgramABI.h.
-#define NSRT_PROGRAM_VERSION 2
+#define NSRT_PROGRAM_VERSION 3
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"
+
+/// Of tensors in memory of a device, in bytes. A cache line, so that rows whose
+/// size is a multiple of one do not straddle lines.
+#define NSRT_TENSOR_ALIGNMENT 64
 
 /// Prefix of the uniform entry points: `void nsrt_invoke_<f>(void **args)` for
 /// every host function <f>.

@@ -8,8 +8,7 @@
 
 /// Makes what opens a world (Runtime/OpenOn.h) on the GPU kernels of the
 /// artifact in `directory`, run by the driver or the emulator in the library
-/// `driver`; null: the process's (CudaDriver::get). Shards, buffers and results
-/// lie in managed memory, where the host packs ids. Null on failure;
+/// `driver`; null: the process's (CudaDriver::get). Null on failure;
 /// nsc_last_error(NULL) says why.
 extern "C" neuroshard::runtime::BackendFactory *
 nsc_make_backends(const char *directory, const char *driver);

@@ -51,10 +51,6 @@ inline constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
 inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
-inline constexpr int CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS = 89;
-
-/// CUmemAttach_flags.
-inline constexpr unsigned CU_MEM_ATTACH_GLOBAL = 1;
 
 /// CUstream_flags, CUevent_flags.
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
@@ -106,6 +102,8 @@ inline constexpr const char *kEmulatorSymbol = "nse_emulated";
     (CUdeviceptr to, const void *from, size_t bytes, CUstream))                \
   X(memcpyDtoHAsync, cuMemcpyDtoHAsync_v2,                                     \
     (void *to, CUdeviceptr from, size_t bytes, CUstream))                      \
+  X(memcpyDtoDAsync, cuMemcpyDtoDAsync_v2,                                     \
+    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream))                \
   X(memsetD8Async, cuMemsetD8Async,                                            \
     (CUdeviceptr to, unsigned char value, size_t count, CUstream))             \
   X(memsetD32Async, cuMemsetD32Async,                                          \
@@ -117,14 +115,16 @@ inline constexpr const char *kEmulatorSymbol = "nse_emulated";
   X(eventCreate, cuEventCreate, (CUevent * event, unsigned flags))             \
   X(eventDestroy, cuEventDestroy_v2, (CUevent))                                \
   X(eventRecord, cuEventRecord, (CUevent, CUstream))                           \
+  X(eventQuery, cuEventQuery, (CUevent))                                       \
   X(eventSynchronize, cuEventSynchronize, (CUevent))                           \
   X(getErrorName, cuGetErrorName, (CUresult, const char **name))               \
   X(getErrorString, cuGetErrorString, (CUresult, const char **text))
 
 // These may be missing from a stand-in; their pointers are then null.
 #define NEUROSHARD_CUDA_OPTIONAL_FUNCTIONS(X)                                  \
-  X(memAllocManaged, cuMemAllocManaged,                                        \
-    (CUdeviceptr * pointer, size_t bytes, unsigned flags))                     \
+  X(memcpyPeerAsync, cuMemcpyPeerAsync,                                        \
+    (CUdeviceptr to, CUcontext toContext, CUdeviceptr from,                    \
+     CUcontext fromContext, size_t bytes, CUstream))                           \
   X(ctxSynchronize, cuCtxSynchronize, ())                                      \
   X(streamIsCapturing, cuStreamIsCapturing, (CUstream, int *status))           \
   X(threadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,        \

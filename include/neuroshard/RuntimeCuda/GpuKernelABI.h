@@ -23,10 +23,19 @@
 //   nsg_small_sums, nsg_small_update: as nsg_partials, of the small slots
 //   nsg_move_rows(const nsg_move *moves, int32_t num_moves)
 //   nsg_add_up(const nsg_bags *sets, int32_t num_sets)
+//   nsg_check_offsets(const int64_t *offsets, int64_t bags,
+//              uint64_t *first_bad)
+//   nsg_count_bags(const nsg_bucket *buckets, int32_t num_buckets,
+//              uint64_t *bad_id)
+//   nsg_pack_ids(const nsg_bucket *buckets, int32_t num_buckets)
+//   nsg_add_values(float *out, const float *values, const int64_t *places,
+//              int64_t first, int64_t count)
+//   nsg_divide_values(float *values, int64_t count, float divisor)
 //
 // All have blocks of NSG_THREADS threads in x. A kernel exists only if the
-// program needs it; <program>.gpu.json lists them. The last two are in all:
-// they move the values of an exchange, whatever the device has of the tables.
+// program needs it; <program>.gpu.json lists them. Those from nsg_move_rows on
+// are in all: they move the values of an exchange, whatever the device has of
+// the tables.
 //
 // Items and blocks. nsg_lookup, nsg_weight_gradient and nsg_expand run a task's
 // items in blocks of their own: ceil(items / n) blocks, where n is
@@ -46,6 +55,14 @@
 // nsg_move_rows runs the units of a move, rows x width, in blocks of its own
 // with NSG_MOVE_UNITS each, from first_block on. nsg_add_up has a warp for each
 // set.
+//
+// Ids are packed in three launches. nsg_count_bags writes how many ids of each
+// bag a bucket has, nsg_add_up adds these up, and nsg_pack_ids writes the ids.
+// Both run the bags of a bucket with `lanes` threads each, in blocks of its
+// own, from first_block on. nsg_check_offsets lessens *first_bad, a number of a
+// bag, to that of the first bag that ends before it begins or has 2^31 ids.
+// nsg_add_values adds values[i] to out[places[i]], or to out[first + i] if
+// places is null; no two places are the same.
 //
 // Long runs. A row with many ids in a batch would keep one warp busy long after
 // all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
@@ -81,7 +98,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 3
+#define NSG_VERSION 4
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -122,7 +139,7 @@ typedef struct nsg_lookup_task {
   /// Row row_begin + r of the table is row r of the slot. An id outside
   /// [row_begin, row_begin + rows) is bad: it counts as row_begin, and
   /// *bad_id becomes min(*bad_id, t << NSG_BAD_ID_POSITION_BITS | position in
-  /// ids), t: the number of the task.
+  /// ids), t: the number of the task. Bad ids update nothing.
   const void *ids;
   /// Bag b has the ids [offsets[b], offsets[b + 1]) of `ids`. Not read if
   /// unpooled, where item i is id first_id + i, or fixed, where bag b has the
@@ -173,6 +190,9 @@ typedef struct nsg_lookup_task {
   int32_t first_piece;
   int32_t num_pieces;
   int32_t first_order_block;
+
+  /// An id that updates nothing; -1: none.
+  int64_t padding;
 } nsg_lookup_task;
 
 /// The arrays that nsg_expand writes, by position. Positions of no task must
@@ -306,18 +326,53 @@ typedef struct nsg_bags {
   const int32_t *lengths;
   int64_t *offsets;
   int64_t bags;
+  int64_t *total; /* gets the sum of all lengths, too; or null */
 } nsg_bags;
+
+/// The ids of one lookup of a batch whose rows lie in a range, but for padding.
+typedef struct nsg_bucket {
+  const void *ids; /* of the whole input, i32 or i64 */
+  /// Bag b has the ids [offsets[b], offsets[b + 1]).
+  const int64_t *offsets;
+  const float *sample_weights; /* by position in ids */
+  int64_t num_ids;             /* of the input */
+  int64_t bags;
+  int64_t row_begin;
+  int64_t rows;
+  int64_t padding; /* an id that is left out; -1: none */
+  /// 0, or the rows of the table, and then of an id out of range *bad_id
+  /// becomes min(*bad_id, lookup << NSG_BAD_ID_POSITION_BITS | position in
+  /// ids).
+  int64_t checked_rows;
+  int64_t lookup;
+  /// nsg_count_bags writes the bucket's ids of each bag, [bags].
+  int32_t *lengths;
+  /// nsg_pack_ids writes, unless null, all ids of each bag but padding, [bags].
+  float *bag_counts;
+  /// nsg_pack_ids reads where the ids of each bag are written, [bags + 1], and
+  /// writes rows, counted from row_begin, in the type of the ids; unless null,
+  /// their sample weights and positions.
+  const int64_t *first;
+  void *packed_ids;
+  float *packed_weights;
+  int64_t *places;
+  int32_t flags; /* NSG_ID64 */
+  int32_t lanes; /* of a bag: 1 or NSG_WARP */
+  int32_t first_block;
+  int32_t reserved;
+} nsg_bucket;
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
+static_assert(sizeof(nsg_lookup_task) == 184, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_pieces) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_slot) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_rows) == 16, "generated code has the layout");
 static_assert(sizeof(nsg_move) == 112, "generated code has the layout");
-static_assert(sizeof(nsg_bags) == 24, "generated code has the layout");
+static_assert(sizeof(nsg_bags) == 32, "generated code has the layout");
+static_assert(sizeof(nsg_bucket) == 144, "generated code has the layout");
 #endif
 
 #endif // NEUROSHARD_RUNTIMECUDA_GPUKERNELABI_H

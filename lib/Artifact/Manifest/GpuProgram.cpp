@@ -169,7 +169,7 @@ void checkKernels(const GpuProgram &program) {
   need(training, "nsg_expand");
   need(training && (update || reduce), "nsg_ranges");
   need(training && (update || reduce), "nsg_partials");
-  for (const char *kernel : {"nsg_move_rows", "nsg_add_up"})
+  for (const char *kernel : kRoutingKernels)
     need(true, kernel, "all programs have it");
 }
 

@@ -228,7 +228,8 @@ std::vector<FunctionSpec> readFunctions(const Value &value,
   auto readOne = [&](const Value &item) { return readValue(item, manifest); };
   return value.fields([&](const std::string &name, const Value &function) {
     return FunctionSpec{name, function["args"].list(readOne),
-                        function["results"].list(readOne)};
+                        function["results"].list(readOne),
+                        function["touches_tensors"].boolean()};
   });
 }
 

@@ -121,7 +121,8 @@ Json functionsJson(const std::vector<FunctionSpec> &functions) {
   Json json = Json::object();
   for (const FunctionSpec &function : functions)
     json[function.name] = {{"args", listJson(function.arguments, valueJson)},
-                           {"results", listJson(function.results, valueJson)}};
+                           {"results", listJson(function.results, valueJson)},
+                           {"touches_tensors", function.touchesTensors}};
   return json;
 }
 

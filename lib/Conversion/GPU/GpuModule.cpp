@@ -99,7 +99,7 @@ LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
     return failure();
   if (lookup.pooled && failed(addPooledVariants(spec, entry)))
     return failure();
-  if (lookup.weighted && slot.optimizer) {
+  if (lookup.weighted && (slot.optimizer || program.hasWeightGradients)) {
     // One body for bags with offsets and bags of one length.
     VariantSpec gradient;
     gradient.kernel = spec.kernel;
@@ -234,7 +234,10 @@ FailureOr<GpuProgram> ProgramBuilder::run() {
     if (failed(addSlot(slot)))
       return failure();
   createKernels();
-  createTextKernels(module, {add("nsg_move_rows"), add("nsg_add_up")});
+  SmallVector<StringRef> routing;
+  for (const char *kernel : kRoutingKernels)
+    routing.push_back(add(kernel));
+  createTextKernels(module, routing);
   return std::move(result);
 }
 

@@ -37,6 +37,7 @@ func.func private @nsg_lookup_task.first_id(!ptr) -> index
 func.func private @nsg_lookup_task.first_piece(!ptr) -> index
 func.func private @nsg_lookup_task.num_pieces(!ptr) -> index
 func.func private @nsg_lookup_task.first_order_block(!ptr) -> index
+func.func private @nsg_lookup_task.padding(!ptr) -> i64
 
 func.func private @nsg_positions.keys(!ptr) -> !ptr
 func.func private @nsg_positions.gradient_offsets(!ptr) -> !ptr
@@ -146,7 +147,8 @@ func.func private @id_begin(%task: !ptr, %item: index) -> index {
   return %begin : index
 }
 
-// The row of an id in its slot; as an unsigned number it is out of range for a bad id.
+// The row of an id in its slot; as an unsigned number it is out of range for a bad id and for
+// padding.
 func.func private @row_of(%task: !ptr, %position: index, %is_long: i1) -> i64 {
   %ids = call @nsg_lookup_task.ids(%task) : (!ptr) -> !ptr
   %id = scf.if %is_long -> (i64) {
@@ -158,7 +160,11 @@ func.func private @row_of(%task: !ptr, %position: index, %is_long: i1) -> i64 {
     scf.yield %long : i64
   }
   %row_begin = call @nsg_lookup_task.row_begin(%task) : (!ptr) -> i64
-  %row = arith.subi %id, %row_begin : i64
+  %own = arith.subi %id, %row_begin : i64
+  %padding = call @nsg_lookup_task.padding(%task) : (!ptr) -> i64
+  %is_padding = arith.cmpi eq, %id, %padding : i64
+  %none = arith.constant -1 : i64
+  %row = arith.select %is_padding, %none, %own : i64
   return %row : i64
 }
 

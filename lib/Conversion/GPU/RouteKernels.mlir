@@ -36,6 +36,7 @@ func.func private @nsg_bags.at(!ptr, index) -> !ptr
 func.func private @nsg_bags.lengths(!ptr) -> !ptr
 func.func private @nsg_bags.offsets(!ptr) -> !ptr
 func.func private @nsg_bags.bags(!ptr) -> index
+func.func private @nsg_bags.total(!ptr) -> !ptr
 
 func.func private @load_i32(!ptr, index) -> i32
 func.func private @load_i64(!ptr, index) -> i64
@@ -270,7 +271,7 @@ gpu.func @nsg_move_rows(%moves: !ptr, %num_moves_i32: i32) kernel {
   gpu.return
 }
 
-// nsg_add_up: offsets of bags. A warp goes through a set, a bag to each lane at a time.
+// nsg_add_up: offsets of bags. A warp goes through a set.
 
 // Shuffles are of 32 bits.
 func.func private @halves_of(%value: i64) -> (i32, i32) {
@@ -331,29 +332,62 @@ func.func private @sum_of_lanes(%own: i64, %lane: index) -> i64 {
   return %sum : i64
 }
 
+// 0 for a bag that is not there.
+func.func private @length_of(%lengths: !ptr, %bag: index, %bags: index) -> i64 {
+  %is_there = arith.cmpi ult, %bag, %bags : index
+  %length = scf.if %is_there -> (i64) {
+    %short = func.call @load_i32(%lengths, %bag) : (!ptr, index) -> i32
+    %long = arith.extsi %short : i32 to i64
+    scf.yield %long : i64
+  } else {
+    %nothing = arith.constant 0 : i64
+    scf.yield %nothing : i64
+  }
+  return %length : i64
+}
+
+func.func private @store_offset(%offsets: !ptr, %bag: index, %bags: index, %offset: i64) {
+  %is_there = arith.cmpi ult, %bag, %bags : index
+  scf.if %is_there {
+    func.call @store_i64(%offsets, %bag, %offset) : (!ptr, index, i64) -> ()
+  }
+  return
+}
+
 func.func private @add_up_bags(%set: !ptr, %lane: index) {
   %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
   %nothing = arith.constant 0 : i64
   %warp = call @NSG_WARP() : () -> index
+  %step = arith.muli %warp, %four : index
   %lengths = call @nsg_bags.lengths(%set) : (!ptr) -> !ptr
   %offsets = call @nsg_bags.offsets(%set) : (!ptr) -> !ptr
   %bags = call @nsg_bags.bags(%set) : (!ptr) -> index
-  %all = scf.for %first = %zero to %bags step %warp iter_args(%before = %nothing) -> (i64) {
-    %bag = arith.addi %first, %lane : index
-    %is_there = arith.cmpi ult, %bag, %bags : index
-    %length = scf.if %is_there -> (i64) {
-      %short = func.call @load_i32(%lengths, %bag) : (!ptr, index) -> i32
-      %long = arith.extsi %short : i32 to i64
-      scf.yield %long : i64
-    } else {
-      scf.yield %nothing : i64
-    }
-    %sum = func.call @sum_of_lanes(%length, %lane) : (i64, index) -> i64
-    scf.if %is_there {
-      %others = arith.subi %sum, %length : i64
-      %offset = arith.addi %before, %others : i64
-      func.call @store_i64(%offsets, %bag, %offset) : (!ptr, index, i64) -> ()
-    }
+  %lane_begin = arith.muli %lane, %four : index
+  %all = scf.for %first = %zero to %bags step %step iter_args(%before = %nothing) -> (i64) {
+    // Four bags to each lane: their loads do not wait for each other.
+    %bag0 = arith.addi %first, %lane_begin : index
+    %bag1 = arith.addi %bag0, %one : index
+    %bag2 = arith.addi %bag1, %one : index
+    %bag3 = arith.addi %bag2, %one : index
+    %length0 = func.call @length_of(%lengths, %bag0, %bags) : (!ptr, index, index) -> i64
+    %length1 = func.call @length_of(%lengths, %bag1, %bags) : (!ptr, index, index) -> i64
+    %length2 = func.call @length_of(%lengths, %bag2, %bags) : (!ptr, index, index) -> i64
+    %length3 = func.call @length_of(%lengths, %bag3, %bags) : (!ptr, index, index) -> i64
+    %two_bags = arith.addi %length0, %length1 : i64
+    %three_bags = arith.addi %two_bags, %length2 : i64
+    %own = arith.addi %three_bags, %length3 : i64
+    %sum = func.call @sum_of_lanes(%own, %lane) : (i64, index) -> i64
+    %others = arith.subi %sum, %own : i64
+    %offset0 = arith.addi %before, %others : i64
+    %offset1 = arith.addi %offset0, %length0 : i64
+    %offset2 = arith.addi %offset0, %two_bags : i64
+    %offset3 = arith.addi %offset0, %three_bags : i64
+    func.call @store_offset(%offsets, %bag0, %bags, %offset0) : (!ptr, index, index, i64) -> ()
+    func.call @store_offset(%offsets, %bag1, %bags, %offset1) : (!ptr, index, index, i64) -> ()
+    func.call @store_offset(%offsets, %bag2, %bags, %offset2) : (!ptr, index, index, i64) -> ()
+    func.call @store_offset(%offsets, %bag3, %bags, %offset3) : (!ptr, index, index, i64) -> ()
     %of_warp = func.call @from_last(%sum) : (i64) -> i64
     %next = arith.addi %before, %of_warp : i64
     scf.yield %next : i64
@@ -361,6 +395,12 @@ func.func private @add_up_bags(%set: !ptr, %lane: index) {
   %is_first = arith.cmpi eq, %lane, %zero : index
   scf.if %is_first {
     func.call @store_i64(%offsets, %bags, %all) : (!ptr, index, i64) -> ()
+    %total = func.call @nsg_bags.total(%set) : (!ptr) -> !ptr
+    %null = llvm.mlir.zero : !ptr
+    %is_wanted = llvm.icmp "ne" %total, %null : !ptr
+    scf.if %is_wanted {
+      func.call @store_i64(%total, %zero, %all) : (!ptr, index, i64) -> ()
+    }
   }
   return
 }

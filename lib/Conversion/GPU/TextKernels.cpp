@@ -1,7 +1,8 @@
 //===- TextKernels.cpp - The GPU kernels that are written as MLIR ---------===//
 //
-// IdKernels.mlir and RouteKernels.mlir are parsed. Calls of functions that
-// neither defines become constants, fields and addresses of GpuKernelABI.h.
+// IdKernels.mlir, RouteKernels.mlir and PackKernels.mlir are parsed. Calls of
+// functions that none of them defines become constants, fields and addresses of
+// GpuKernelABI.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,8 @@ static constexpr llvm::StringLiteral kTexts[] = {
 #include "IdKernels.mlir.inc"
     ,
 #include "RouteKernels.mlir.inc"
+    ,
+#include "PackKernels.mlir.inc"
 };
 
 namespace {
@@ -52,7 +55,7 @@ static constexpr AbiConstant kConstants[] = {
     NSG_CONSTANT(NSG_FIXED),      NSG_CONSTANT(NSG_ID64),
     NSG_CONSTANT(NSG_UNSORTED),   NSG_CONSTANT(NSG_WARP),
     NSG_CONSTANT(NSG_F32),        NSG_CONSTANT(NSG_F16),
-    NSG_CONSTANT(NSG_MOVE_UNITS),
+    NSG_CONSTANT(NSG_MOVE_UNITS), NSG_CONSTANT(NSG_BAD_ID_POSITION_BITS),
 };
 #undef NSG_CONSTANT
 
@@ -77,6 +80,7 @@ static constexpr AbiField kFields[] = {
     NSG_FIELD(nsg_lookup_task, first_piece),
     NSG_FIELD(nsg_lookup_task, num_pieces),
     NSG_FIELD(nsg_lookup_task, first_order_block),
+    NSG_FIELD(nsg_lookup_task, padding),
     NSG_FIELD(nsg_positions, keys),
     NSG_FIELD(nsg_positions, gradient_offsets),
     NSG_FIELD(nsg_positions, factors),
@@ -112,6 +116,26 @@ static constexpr AbiField kFields[] = {
     NSG_FIELD(nsg_bags, lengths),
     NSG_FIELD(nsg_bags, offsets),
     NSG_FIELD(nsg_bags, bags),
+    NSG_FIELD(nsg_bags, total),
+    NSG_FIELD(nsg_bucket, ids),
+    NSG_FIELD(nsg_bucket, offsets),
+    NSG_FIELD(nsg_bucket, sample_weights),
+    NSG_FIELD(nsg_bucket, num_ids),
+    NSG_FIELD(nsg_bucket, bags),
+    NSG_FIELD(nsg_bucket, row_begin),
+    NSG_FIELD(nsg_bucket, rows),
+    NSG_FIELD(nsg_bucket, padding),
+    NSG_FIELD(nsg_bucket, checked_rows),
+    NSG_FIELD(nsg_bucket, lookup),
+    NSG_FIELD(nsg_bucket, lengths),
+    NSG_FIELD(nsg_bucket, bag_counts),
+    NSG_FIELD(nsg_bucket, first),
+    NSG_FIELD(nsg_bucket, packed_ids),
+    NSG_FIELD(nsg_bucket, packed_weights),
+    NSG_FIELD(nsg_bucket, places),
+    NSG_FIELD(nsg_bucket, flags),
+    NSG_FIELD(nsg_bucket, lanes),
+    NSG_FIELD(nsg_bucket, first_block),
 };
 #undef NSG_FIELD
 
@@ -121,6 +145,7 @@ static constexpr AbiStruct kStructs[] = {
     {"nsg_rows.at", sizeof(nsg_rows)},
     {"nsg_move.at", sizeof(nsg_move)},
     {"nsg_bags.at", sizeof(nsg_bags)},
+    {"nsg_bucket.at", sizeof(nsg_bucket)},
 };
 
 /// The entry of that name, or null.

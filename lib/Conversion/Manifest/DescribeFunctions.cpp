@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DescribeFunctions.h"
+#include "TouchesTensors.h"
 
 using namespace mlir;
 
@@ -125,6 +126,7 @@ static ValueSpec describeJagged(BlockArgument argument) {
 static FailureOr<FunctionSpec> describe(func::FuncOp function) {
   FunctionSpec result;
   result.name = function.getName();
+  result.touchesTensors = touchesTensors(function);
   for (BlockArgument argument : function.getArguments()) {
     if (isa<ir::JaggedType>(argument.getType()))
       result.arguments.push_back(describeJagged(argument));

@@ -7,6 +7,7 @@
 
 #include "neuroshard/Conversion/Passes.h"
 
+#include "CopyResults.h"
 #include "LowerSteps.h"
 #include "ProgramSpec.h"
 
@@ -66,8 +67,11 @@ struct ConvertToRuntime
     for (auto [i, exchange] : llvm::enumerate(module.getOps<ir::ExchangeOp>()))
       numbers[exchange.getSymNameAttr()] = i;
     eraseDeclarations(module);
-    if (failed(lowerFunctions(numbers)) ||
-        failed(buildProgramTable(module, spec)))
+    if (failed(lowerFunctions(numbers)))
+      return signalPassFailure();
+    for (auto function : module.getOps<func::FuncOp>())
+      copyResults(function);
+    if (failed(buildProgramTable(module, spec)))
       signalPassFailure();
   }
 

@@ -6,7 +6,6 @@
 #include "neuroshard/Conversion/Jagged/Jagged.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
@@ -54,10 +53,6 @@ struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
   }
 };
 
-/// A cache line, so that result rows whose size is a multiple of one do not
-/// straddle lines.
-constexpr int64_t kResultAlignment = 64;
-
 struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -72,12 +67,10 @@ struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
       auto type = cast<RankedTensorType>(value.getType());
       Value rows = b.call("nsrt_result_rows", {device, routed, b.i64(lookup)},
                           b.getI64Type());
-      Value buffer =
-          b.allocate(type.getElementType(),
-                     arith::IndexCastOp::create(b, b.getIndexType(), rows),
-                     type.getDimSize(1));
-      buffer.getDefiningOp<memref::AllocOp>().setAlignment(kResultAlignment);
-      buffers.push_back(buffer);
+      buffers.push_back(b.allocateTensor(
+          MemRefType::get({ShapedType::kDynamic, type.getDimSize(1)},
+                          type.getElementType()),
+          arith::IndexCastOp::create(b, b.getIndexType(), rows).getResult()));
       types.push_back(b.i32(getElementCode(type.getElementType())));
       outs.push_back(b.pointerTo(buffers.back()));
     }
@@ -121,7 +114,9 @@ struct LowerRunWeightsGradient : OpConversionPattern<ir::RunWeightsGradientOp> {
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeBuilder b(op.getLoc(), rewriter);
     JaggedTensors jagged(op.getIds().getType(), adaptor.getIds());
-    Value out = b.allocate(b.getF32Type(), b.size(jagged.ids));
+    Value out = b.allocateTensor(
+        MemRefType::get({ShapedType::kDynamic}, b.getF32Type()),
+        b.size(jagged.ids));
     b.call("nsrt_weights_gradient",
            {adaptor.getDevice().front(), adaptor.getRouted().front(),
             adaptor.getGradients().front(), b.pointerTo(out)});

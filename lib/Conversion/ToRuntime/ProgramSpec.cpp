@@ -85,6 +85,8 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
       spec.slots[lookup.slot].weighted = true;
   }
   setMostRows(spec, program);
+  module.walk(
+      [&](ir::RunWeightsGradientOp) { spec.hasWeightGradients = true; });
   return spec;
 }
 

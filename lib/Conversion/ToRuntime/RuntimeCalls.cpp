@@ -2,6 +2,8 @@
 
 #include "RuntimeCalls.h"
 
+#include "neuroshard/Runtime/KernelABI.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,6 +34,11 @@ Value RuntimeBuilder::i32(int64_t value) {
 
 Value RuntimeBuilder::asI64(Value index) {
   return arith::IndexCastOp::create(*this, getI64Type(), index);
+}
+
+Value RuntimeBuilder::allocateTensor(MemRefType type, ValueRange sizes) {
+  return memref::AllocOp::create(*this, type, sizes,
+                                 getI64IntegerAttr(NSRT_TENSOR_ALIGNMENT));
 }
 
 Value RuntimeBuilder::call(StringRef name, ValueRange arguments, Type result) {

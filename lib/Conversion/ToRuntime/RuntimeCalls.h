@@ -23,6 +23,9 @@ public:
   /// An index as i64.
   mlir::Value asI64(mlir::Value index);
 
+  /// A buffer in memory of the device. `sizes`: of its dynamic dimensions.
+  mlir::Value allocateTensor(mlir::MemRefType type, mlir::ValueRange sizes);
+
   /// Calls function `name`; returns its result if `result` is a type.
   mlir::Value call(llvm::StringRef name, mlir::ValueRange arguments,
                    mlir::Type result = {});

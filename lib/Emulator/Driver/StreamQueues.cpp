@@ -48,6 +48,10 @@ struct WorkQueue {
 namespace {
 
 std::mutex queuesMutex;
+/// Waits for other queues that the calling context's queues had, which of them
+/// is dropped, and whether those of others are.
+int64_t ownWaits = 0, skippedWait = -1;
+bool skipsOthers = false;
 std::atomic<uint64_t> waits{0};
 std::atomic<int> numCaptures{0};
 
@@ -193,15 +197,32 @@ static CUresult waitCaptured(const Queue &queue, const QueuePoint &point) {
   return CUDA_SUCCESS;
 }
 
+/// Counts the wait.
+static bool isSkipped(const WorkQueue &queue, const QueuePoint &point) {
+  if (!point.queue || point.queue.get() == &queue)
+    return false;
+  int device = 0;
+  checkContext(&device);
+  return device == queue.device ? ownWaits++ == skippedWait : skipsOthers;
+}
+
 CUresult waitFor(const Queue &queue, const QueuePoint &point) {
   std::lock_guard lock(queuesMutex);
   if (queue->capture || point.capture)
     return point.capture ? waitCaptured(queue, point)
                          : fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
                                 "an event from outside of the capture");
-  if (!isDone(point))
+  bool isDropped = isSkipped(*queue, point);
+  if (!isDone(point) && !isDropped)
     queue->items.push_back({nullptr, point});
   return CUDA_SUCCESS;
+}
+
+int64_t skipWaits(int64_t own, bool ofOthers) {
+  std::lock_guard lock(queuesMutex);
+  skippedWait = own;
+  skipsOthers = ofOthers;
+  return std::exchange(ownWaits, 0);
 }
 
 CUresult finish(const Queue &queue) {

@@ -51,6 +51,9 @@ QueuePoint recordPoint(const Queue &queue);
 /// device.
 CUresult waitFor(const Queue &queue, const QueuePoint &point);
 
+/// Drops waits for other queues (nse_skip_stream_waits).
+int64_t skipWaits(int64_t own, bool ofOthers);
+
 // Do the work that is put off; not allowed for captured queues and points.
 CUresult finish(const Queue &queue);
 CUresult finish(const QueuePoint &point);

@@ -257,6 +257,20 @@ NSRT_EXPORT int32_t nsrt_device_refuse(nsrt_device *device, const char *text) {
   return status([&] { device->refusal = text; });
 }
 
+NSRT_EXPORT int32_t nsrt_device_use_stream(nsrt_device *device, void *stream) {
+  return status([&] { device->backend->useStream(stream); });
+}
+
+NSRT_EXPORT int32_t nsrt_tensor_read(nsrt_device *device, void *to,
+                                     const void *tensor, int64_t bytes) {
+  return status([&] { device->read(to, tensor, bytes); });
+}
+
+NSRT_EXPORT int32_t nsrt_tensor_write(nsrt_device *device, void *tensor,
+                                      const void *from, int64_t bytes) {
+  return status([&] { device->write(tensor, from, bytes); });
+}
+
 NSRT_EXPORT int32_t nsrt_device_set_gradient_scale(nsrt_device *device,
                                                    float scale) {
   return status([&] {
@@ -269,9 +283,9 @@ NSRT_EXPORT int32_t nsrt_device_set_gradient_scale(nsrt_device *device,
 NSRT_EXPORT int32_t nsrt_invoke(nsrt_device *device, const char *name,
                                 void **args) {
   return status([&] {
-    nsrt_host_function function = nullptr;
+    HostFunction function{};
     try {
-      function = device->library.find(name);
+      function = device->find(name);
     } catch (const RuntimeError &error) {
       device->recordFailure(error.what());
       device->communicator->abort(device->error); // the others wait for it

@@ -8,10 +8,11 @@
 #include "Exchange/GradientExchange.h"
 #include "Exchange/IdExchange.h"
 #include "Export.h"
+#include "HostTensors.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
 
-#include <algorithm>
+#include <cstring>
 #include <utility>
 
 using namespace neuroshard;
@@ -80,26 +81,73 @@ ElementType checkType(int32_t type) {
   return ElementType(type);
 }
 
-ResultTarget checkTarget(const nsrt_device *device, const nsrt_routed *routed,
-                         int64_t lookup, int32_t type, void *out) {
-  checkLookupIndex(device, routed, lookup);
-  int64_t rows = routed->lookups[static_cast<size_t>(lookup)].resultRows;
-  if (rows > 0 && !out)
-    fail("no memory for result ", lookup, " (rows: ", rows, ")");
-  return {lookup, checkType(type), static_cast<std::byte *>(out)};
+/// Of a result of an existing lookup, or of its gradient.
+int64_t bytesOfResult(const nsrt_device *device, const nsrt_routed *routed,
+                      int64_t lookup, ElementType type) {
+  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
+  const ExchangeLookup &spec = exchange.lookups[static_cast<size_t>(lookup)];
+  return routed->lookups[static_cast<size_t>(lookup)].resultRows *
+         device->manifest().tables[spec.table].dim * elementBytes(type);
 }
 
-void zeroResult(const nsrt_device *device, const nsrt_routed *routed,
-                int64_t lookup, int32_t type, void *out) {
+void writeResults(nsrt_device *device, nsrt_routed *routed,
+                  nsrt_partials *partials, int64_t first, int64_t count,
+                  const int32_t *types, void *const *outs) {
+  std::vector<ResultTarget> targets;
+  std::vector<DeviceTensor> tensors;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t lookup = first + i;
+    checkLookupIndex(device, routed, lookup);
+    int64_t rows = routed->lookups[static_cast<size_t>(lookup)].resultRows;
+    if (rows > 0 && !outs[i])
+      fail("no memory for result ", lookup, " (rows: ", rows, ")");
+    ElementType type = checkType(types[i]);
+    tensors.push_back(DeviceTensor::write(
+        *device, outs[i], bytesOfResult(device, routed, lookup, type)));
+    targets.push_back({lookup, type, tensors.back().get()});
+  }
+  writeResults(*device, *routed, *partials, targets);
+  for (const DeviceTensor &tensor : tensors)
+    tensor.finish(*device);
+}
+
+/// Of a step that has failed; if this fails as well, the values are undefined.
+void clear(nsrt_device *device, void *out, int64_t bytes) noexcept {
+  try {
+    DeviceTensor tensor = DeviceTensor::write(*device, out, bytes);
+    device->backend->clear(tensor.get(), bytes);
+    tensor.finish(*device);
+  } catch (const std::exception &error) {
+    device->recordFailure(error.what());
+  }
+}
+
+void clearResult(nsrt_device *device, const nsrt_routed *routed, int64_t lookup,
+                 int32_t type, void *out) {
   if (!routed || !out || lookup < 0 ||
       static_cast<size_t>(lookup) >= routed->lookups.size())
     return;
-  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
-  const ExchangeLookup &spec = exchange.lookups[static_cast<size_t>(lookup)];
-  int64_t bytes = routed->lookups[static_cast<size_t>(lookup)].resultRows *
-                  device->manifest().tables[spec.table].dim *
-                  (type == static_cast<int32_t>(ElementType::F32) ? 4 : 2);
-  std::fill_n(static_cast<std::byte *>(out), bytes, std::byte{});
+  clear(device, out, bytesOfResult(device, routed, lookup, ElementType(type)));
+}
+
+/// The input in memory of the device; `routed` keeps what is copied.
+JaggedInput onDevice(nsrt_device *device, const JaggedInput &input,
+                     nsrt_routed &routed) {
+  if (!device->tensorsOnHost)
+    return input;
+  auto copy = [&](const void *values, int64_t count, int64_t bytes) {
+    DeviceTensor tensor = DeviceTensor::read(*device, values, count * bytes);
+    std::byte *first = tensor.get();
+    routed.inputCopies.push_back(tensor.takeCopy());
+    return static_cast<void *>(first);
+  };
+  const ExchangeSpec &spec = device->manifest().exchanges[routed.exchange];
+  return {copy(input.ids, input.numIds, spec.idBytes()), input.numIds,
+          static_cast<const int64_t *>(
+              copy(input.offsets, input.numOffsets, sizeof(int64_t))),
+          input.numOffsets,
+          static_cast<const float *>(
+              copy(input.weights, input.numIds, sizeof(float)))};
 }
 
 nsrt_routed *route(nsrt_device *device, int64_t exchange,
@@ -113,14 +161,16 @@ nsrt_routed *route(nsrt_device *device, int64_t exchange,
   }
   routed->exchange = static_cast<int32_t>(exchange);
   std::string error = std::exchange(device->refusal, {});
+  JaggedInput placed = input;
   try {
     describeBatch(*device, input, *routed);
+    placed = onDevice(device, input, *routed);
   } catch (const RuntimeError &failure) {
     if (error.empty())
       error = failure.what();
   }
   guarded(device, routed.get(),
-          [&] { routeIds(*device, input, *routed, error); });
+          [&] { routeIds(*device, placed, *routed, error); });
   usable(device, routed.get());
   return routed.release();
 }
@@ -173,12 +223,10 @@ NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
                                   int32_t element_type, void *out) {
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
-        ResultTarget target =
-            checkTarget(device, routed, lookup, element_type, out);
-        writeResults(*device, *routed, *partials, {&target, 1});
+        writeResults(device, routed, partials, lookup, 1, &element_type, &out);
       });
   if (!written)
-    zeroResult(device, routed, lookup, element_type, out);
+    clearResult(device, routed, lookup, element_type, out);
 }
 
 NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
@@ -187,14 +235,10 @@ NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
                                    void *const *outs) {
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
-        std::vector<ResultTarget> targets;
-        for (int64_t i = 0; i < count; ++i)
-          targets.push_back(
-              checkTarget(device, routed, i, element_types[i], outs[i]));
-        writeResults(*device, *routed, *partials, targets);
+        writeResults(device, routed, partials, 0, count, element_types, outs);
       });
   for (int64_t i = 0; !written && i < count; ++i)
-    zeroResult(device, routed, i, element_types[i], outs[i]);
+    clearResult(device, routed, i, element_types[i], outs[i]);
 }
 
 NSRT_EXPORT nsrt_partials *nsrt_gradients_begin(nsrt_device *device,
@@ -215,8 +259,10 @@ NSRT_EXPORT void nsrt_gradient_set(nsrt_device *device, nsrt_routed *routed,
   if (usable(device, routed) && gradients)
     guarded(device, routed, [&] {
       checkLookupIndex(device, routed, lookup);
-      setGradient(*device, *routed, *gradients, lookup, checkType(element_type),
-                  static_cast<const std::byte *>(gradient));
+      ElementType type = checkType(element_type);
+      DeviceTensor tensor = DeviceTensor::read(
+          *device, gradient, bytesOfResult(device, routed, lookup, type));
+      setGradient(*device, *routed, *gradients, lookup, type, tensor.get());
     });
 }
 
@@ -233,10 +279,14 @@ NSRT_EXPORT void nsrt_weights_gradient(nsrt_device *device, nsrt_routed *routed,
       usable(device, routed) && gradients && guarded(device, routed, [&] {
         if (routed->numIds > 0 && !out)
           fail("no memory for the gradients of ", routed->numIds, " weights");
-        computeWeightsGradient(*device, *routed, *gradients, out);
+        DeviceTensor tensor = DeviceTensor::write(
+            *device, out, routed->numIds * static_cast<int64_t>(sizeof(float)));
+        computeWeightsGradient(*device, *routed, *gradients,
+                               reinterpret_cast<float *>(tensor.get()));
+        tensor.finish(*device);
       });
   if (!written && routed && out)
-    std::fill_n(out, routed->numIds, 0.0f);
+    clear(device, out, routed->numIds * static_cast<int64_t>(sizeof(float)));
 }
 
 NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
@@ -252,6 +302,19 @@ NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
              {gradients, static_cast<size_t>(num_exchanges)}, learning_rate,
              step);
     });
+}
+
+NSRT_EXPORT void nsrt_tensor_copy(nsrt_device *device, void *to,
+                                  const void *from, int64_t bytes) {
+  bool written = guarded(device, [&] {
+    if (device->tensorsOnHost)
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+    else
+      device->backend->copy(static_cast<std::byte *>(to),
+                            static_cast<const std::byte *>(from), bytes);
+  });
+  if (!written)
+    clear(device, to, bytes);
 }
 
 NSRT_EXPORT void nsrt_partials_release(nsrt_device *device,

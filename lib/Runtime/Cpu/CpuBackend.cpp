@@ -7,20 +7,17 @@
 #include "PackIds.h"
 #include "WeightGradients.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace neuroshard::runtime {
 
-Buffer CpuBackend::acquire(BufferKind kind, int64_t bytes) {
-  return buffers.acquire(kind, bytes);
+void CpuBackend::clear(std::byte *first, int64_t bytes) {
+  std::fill_n(first, bytes, std::byte(0));
 }
 
-Buffer CpuBackend::acquireOnHost(BufferKind kind, int64_t bytes) {
-  return buffers.acquire(kind, bytes);
-}
-
-Buffer CpuBackend::share(BufferKind, const std::byte *values, int64_t) {
-  return Buffer(Buffer(), const_cast<std::byte *>(values)); // owns nothing
+void CpuBackend::copy(std::byte *to, const std::byte *from, int64_t bytes) {
+  std::copy_n(from, bytes, to);
 }
 
 std::unique_ptr<IdPacker>

@@ -25,11 +25,8 @@ public:
       : manifest(manifest), program(program), shards(shards), buffers(buffers),
         threads(threads) {}
 
-  Buffer acquire(BufferKind kind, int64_t bytes) override;
-  Buffer acquireOnHost(BufferKind kind, int64_t bytes) override;
-  Buffer share(BufferKind kind, const std::byte *values,
-               int64_t bytes) override;
-
+  void clear(std::byte *first, int64_t bytes) override;
+  void copy(std::byte *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<IdPacker> packIds(int32_t exchange, const JaggedInput &input,
                                     int64_t batch) override;
   void addUp(std::span<const BagLengths> bags) override;

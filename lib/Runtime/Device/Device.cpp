@@ -11,6 +11,7 @@
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdHeader.h"
 
+#include <cstring>
 #include <utility>
 
 using namespace neuroshard;
@@ -29,16 +30,20 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
       program(programLibrary.program()), communicator(std::move(groupEnd)),
       threads(numThreads),
       memory(backends ? backends->makeMemory(rank) : nullptr),
-      buffers(std::make_shared<BufferPool>(memory)) {
+      hostBuffers(std::make_shared<BufferPool>()),
+      buffers(memory ? std::make_shared<BufferPool>(memory) : hostBuffers) {
   checkProgram(manifest(), rank, program);
   for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
     slots.emplace_back(spec, manifest().tableOf(spec), threads, memory);
   }
-  backend = std::make_unique<CpuBackend>(manifest(), program, slots, *buffers,
-                                         threads);
-  if (backends)
-    backend = backends->make(rank, slotMemory(), std::move(backend));
+  backend = std::make_unique<CpuBackend>(manifest(), program, slots,
+                                         *hostBuffers, threads);
+  if (!backends)
+    return;
+  std::vector<SlotMemory> slotsInMemory = slotMemory();
+  backend = backends->make(rank, {slotsInMemory, *buffers, std::move(backend)});
+  communicator = backends->connect(rank, *buffers, std::move(communicator));
 }
 
 std::vector<SlotMemory> nsrt_device::slotMemory() const {
@@ -48,9 +53,31 @@ std::vector<SlotMemory> nsrt_device::slotMemory() const {
   return memory;
 }
 
+void nsrt_device::read(void *to, const void *from, int64_t bytes) const {
+  if (memory)
+    memory->read(to, static_cast<const std::byte *>(from), bytes);
+  else if (bytes > 0)
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+void nsrt_device::write(void *to, const void *from, int64_t bytes) const {
+  if (memory)
+    memory->write(static_cast<std::byte *>(to), from, bytes);
+  else if (bytes > 0)
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
 static void failBusy(int32_t rank) {
   fail("device ", rank,
        " is already in a step; a device runs one function at a time");
+}
+
+HostFunction nsrt_device::find(const std::string &name) const {
+  HostFunction found{library.find(name)};
+  for (const FunctionSpec &function : manifest().functions)
+    if (function.name == name)
+      found.touchesTensors = function.touchesTensors;
+  return found;
 }
 
 void nsrt_device::requireIdle() const {

@@ -16,6 +16,7 @@
 #include "neuroshard/Artifact/MessageLayout.h"
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/Communicator.h"
+#include "neuroshard/Runtime/DriverABI.h"
 #include "neuroshard/Runtime/HostProgramABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/ThreadPool.h"
@@ -39,6 +40,12 @@ struct WorldPlan {
   /// Per table: whether its update exchanges norms.
   std::vector<bool> needsNormExchange;
   size_t headerNumbers; ///< of each header of ids (IdHeader.h).
+};
+
+/// A function of a program.
+struct HostFunction {
+  nsrt_host_function call;
+  bool touchesTensors = false; ///< FunctionSpec::touchesTensors.
 };
 
 /// What the local batch has for one lookup.
@@ -91,6 +98,8 @@ struct nsrt_routed {
   int64_t numIds = 0;
   std::vector<neuroshard::runtime::LookupState> lookups;
   std::vector<neuroshard::runtime::BucketState> buckets;
+  /// Copies of the input for the device, if it lies in memory of the host.
+  std::vector<neuroshard::runtime::Buffer> inputCopies;
 
   // What all ranks have told each other, per rank: samples, and ids by stream
   // for this device and of replicated tables.
@@ -167,6 +176,8 @@ struct nsrt_device {
   }
 
   bool failed() const { return !error.empty(); }
+  /// Throws a RuntimeError if the program has no such function.
+  neuroshard::runtime::HostFunction find(const std::string &name) const;
   /// Throws a RuntimeError if the device is in a step.
   void requireIdle() const;
   void beginStep();
@@ -178,6 +189,10 @@ struct nsrt_device {
 
   std::vector<neuroshard::runtime::SlotMemory> slotMemory() const;
 
+  // Copies between memory of the host and of the device.
+  void read(void *to, const void *from, int64_t bytes) const;
+  void write(void *to, const void *from, int64_t bytes) const;
+
   std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
   int32_t ownRank;
   const neuroshard::runtime::ProgramLibrary &library;
@@ -185,7 +200,9 @@ struct nsrt_device {
   std::unique_ptr<neuroshard::runtime::Communicator> communicator;
   neuroshard::runtime::ThreadPool threads;
   /// Null: that of the host.
-  std::shared_ptr<neuroshard::runtime::MemorySource> memory;
+  std::shared_ptr<neuroshard::runtime::DeviceMemory> memory;
+  std::shared_ptr<neuroshard::runtime::BufferPool> hostBuffers;
+  /// In memory of the device.
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
   std::vector<neuroshard::runtime::Shard> slots;
   std::unique_ptr<neuroshard::runtime::Backend> backend;
@@ -195,6 +212,9 @@ struct nsrt_device {
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;
   neuroshard::runtime::CallOrder order;
+  /// Whether the function that runs has its tensors in memory of the host while
+  /// the device has its own.
+  bool tensorsOnHost = false;
   std::string error;
   /// Why the device refuses the next ids, "" if it does not.
   std::string refusal;

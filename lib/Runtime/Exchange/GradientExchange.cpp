@@ -39,8 +39,8 @@ void startGather(Device &device, const Routed &routed, Partials &gradients) {
   int64_t bytes = receiveBytes[static_cast<size_t>(device.rank())];
   std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
   countSentBytes(device, Phase::GradientsExchange, sendBytes);
-  gradients.gather =
-      device.communicator->startAllGather(gradients.local, bytes, receiveBytes);
+  gradients.gather = device.communicator->startAllGather(
+      MessageMemory::Device, gradients.local, bytes, receiveBytes);
 }
 
 /// A block of gradients as it was received.
@@ -65,7 +65,7 @@ void setRows(Device &device, std::span<const Message> messages,
   for (const Message &message : messages)
     total += message.block->block.size;
   gradients.decoded =
-      device.backend->acquire(BufferKind::ReceivedGradients,
+      device.buffers->acquire(BufferKind::ReceivedGradients,
                               total * static_cast<int64_t>(sizeof(float)));
   float *next = as<float>(gradients.decoded);
   std::vector<RowMove> moves;

@@ -35,7 +35,7 @@ RowBases<std::byte> basesOf(const Device &device, const Partials &gradients) {
 void beginReplicated(Device &device, const Routed &routed,
                      Partials &gradients) {
   gradients.localBlock = makeLocalBlock(device, routed);
-  gradients.local = device.backend->acquire(
+  gradients.local = device.buffers->acquire(
       BufferKind::Gradients,
       routed.localPayloadBytes + wireBytes(device, gradients.localBlock.size));
   gradients.localRows = gradients.local.get() + routed.localPayloadBytes;
@@ -53,7 +53,7 @@ void beginGradients(Device &device, Routed &routed, Partials &gradients) {
   gradients.sendBlocks = makeBatchBlocks(device, routed);
   int64_t total = placeGradients(device, routed, gradients);
   gradients.send =
-      device.backend->acquire(BufferKind::Gradients, wireBytes(device, total));
+      device.buffers->acquire(BufferKind::Gradients, wireBytes(device, total));
   if (layout.hasReplicated)
     beginReplicated(device, routed, gradients);
 }
@@ -68,14 +68,11 @@ void setGradient(Device &device, Routed &routed, Partials &gradients,
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[index];
   int64_t dim = device.manifest().tables[spec.table].dim;
-  Buffer values =
-      device.backend->share(BufferKind::Gradients, gradient,
-                            state.resultRows * dim * elementBytes(type));
   std::vector<RowMove> moves;
   for (const auto &view :
        makeViews(device, routed, index, basesOf(device, gradients))) {
     RowMove &move = moves.emplace_back();
-    move.source = {values.get() + view.cols.begin * elementBytes(type), dim};
+    move.source = {gradient + view.cols.begin * elementBytes(type), dim};
     move.sourceType = type;
     move.target = {view.first, view.stride};
     move.targetType = view.type;

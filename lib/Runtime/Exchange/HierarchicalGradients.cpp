@@ -43,7 +43,7 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t owner) {
     return exchange.ownerToRelay(owner, exchange.rank);
   });
-  Buffer send = device.backend->acquire(
+  Buffer send = device.buffers->acquire(
       BufferKind::RelayedGradients, wireBytes(device, beginsOf(counts).back()));
   std::byte *to = send.get();
   std::vector<RowMove> moves;

@@ -29,7 +29,7 @@ Buffer packResults(const HierarchicalExchange &exchange,
   int64_t total = 0;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
     total += firstStageTo(exchange, partials, peer);
-  Buffer message = device.backend->acquire(BufferKind::SentResults,
+  Buffer message = device.buffers->acquire(BufferKind::SentResults,
                                            wireBytes(device, total));
   std::byte *to = message.get();
   std::vector<RowMove> moves;
@@ -84,7 +84,7 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
                 const std::vector<int64_t> &counts) {
   Device &device = exchange.device;
   std::vector<int64_t> begins = beginsOf(counts);
-  Buffer sums = device.backend->acquire(BufferKind::RelayedResults,
+  Buffer sums = device.buffers->acquire(BufferKind::RelayedResults,
                                         wireBytes(device, begins.back()));
   std::vector<RowMove> moves;
   for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {

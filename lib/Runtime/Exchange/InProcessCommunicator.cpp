@@ -55,7 +55,8 @@ public:
   int size() const override { return group->size; }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllToAll(SharedBytes send, std::span<const int64_t> sendBytes,
+  startAllToAll(MessageMemory, SharedBytes send,
+                std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override {
     Slices slices;
     const std::byte *data = send.get();
@@ -67,7 +68,7 @@ public:
   }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllGather(SharedBytes send, int64_t sendBytes,
+  startAllGather(MessageMemory, SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override {
     Slices slices(static_cast<size_t>(size()),
                   {send.get(), static_cast<size_t>(sendBytes)});

@@ -1,8 +1,8 @@
 //===- InProcessCommunicator.h - Ranks that are threads --------*- C++ -*-===//
 //
-// A communicator for devices of one process. Receivers read a sender's buffer
-// in place and share its ownership: nothing is copied, and no sender waits for
-// its receivers.
+// A communicator for devices of one process whose memory is the host's.
+// Receivers read a sender's buffer in place and share its ownership: nothing is
+// copied, and no sender waits for its receivers.
 //
 //===----------------------------------------------------------------------===//
 

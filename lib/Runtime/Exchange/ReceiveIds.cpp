@@ -22,7 +22,7 @@ ReceivedSet readPayloads(Device &device, const StreamSet &set, int32_t idBytes,
       numOffsets += stream.pooled ? batch + 1 : 0;
   ReceivedSet received;
   received.streams.resize(set.streams.size());
-  received.offsets = device.backend->acquire(
+  received.offsets = device.buffers->acquire(
       kind, numOffsets * static_cast<int64_t>(sizeof(int64_t)));
   auto *next = as<int64_t>(received.offsets);
   std::vector<BagLengths> bags;

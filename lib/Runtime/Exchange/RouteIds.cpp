@@ -99,7 +99,7 @@ private:
       totalBytes += payloadBytes.back();
     }
     routed.ownPayload =
-        device.backend->acquire(BufferKind::SentIds, totalBytes);
+        device.buffers->acquire(BufferKind::SentIds, totalBytes);
     std::byte *memory = routed.ownPayload.get();
     for (size_t owner = 0; owner < payloads.size(); ++owner) {
       const StreamSet &set = layout.owners[owner];
@@ -118,7 +118,7 @@ private:
     int64_t numPooled = 0;
     for (const StreamLayout &stream : set.streams)
       numPooled += stream.pooled;
-    routed.owned.offsets = device.backend->acquire(
+    routed.owned.offsets = device.buffers->acquire(
         BufferKind::ReceivedIds, numPooled * (routed.batch + 1) * kNumberBytes);
     auto *offsets = as<int64_t>(routed.owned.offsets);
     for (const StreamLayout &stream : set.streams) {
@@ -144,7 +144,7 @@ private:
     IdPayload payload(set, routed.batch, spec.idBytes(), idsOf(set));
     routed.localPayloadBytes = payload.bytes();
     routed.localPayload =
-        device.backend->acquire(BufferKind::SentIds, payload.bytes());
+        device.buffers->acquire(BufferKind::SentIds, payload.bytes());
     for (size_t i = 0; i < set.streams.size(); ++i)
       targets.ofBucket[set.streams[i].bucket].push_back(
           targetIn(routed.localPayload.get(), payload, set.streams[i], i));
@@ -156,14 +156,14 @@ private:
       const ExchangeLookup &lookup = spec.lookups[bucket.lookup];
       BucketState &state = routed.buckets[b];
       if (!bucket.whole && (!lookup.pooled() || lookup.weighted))
-        state.places = device.backend->acquire(BufferKind::Places,
+        state.places = device.buffers->acquire(BufferKind::Places,
                                                state.numIds * kNumberBytes);
       targets.places.push_back(as<int64_t>(state.places));
     }
     for (size_t k = 0; k < spec.lookups.size(); ++k) {
       Buffer &counts = routed.lookups[k].bagCounts;
       if (spec.lookups[k].pooling == Pooling::Mean)
-        counts = device.backend->acquire(
+        counts = device.buffers->acquire(
             BufferKind::Places,
             routed.batch * static_cast<int64_t>(sizeof(float)));
       targets.bagCounts.push_back(as<float>(counts));
@@ -183,8 +183,8 @@ int64_t &numberOf(Numbers &header, IdHeader number) {
 }
 
 Buffer onHost(Device &device, const void *data, size_t bytes) {
-  Buffer buffer = device.backend->acquireOnHost(BufferKind::Headers,
-                                                static_cast<int64_t>(bytes));
+  Buffer buffer = device.hostBuffers->acquire(BufferKind::Headers,
+                                              static_cast<int64_t>(bytes));
   if (bytes > 0)
     std::memcpy(buffer.get(), data, bytes);
   return buffer;
@@ -217,6 +217,7 @@ std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
   Numbers bytes(static_cast<size_t>(device.numDevices()),
                 static_cast<int64_t>(ownNumbers) * kNumberBytes);
   auto request = device.communicator->startAllToAll(
+      MessageMemory::Host,
       onHost(device, numbers.data(), numbers.size() * sizeof(int64_t)), bytes,
       bytes);
   std::vector<Numbers> headers;
@@ -245,7 +246,7 @@ std::string exchangeErrors(Device &device, const std::string &error,
   for (Numbers &header : headers)
     bytes.push_back(numberOf(header, IdHeader::ErrorBytes));
   auto request = device.communicator->startAllGather(
-      onHost(device, error.data(), error.size()),
+      MessageMemory::Host, onHost(device, error.data(), error.size()),
       static_cast<int64_t>(error.size()), bytes);
   for (const auto &text : request->wait())
     if (!text.empty())
@@ -292,7 +293,8 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
     return;
   countSentBytes(device, Phase::IdsExchange, payloadBytes);
   routed.request = device.communicator->startAllToAll(
-      std::move(routed.ownPayload), payloadBytes, receiveBytes);
+      MessageMemory::Device, std::move(routed.ownPayload), payloadBytes,
+      receiveBytes);
 }
 
 /// For a single device, where nothing travels.

@@ -51,7 +51,8 @@ startValues(Device &device, Phase phase, const Buffer &message,
             std::span<const int64_t> receiveCounts) {
   std::vector<int64_t> sendBytes = bytesOf(device, sendCounts);
   countSentBytes(device, phase, sendBytes);
-  return device.communicator->startAllToAll(message, sendBytes,
+  return device.communicator->startAllToAll(MessageMemory::Device, message,
+                                            sendBytes,
                                             bytesOf(device, receiveCounts));
 }
 

@@ -21,22 +21,23 @@
 
 namespace neuroshard::runtime {
 
-/// Reuses memory, and counts what it is asked for by kind. Thread-safe: a
-/// receiver may be the last owner of a sender's buffer.
-class BufferPool : public std::enable_shared_from_this<BufferPool> {
+/// Reuses memory of the host or of a device, and counts what it is asked for by
+/// kind. Work that uses memory of a device is in the order of its stream, so
+/// that it may be reused before that work is done. Thread-safe: a receiver may
+/// be the last owner of a sender's buffer.
+class BufferPool : public BufferSource,
+                   public std::enable_shared_from_this<BufferPool> {
 public:
   /// Free memory goes back to the system after at least as many requests that
   /// found other memory.
   static constexpr int64_t kKeptRequests = 1024;
 
   /// Null: of memory of the host.
-  explicit BufferPool(std::shared_ptr<MemorySource> source = nullptr)
+  explicit BufferPool(std::shared_ptr<DeviceMemory> source = nullptr)
       : source(std::move(source)) {}
 
-  /// At least `used` bytes, aligned to 64.
-  Buffer acquire(BufferKind kind, int64_t used);
-  /// The same without a count.
-  Buffer take(int64_t used);
+  Buffer acquire(BufferKind kind, int64_t used) override;
+  Buffer take(int64_t used) override;
 
   template <typename T> Buffer acquireArray(BufferKind kind, int64_t count) {
     return acquire(kind, count * static_cast<int64_t>(sizeof(T)));
@@ -58,7 +59,7 @@ private:
   void dropUnused() noexcept;
   void giveBack(PageBlock block) noexcept;
 
-  const std::shared_ptr<MemorySource> source;
+  const std::shared_ptr<DeviceMemory> source;
   mutable std::mutex mutex;
   std::multimap<int64_t, FreeBlock> free; ///< by size.
   int64_t held = 0;

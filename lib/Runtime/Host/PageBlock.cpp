@@ -18,7 +18,7 @@ constexpr int64_t kAlignmentBytes = 64;
 constexpr int64_t kHugePageBytes = 2 << 20;
 } // namespace
 
-PageBlock::PageBlock(int64_t size, std::shared_ptr<MemorySource> from)
+PageBlock::PageBlock(int64_t size, std::shared_ptr<DeviceMemory> from)
     : bytes(size), source(std::move(from)) {
   if (size < 0 || size > std::numeric_limits<int64_t>::max() / 2)
     fail("cannot allocate ", size, " bytes");

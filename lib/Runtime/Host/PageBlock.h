@@ -16,20 +16,23 @@
 
 namespace neuroshard::runtime {
 
-/// Zeroed memory, aligned to at least 64 bytes, owned by this object.
+/// Memory of the host, zeroed, or of a device, undefined, aligned to at least
+/// 64 bytes and owned by this object.
 class PageBlock {
 public:
   PageBlock() = default;
-  /// Throws a RuntimeError if there is not enough memory. Null `source`: that
-  /// of the host.
+  /// Throws a RuntimeError if there is not enough memory. Null `device`: of the
+  /// host.
   explicit PageBlock(int64_t bytes,
-                     std::shared_ptr<MemorySource> source = nullptr);
+                     std::shared_ptr<DeviceMemory> device = nullptr);
   PageBlock(PageBlock &&other) noexcept;
   PageBlock &operator=(PageBlock &&other) noexcept;
   ~PageBlock();
 
   std::byte *data() const { return memory; }
   int64_t size() const { return bytes; }
+  /// Null: the host's.
+  DeviceMemory *device() const { return source.get(); }
 
 private:
   void allocate();
@@ -39,7 +42,7 @@ private:
   int64_t bytes = 0;
   void *mapping = nullptr; ///< of a large block; else null.
   size_t mappedBytes = 0;
-  std::shared_ptr<MemorySource> source;
+  std::shared_ptr<DeviceMemory> source;
 };
 
 } // namespace neuroshard::runtime

@@ -16,7 +16,7 @@ namespace neuroshard::runtime {
 
 namespace {
 
-constexpr int64_t kRowsPerTask = 1 << 14;
+constexpr int64_t kFloatBytes = sizeof(float);
 
 int64_t weightStride(const ShardSpec &spec, const TableSpec &table) {
   int64_t bytes = elementBytes(table.elementType);
@@ -26,34 +26,36 @@ int64_t weightStride(const ShardSpec &spec, const TableSpec &table) {
 int64_t stateRowFloats(const ShardSpec &spec, const TableSpec &table) {
   return table.states().perRow > 0
              ? 1
-             : nsrt_row_stride(spec.cols.size(), sizeof(float));
+             : nsrt_row_stride(spec.cols.size(), kFloatBytes);
 }
 
 int64_t numStates(const TableSpec &table) { return table.states().count(); }
 
-template <typename Function>
-void forRows(ThreadPool &threads, int64_t rows, const Function &function) {
-  threads.parallelFor(ceilDivide(rows, kRowsPerTask), [&](int64_t i) {
-    function(i * kRowsPerTask, std::min((i + 1) * kRowsPerTask, rows));
-  });
-}
-
 } // namespace
 
 int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
-  return spec.rows.size() * (weightStride(spec, table) +
-                             numStates(table) * stateRowFloats(spec, table) *
-                                 static_cast<int64_t>(sizeof(float)));
+  return spec.rows.size() *
+         (weightStride(spec, table) +
+          numStates(table) * stateRowFloats(spec, table) * kFloatBytes);
+}
+
+/// Zeros.
+static PageBlock makeBlock(int64_t bytes,
+                           const std::shared_ptr<DeviceMemory> &memory) {
+  PageBlock block(bytes, memory);
+  if (memory)
+    memory->clear(block.data(), bytes);
+  return block;
 }
 
 Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads,
-             const std::shared_ptr<MemorySource> &source)
+             const std::shared_ptr<DeviceMemory> &memory)
     : shardSpec(&spec), tableSpec(&table),
-      weightMemory(spec.rows.size() * weightStride(spec, table), source) {
+      weightMemory(
+          makeBlock(spec.rows.size() * weightStride(spec, table), memory)) {
   for (int64_t i = 0; i < numStates(table); ++i)
-    stateMemory.emplace_back(spec.rows.size() * stateRowFloats(spec, table) *
-                                 static_cast<int64_t>(sizeof(float)),
-                             source);
+    stateMemory.push_back(makeBlock(
+        spec.rows.size() * stateRowFloats(spec, table) * kFloatBytes, memory));
   if (table.trained() &&
       table.optimizer->initialAccumulator != 0) // new memory is zero
     resetState(threads);
@@ -79,14 +81,6 @@ int64_t Shard::stateStride() const {
   return stateRowFloats(*shardSpec, *tableSpec);
 }
 
-std::byte *Shard::weightRow(int64_t tableRow) const {
-  return weights() + (tableRow - shardSpec->rows.begin) * weightStrideBytes();
-}
-
-float *Shard::stateRow(size_t index, int64_t tableRow) const {
-  return state(index) + (tableRow - shardSpec->rows.begin) * stateStride();
-}
-
 int64_t Shard::stateBytes() const {
   int64_t bytes = 0;
   for (const PageBlock &block : stateMemory)
@@ -94,22 +88,72 @@ int64_t Shard::stateBytes() const {
   return bytes;
 }
 
+/// `writes`: the visitor sets all values but the padding, which becomes 0.
+void Shard::visit(const PageBlock &block, int64_t stride, const Range &rows,
+                  bool writes, const Visitor &visitor) const {
+  Range part{std::max(rows.begin, shardSpec->rows.begin),
+             std::min(rows.end, shardSpec->rows.end)};
+  if (part.begin >= part.end)
+    return;
+  std::byte *first =
+      block.data() + (part.begin - shardSpec->rows.begin) * stride;
+  DeviceMemory *device = block.device();
+  if (!device)
+    return visitor({part, first, stride});
+  constexpr int64_t kCopiedBytes = int64_t{16} << 20;
+  int64_t most = std::max<int64_t>(1, kCopiedBytes / stride);
+  std::vector<std::byte> copy;
+  for (int64_t row = part.begin; row < part.end; row += most) {
+    Range some{row, std::min(row + most, part.end)};
+    std::byte *source = first + (row - part.begin) * stride;
+    copy.assign(static_cast<size_t>(some.size() * stride), std::byte(0));
+    auto bytes = static_cast<int64_t>(copy.size());
+    if (!writes)
+      device->read(copy.data(), source, bytes);
+    visitor({some, copy.data(), stride});
+    if (writes)
+      device->write(source, copy.data(), bytes);
+  }
+}
+
+void Shard::readWeights(const Range &rows, const Visitor &visitor) const {
+  visit(weightMemory, weightStrideBytes(), rows, /*writes=*/false, visitor);
+}
+
+void Shard::writeWeights(const Range &rows, const Visitor &visitor) {
+  visit(weightMemory, weightStrideBytes(), rows, /*writes=*/true, visitor);
+}
+
+void Shard::readState(size_t index, const Range &rows,
+                      const Visitor &visitor) const {
+  visit(stateMemory[index], stateStride() * kFloatBytes, rows,
+        /*writes=*/false, visitor);
+}
+
+void Shard::writeState(size_t index, const Range &rows,
+                       const Visitor &visitor) {
+  visit(stateMemory[index], stateStride() * kFloatBytes, rows, /*writes=*/true,
+        visitor);
+}
+
 void Shard::resetState(ThreadPool &threads) {
   if (!tableSpec->trained())
     return;
   auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
-  for (const PageBlock &block : stateMemory) {
-    auto *values = reinterpret_cast<float *>(block.data());
-    forRows(threads, shardSpec->rows.size(), [&](int64_t begin, int64_t end) {
-      std::fill(values + begin * stateStride(), values + end * stateStride(),
-                value);
+  for (size_t i = 0; i < stateMemory.size(); ++i)
+    writeState(i, shardSpec->rows, [&](const HostRows &part) {
+      forRows(threads, part.rows, [&](int64_t row) {
+        std::fill_n(reinterpret_cast<float *>(part.row(row)), stateStride(),
+                    value);
+      });
     });
-  }
 }
 
 void Shard::touchPages(ThreadPool &threads) {
   constexpr int64_t kPageBytes = 4096, kTaskBytes = int64_t{64} << 20;
   auto touch = [&](const PageBlock &block) {
+    if (block.device())
+      return;
     threads.parallelFor(
         ceilDivide(block.size(), kTaskBytes), [&](int64_t task) {
           int64_t end = std::min((task + 1) * kTaskBytes, block.size());
@@ -127,16 +171,15 @@ void Shard::touchPages(ThreadPool &threads) {
 void Shard::initialize(uint64_t seed, ThreadPool &threads) {
   TableInitializer initializer(*tableSpec, seed);
   int64_t dim = shardSpec->cols.size();
-  forRows(threads, shardSpec->rows.size(), [&](int64_t begin, int64_t end) {
-    std::vector<float> row(static_cast<size_t>(dim));
-    for (int64_t r = begin; r < end; ++r) {
-      int64_t tableRow = shardSpec->rows.begin + r;
+  writeWeights(shardSpec->rows, [&](const HostRows &part) {
+    forRows(threads, part.rows, [&](int64_t row) {
+      thread_local std::vector<float> values;
+      values.resize(static_cast<size_t>(dim));
       for (int64_t c = 0; c < dim; ++c)
-        row[static_cast<size_t>(c)] =
-            initializer.value(tableRow, shardSpec->cols.begin + c);
-      storeElements(row.data(), dim, tableSpec->elementType,
-                    weightRow(tableRow));
-    }
+        values[static_cast<size_t>(c)] =
+            initializer.value(row, shardSpec->cols.begin + c);
+      storeElements(values.data(), dim, tableSpec->elementType, part.row(row));
+    });
   });
   resetState(threads);
 }

@@ -6,18 +6,14 @@
 #include <utility>
 
 namespace neuroshard::runtime {
-namespace {
 
-/// Never destroyed: tensors may be freed after static objects are.
+static thread_local BufferPool *poolOfThread = nullptr;
+
 BufferPool &processPool() {
   static auto *all =
       new std::shared_ptr<BufferPool>(std::make_shared<BufferPool>());
   return **all;
 }
-
-thread_local BufferPool *poolOfThread = nullptr;
-
-} // namespace
 
 BufferPool &tensorPool() {
   return poolOfThread ? *poolOfThread : processPool();

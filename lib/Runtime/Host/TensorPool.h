@@ -7,6 +7,10 @@
 
 namespace neuroshard::runtime {
 
+/// In memory of the host. Never destroyed: tensors may be freed after static
+/// objects are.
+BufferPool &processPool();
+
 /// Of the tensors that host functions make in this thread: the process's, or
 /// that of a TensorPoolScope. A tensor may outlive the device that made it.
 BufferPool &tensorPool();

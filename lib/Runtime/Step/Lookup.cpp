@@ -35,7 +35,7 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
   PhaseTimer timer(device.figures, Phase::Lookup);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   auto acquire = [&](int64_t values) {
-    return device.backend->acquire(
+    return device.buffers->acquire(
         BufferKind::Partials, values * static_cast<int64_t>(sizeof(float)));
   };
   std::vector<LookupPart> parts;

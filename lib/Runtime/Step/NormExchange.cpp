@@ -126,13 +126,13 @@ private:
       });
     }
     countSentBytes(device, Phase::NormExchange, sendBytes);
-    return device.communicator->startAllToAll(pack(sections, total), sendBytes,
-                                              receiveBytes);
+    return device.communicator->startAllToAll(
+        MessageMemory::Device, pack(sections, total), sendBytes, receiveBytes);
   }
 
   Buffer pack(const std::vector<std::pair<const float *, int64_t>> &sections,
               int64_t total) {
-    Buffer message = device.backend->acquire(
+    Buffer message = device.buffers->acquire(
         BufferKind::Norms, total * static_cast<int64_t>(sizeof(float)));
     std::byte *to = message.get();
     std::vector<RowMove> moves;

@@ -119,7 +119,7 @@ Buffer packResults(Device &device, const Partials &partials) {
   if (type == ElementType::F32)
     return partials.send;
   int64_t count = partials.sendBegins.back();
-  Buffer message = device.backend->acquire(BufferKind::SentResults,
+  Buffer message = device.buffers->acquire(BufferKind::SentResults,
                                            wireBytes(device, count));
   RowMove move =
       moveOf(partials.send.get(), ElementType::F32, message.get(), type, count);

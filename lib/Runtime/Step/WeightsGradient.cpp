@@ -99,7 +99,7 @@ private:
   }
 
   Buffer acquire(int64_t values) {
-    return device.backend->acquire(BufferKind::SampleWeights,
+    return device.buffers->acquire(BufferKind::SampleWeights,
                                    values * kValueBytes);
   }
 
@@ -145,7 +145,8 @@ private:
     for (int64_t &bytes : sendBytes)
       bytes *= kValueBytes;
     countSentBytes(device, Phase::WeightsGradient, sendBytes);
-    request = device.communicator->startAllToAll(kept, sendBytes, receiveBytes);
+    request = device.communicator->startAllToAll(MessageMemory::Device, kept,
+                                                 sendBytes, receiveBytes);
     for (const std::byte *message : waitForAll(*request))
       result.push_back(reinterpret_cast<const float *>(message));
     return result;

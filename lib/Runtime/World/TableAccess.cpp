@@ -9,7 +9,6 @@
 #include "TableAccess.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <cstring>
@@ -33,11 +32,6 @@ void forShards(nsrt_world &world, int32_t table, const Function &function) {
     function(*device, *shard);
 }
 
-Range intersect(const Range &a, const Range &b) {
-  Range both{std::max(a.begin, b.begin), std::min(a.end, b.end)};
-  return both.begin < both.end ? both : Range{0, 0};
-}
-
 void checkRange(const nsrt_world &world, int32_t table, const Range &rows) {
   const auto &tables = world.manifest().tables;
   if (table < 0 || static_cast<size_t>(table) >= tables.size())
@@ -57,21 +51,6 @@ void checkState(const nsrt_world &world, int32_t table, int32_t state,
   if (state < 0 || state >= states)
     fail("table \"", spec.name, "\" has ", states,
          " state arrays; there is no state ", state);
-}
-
-/// Calls function(shard row, offset of its first value in the dense buffer)
-/// for the shard's part of the rows.
-template <typename Function>
-void forRowsOf(Device &device, const Shard &shard, const Range &rows,
-               const Function &function) {
-  constexpr int64_t kRowsPerTask = 4096;
-  Range part = intersect(shard.spec().rows, rows);
-  int64_t tasks = ceilDivide(part.size(), kRowsPerTask);
-  device.threads.parallelFor(tasks, [&](int64_t i) {
-    int64_t end = std::min(part.begin + (i + 1) * kRowsPerTask, part.end);
-    for (int64_t row = part.begin + i * kRowsPerTask; row < end; ++row)
-      function(row);
-  });
 }
 
 /// Copies `bytes` bytes from a shard, or, unless it is the `first`, compares
@@ -127,10 +106,12 @@ void writeTable(nsrt_world &world, int32_t table, Range rows,
     finishDeferred(device);
     int64_t size = elementBytes(shard.table().elementType);
     const Range &cols = shard.spec().cols;
-    forRowsOf(device, shard, rows, [&](int64_t row) {
-      int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
-      std::memcpy(shard.weightRow(row), values + offset * size,
-                  static_cast<size_t>(cols.size() * size));
+    shard.writeWeights(rows, [&](const HostRows &part) {
+      forRows(device.threads, part.rows, [&](int64_t row) {
+        int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
+        std::memcpy(part.row(row), values + offset * size,
+                    static_cast<size_t>(cols.size() * size));
+      });
     });
   });
 }
@@ -143,10 +124,12 @@ void readTable(nsrt_world &world, int32_t table, Range rows,
     int64_t size = elementBytes(shard.table().elementType);
     const Range &cols = shard.spec().cols;
     bool first = isFirstCopy(world.manifest(), device, shard, false);
-    forRowsOf(device, shard, rows, [&](int64_t row) {
-      int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
-      take(first, shard.weightRow(row), values + offset * size,
-           cols.size() * size, shard, "weights", row);
+    shard.readWeights(rows, [&](const HostRows &part) {
+      forRows(device.threads, part.rows, [&](int64_t row) {
+        int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
+        take(first, part.row(row), values + offset * size, cols.size() * size,
+             shard, "weights", row);
+      });
     });
   });
 }
@@ -168,12 +151,15 @@ void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
   checkState(world, table, state, rows);
   int64_t width = stateWidth(world.manifest(), table);
   forShards(world, table, [&](Device &device, Shard &shard) {
-    forRowsOf(device, shard, rows, [&](int64_t row) {
-      int64_t offset = (row - rows.begin) * width +
-                       stateColumn(world.manifest(), shard, row);
-      std::copy_n(values + offset, shard.stateWidth(),
-                  shard.stateRow(static_cast<size_t>(state), row));
-    });
+    auto write = [&](const HostRows &part) {
+      forRows(device.threads, part.rows, [&](int64_t row) {
+        int64_t offset = (row - rows.begin) * width +
+                         stateColumn(world.manifest(), shard, row);
+        std::copy_n(values + offset, shard.stateWidth(),
+                    reinterpret_cast<float *>(part.row(row)));
+      });
+    };
+    shard.writeState(static_cast<size_t>(state), rows, write);
   });
 }
 
@@ -185,14 +171,16 @@ void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
   std::fill_n(values, rows.size() * width, 0.0f);
   forShards(world, table, [&](Device &device, Shard &shard) {
     bool first = isFirstCopy(world.manifest(), device, shard, true);
-    forRowsOf(device, shard, rows, [&](int64_t row) {
-      int64_t offset = (row - rows.begin) * width +
-                       stateColumn(world.manifest(), shard, row);
-      take(first, shard.stateRow(static_cast<size_t>(state), row),
-           values + offset,
-           shard.stateWidth() * static_cast<int64_t>(sizeof(float)), shard,
-           "optimizer state", row);
-    });
+    auto read = [&](const HostRows &part) {
+      forRows(device.threads, part.rows, [&](int64_t row) {
+        int64_t offset = (row - rows.begin) * width +
+                         stateColumn(world.manifest(), shard, row);
+        take(first, part.row(row), values + offset,
+             shard.stateWidth() * static_cast<int64_t>(sizeof(float)), shard,
+             "optimizer state", row);
+      });
+    };
+    shard.readState(static_cast<size_t>(state), rows, read);
   });
 }
 

@@ -72,10 +72,12 @@ loadProgram(const fs::path &root, const Manifest &manifest, size_t program) {
 
 } // namespace
 
-std::string runStep(Device &device, nsrt_host_function function, void **args) {
+std::string runStep(Device &device, HostFunction function, void **args) {
+  device.tensorsOnHost = device.memory && function.touchesTensors;
   {
-    TensorPoolScope tensors(device.memory ? device.buffers.get() : nullptr);
-    function(args);
+    bool isOnDevice = device.memory && !device.tensorsOnHost;
+    TensorPoolScope tensors(isOnDevice ? device.buffers.get() : nullptr);
+    function.call(args);
   }
   std::string error = device.error;
   device.endStep(); // from here on the world may be closed
@@ -123,7 +125,8 @@ nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
   double bytes = 0;
   for (int32_t rank = 0; rank < numDevices; ++rank)
     bytes += bytesOfDevice(plan->manifest, rank);
-  checkMemory(bytes, "all devices");
+  if (!backends)
+    checkMemory(bytes, "all devices");
   int threads = chooseThreads(threadsPerDevice, numDevices);
   group = std::make_shared<InProcessGroup>(numDevices);
   for (int32_t rank = 0; rank < numDevices; ++rank)
@@ -200,9 +203,9 @@ void nsrt_world::invokeAll(const std::string &name, void ***args) {
     device->requireIdle();
   if (!group->abortCause().empty())
     resetGroup(); // left over from a step of single devices
-  std::vector<nsrt_host_function> functions;
+  std::vector<HostFunction> functions;
   for (const auto &device : devices)
-    functions.push_back(device->library.find(name));
+    functions.push_back(device->find(name));
   beginSteps();
   std::vector<std::thread> threads;
   size_t started = 0;

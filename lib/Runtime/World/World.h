@@ -69,7 +69,7 @@ namespace neuroshard::runtime {
 
 /// Runs one function on a device that has begun a step, ends the step and
 /// returns why it failed, "" if it did not.
-std::string runStep(Device &device, nsrt_host_function function, void **args);
+std::string runStep(Device &device, HostFunction function, void **args);
 
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice,

@@ -1,8 +1,8 @@
 //===- Backends.cpp - Makes backends for a world --------------------------===//
 
 #include "neuroshard/RuntimeCuda/Backends.h"
-#include "Backend/CudaBackend.h"
-#include "Driver/ManagedMemory.h"
+#include "Backend/PeerCopies.h"
+#include "Driver/PlainMemory.h"
 #include "Guard.h"
 
 using namespace neuroshard;
@@ -18,14 +18,21 @@ public:
     driver->check(driver->deviceGetCount(&numGpus), "counting GPUs");
   }
 
-  std::shared_ptr<MemorySource> makeMemory(int32_t rank) override {
-    return std::make_shared<ManagedMemory>(driver, ordinalOf(rank));
+  std::shared_ptr<DeviceMemory> makeMemory(int32_t rank) override {
+    return std::make_shared<PlainMemory>(gpuOf(rank));
   }
 
-  std::unique_ptr<Backend> make(int32_t rank, std::span<const SlotMemory> slots,
-                                std::unique_ptr<Backend> host) override {
-    return std::make_unique<CudaBackend>(driver, ordinalOf(rank), directory,
-                                         rank, slots, std::move(host));
+  std::unique_ptr<Backend> make(int32_t rank, BackendParts parts) override {
+    auto backend = std::make_unique<CudaBackend>(gpuOf(rank), directory, rank,
+                                                 std::move(parts));
+    made = backend.get();
+    return backend;
+  }
+
+  std::unique_ptr<Communicator>
+  connect(int32_t, BufferSource &buffers,
+          std::unique_ptr<Communicator> group) override {
+    return std::make_unique<PeerCopies>(*made, buffers, std::move(group));
   }
 
 private:
@@ -36,11 +43,14 @@ private:
   }
 
   /// Ranks take turns where there are fewer GPUs.
-  int ordinalOf(int32_t rank) const { return rank % numGpus; }
+  std::shared_ptr<const Gpu> gpuOf(int32_t rank) const {
+    return openGpu(driver, rank % numGpus);
+  }
 
   std::string directory;
   std::shared_ptr<const CudaDriver> driver;
   int numGpus = 0;
+  const CudaBackend *made = nullptr; ///< by the last make.
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 #include "Step/Device.h"
 #include "Step/LookupParts.h"
 
+#include <algorithm>
 #include <memory>
 
 using namespace neuroshard;
@@ -44,6 +45,13 @@ std::span<T> spanOf(T *items, int32_t count, const char *what) {
   if (count < 0 || (count > 0 && !items))
     fail("expected ", what, ", found ", count, items ? "" : " at null");
   return {items, static_cast<size_t>(count)};
+}
+
+std::vector<Part> partsOf(const nsc_part *parts, int32_t count) {
+  std::vector<Part> result;
+  for (const nsc_part &part : spanOf(parts, count, "parts"))
+    result.push_back({part});
+  return result;
 }
 
 CUstream streamOf(void *stream) { return static_cast<CUstream>(stream); }
@@ -242,10 +250,12 @@ NSC_EXPORT nsc_status nsc_make_parts(nsc_device *handle,
                                      const nsc_output *outputs,
                                      int32_t numOutputs, nsc_part *parts) {
   return onDevice(handle, [&](Device &device) {
-    makeParts(device.binding, spanOf(inputs, numInputs, "inputs"),
-              spanOf(outputs, numOutputs, "outputs"),
-              spanOf(parts, static_cast<int32_t>(device.binding.numLookups()),
-                     "parts"));
+    auto count = static_cast<int32_t>(device.binding.numLookups());
+    std::span<nsc_part> to = spanOf(parts, count, "parts");
+    std::vector<Part> made =
+        makeParts(device.binding, spanOf(inputs, numInputs, "inputs"),
+                  spanOf(outputs, numOutputs, "outputs"));
+    std::copy(made.begin(), made.end(), to.begin());
   });
 }
 
@@ -253,8 +263,7 @@ NSC_EXPORT nsc_status nsc_forward(nsc_device *handle, const nsc_part *parts,
                                   int32_t numParts, int32_t training,
                                   void *stream) {
   return onDevice(handle, [&](Device &device) {
-    device.forward(spanOf(parts, numParts, "parts"), training,
-                   streamOf(stream));
+    device.forward(partsOf(parts, numParts), training, streamOf(stream));
   });
 }
 
@@ -262,8 +271,7 @@ NSC_EXPORT nsc_status nsc_prepare(nsc_device *handle, const nsc_part *parts,
                                   int32_t numParts, int32_t training,
                                   void *stream) {
   return onDevice(handle, [&](Device &device) {
-    device.prepare(spanOf(parts, numParts, "parts"), training,
-                   streamOf(stream));
+    device.prepare(partsOf(parts, numParts), training, streamOf(stream));
   });
 }
 

@@ -5,7 +5,6 @@
 #include "Driver/Status.h"
 #include "KernelParts.h"
 
-#include <cstring>
 #include <utility>
 
 namespace neuroshard::cuda {
@@ -17,8 +16,7 @@ namespace {
 /// The binding as the schedule of a step asks for lookups: sums, which the
 /// schedule divides, of rows counted from the first of their shard, and without
 /// padding, which it has taken out.
-Binding readSums(const std::string &directory, int32_t rank) {
-  Binding binding = readBinding(directory, rank);
+Binding readSums(Binding binding) {
   for (size_t i = 0; i < binding.numLookups(); ++i) {
     GpuLookup &lookup = binding.program.lookups[i];
     if (lookup.output != ElementType::F32)
@@ -47,50 +45,90 @@ int64_t rowsOf(const LookupPart &part) {
 
 } // namespace
 
-CudaBackend::CudaBackend(std::shared_ptr<const CudaDriver> loaded, int ordinal,
+CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
                          const std::string &directory, int32_t rank,
-                         std::span<const SlotMemory> slots,
-                         std::unique_ptr<Backend> hostBackend)
-    : driver(std::move(loaded)), gpu(*driver, ordinal),
-      host(std::move(hostBackend)) {
+                         BackendParts parts)
+    : holder(std::move(ownGpu)), gpu(*holder), buffers(parts.buffers),
+      host(std::move(parts.host)) {
   std::vector<nsc_slot_memory> memory;
-  for (const SlotMemory &slot : slots)
+  for (const SlotMemory &slot : parts.slots)
     memory.push_back({slot.weights, slot.states[0], slot.states[1]});
   ContextScope scope(gpu);
-  stream = std::make_unique<OwnStream>(gpu);
-  device = std::make_unique<Device>(gpu, directory, readSums(directory, rank),
-                                    optionsOf(memory));
-  routing = std::make_unique<Routing>(gpu, device->kernels, stream->get());
+  ownStream = std::make_unique<OwnStream>(gpu);
+  stream = ownStream->get();
+  Binding binding = readBinding(directory, rank);
+  manifest = binding.manifest;
+  device =
+      std::make_unique<Device>(gpu, directory, readSums(std::move(binding)),
+                               optionsOf(memory), IdCheck::ByCaller);
+  routing = std::make_unique<Routing>(gpu, device->kernels);
+  packing = std::make_unique<PackingTools>(
+      PackingTools{gpu, manifest, *routing, buffers, *host, {}});
 }
 
-Buffer CudaBackend::share(BufferKind kind, const std::byte *values,
-                          int64_t bytes) {
-  Buffer copy = acquire(kind, bytes);
-  std::memcpy(copy.get(), values, static_cast<size_t>(bytes));
-  return copy;
+void CudaBackend::useStream(void *next) {
+  auto following = static_cast<CUstream>(next);
+  if (following == stream)
+    return;
+  ContextScope scope(gpu);
+  // Neither a graph nor what follows it can wait for the other's events.
+  if (!gpu.isCapturing(stream) && !gpu.isCapturing(following)) {
+    Event before(gpu);
+    before.record(stream);
+    before.holdBack(following);
+  }
+  stream = following;
+}
+
+void CudaBackend::clear(std::byte *first, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  ContextScope scope(gpu);
+  gpu.driver.check(
+      gpu.driver.memsetD8Async(reinterpret_cast<CUdeviceptr>(first), 0,
+                               static_cast<size_t>(bytes), stream),
+      "clearing values");
+}
+
+void CudaBackend::copy(std::byte *to, const std::byte *from, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  ContextScope scope(gpu);
+  gpu.driver.check(
+      gpu.driver.memcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
+                                 reinterpret_cast<CUdeviceptr>(from),
+                                 static_cast<size_t>(bytes), stream),
+      "copying values");
+}
+
+std::unique_ptr<IdPacker> CudaBackend::packIds(int32_t exchange,
+                                               const JaggedInput &input,
+                                               int64_t batch) {
+  return std::make_unique<IdPacking>(*packing, exchange, input, batch, stream);
 }
 
 void CudaBackend::addUp(std::span<const BagLengths> bags) {
+  std::vector<nsg_bags> sets;
+  for (const BagLengths &set : bags)
+    sets.push_back({set.lengths, set.offsets, set.bags, nullptr});
   ContextScope scope(gpu);
-  routing->addUp(bags);
-  stream->wait();
+  routing->addUp(sets, stream);
 }
 
 void CudaBackend::moveRows(std::span<const RowMove> moves) {
   ContextScope scope(gpu);
-  routing->moveRows(moves);
-  stream->wait();
+  routing->moveRows(moves, stream);
 }
 
 void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
-  RowStaging staging(device->binding, *this);
-  std::vector<nsc_part> lookups;
+  RowStaging staging(device->binding, *this, buffers);
+  std::vector<Part> lookups;
   std::vector<RowMove> moves;
   for (const LookupPart &part : parts) {
     int64_t rows = rowsOf(part);
     if (rows == 0)
       continue;
-    nsc_part &lookup = lookups.emplace_back(partOf(part.lookup, part.ids));
+    Part &lookup = lookups.emplace_back(partOf(part.lookup, part.ids));
     lookup.out = part.out;
     lookup.out_stride = part.stride;
     if (!part.divisors && staging.takes(part.lookup, part.out, part.stride))
@@ -109,43 +147,44 @@ void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
   if (lookups.empty())
     return;
   ContextScope scope(gpu);
-  device->forward(lookups, NSC_INFERENCE, stream->get());
-  routing->moveRows(moves);
-  stream->wait();
+  device->forward(lookups, NSC_INFERENCE, stream);
+  routing->moveRows(moves, stream);
 }
 
 std::unique_ptr<Update>
 CudaBackend::prepareUpdate(std::vector<GradientPart> parts) {
-  return std::make_unique<CudaUpdate>(*device, *this, *stream, parts);
+  return std::make_unique<CudaUpdate>(*device, *this, buffers, stream, parts);
 }
 
 void CudaBackend::computeWeightGradients(
     std::span<const WeightGradientPart> parts) {
-  RowStaging staging(device->binding, *this);
-  std::vector<nsc_part> lookups;
+  RowStaging staging(device->binding, *this, buffers);
+  std::vector<Part> lookups;
   std::vector<nsc_gradient> gradients;
-  std::vector<WeightGradientPart> untrained;
   for (const WeightGradientPart &part : parts) {
     if (part.ids.numIds == 0)
       continue;
-    // Programs have no kernel for tables without an optimizer.
-    if (device->binding.program.lookups[static_cast<size_t>(part.lookup)]
-            .gradientVariant < 0) {
-      untrained.push_back(part);
-      continue;
-    }
     KernelRows rows =
         staging.read(part.lookup, part.gradients, part.stride, part.ids.bags);
     lookups.push_back(partOf(part.lookup, part.ids));
     gradients.push_back({rows.first, rows.stride, part.out});
   }
-  host->computeWeightGradients(untrained);
   if (lookups.empty())
     return;
   ContextScope scope(gpu);
-  device->forward(lookups, NSC_TRAINING_JOINED, stream->get());
-  device->computeWeightGradients(gradients, stream->get());
-  stream->wait();
+  device->computeWeightGradients(lookups, gradients, stream);
+}
+
+void CudaBackend::addAtPlaces(std::span<const PlacedValues> values, float *out,
+                              int64_t count, float divisor) {
+  clear(reinterpret_cast<std::byte *>(out),
+        count * static_cast<int64_t>(sizeof(float)));
+  ContextScope scope(gpu);
+  // One after the other: a place may get values of several lookups.
+  for (const PlacedValues &run : values)
+    routing->addValues(run, out, stream);
+  if (divisor != 1)
+    routing->divide(out, count, divisor, stream);
 }
 
 } // namespace neuroshard::cuda

@@ -1,14 +1,14 @@
 //===- CudaBackend.h - A backend on the kernels of a GPU --------*- C++ -*-===//
 //
-// Lookups, updates, and copies and sums of rows run on the GPU, in managed
-// memory. A backend on the host packs ids there.
+// All work is put on one stream, and the host waits for the numbers of ids
+// alone, and for the rows of norms where column shards have different rows.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 
-#include "Routing.h"
+#include "IdPacking.h"
 #include "Step/Device.h"
 #include "neuroshard/Runtime/Backend.h"
 
@@ -19,29 +19,15 @@ namespace neuroshard::cuda {
 
 class CudaBackend : public runtime::Backend {
 public:
-  CudaBackend(std::shared_ptr<const CudaDriver> driver, int ordinal,
-              const std::string &directory, int32_t rank,
-              std::span<const runtime::SlotMemory> slots,
-              std::unique_ptr<runtime::Backend> host);
+  CudaBackend(std::shared_ptr<const Gpu> gpu, const std::string &directory,
+              int32_t rank, runtime::BackendParts parts);
 
-  runtime::Buffer acquire(BufferKind kind, int64_t bytes) override {
-    return host->acquire(kind, bytes);
-  }
-  runtime::Buffer acquireOnHost(BufferKind kind, int64_t bytes) override {
-    return host->acquireOnHost(kind, bytes);
-  }
-  runtime::Buffer share(BufferKind kind, const std::byte *values,
-                        int64_t bytes) override;
+  void useStream(void *stream) override;
+  void clear(std::byte *first, int64_t bytes) override;
+  void copy(std::byte *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<runtime::IdPacker> packIds(int32_t exchange,
                                              const runtime::JaggedInput &input,
-                                             int64_t batch) override {
-    return host->packIds(exchange, input, batch);
-  }
-  void addAtPlaces(std::span<const runtime::PlacedValues> values, float *out,
-                   int64_t count, float divisor) override {
-    host->addAtPlaces(values, out, count, divisor);
-  }
-
+                                             int64_t batch) override;
   void addUp(std::span<const runtime::BagLengths> bags) override;
   void moveRows(std::span<const runtime::RowMove> moves) override;
   void lookUp(std::span<const runtime::LookupPart> parts, bool isRead) override;
@@ -49,14 +35,23 @@ public:
   prepareUpdate(std::vector<runtime::GradientPart> parts) override;
   void computeWeightGradients(
       std::span<const runtime::WeightGradientPart> parts) override;
+  void addAtPlaces(std::span<const runtime::PlacedValues> values, float *out,
+                   int64_t count, float divisor) override;
+
+  std::shared_ptr<const Gpu> ownGpu() const { return holder; }
+  CUstream currentStream() const { return stream; }
 
 private:
-  std::shared_ptr<const CudaDriver> driver;
-  Gpu gpu;
+  std::shared_ptr<const Gpu> holder;
+  const Gpu &gpu;
+  runtime::BufferSource &buffers;
   std::unique_ptr<runtime::Backend> host;
-  std::unique_ptr<OwnStream> stream;
+  Manifest manifest; ///< of the artifact, as the compiler wrote it.
+  std::unique_ptr<OwnStream> ownStream;
+  CUstream stream = nullptr;
   std::unique_ptr<Device> device;
   std::unique_ptr<Routing> routing;
+  std::unique_ptr<PackingTools> packing;
 };
 
 } // namespace neuroshard::cuda

@@ -1,14 +1,8 @@
 //===- CudaUpdate.cpp - Update of the slots of a GPU ----------------------===//
-//
-// The host waits for the GPU after each phase and reads its memory.
-//
-//===----------------------------------------------------------------------===//
 
 #include "CudaUpdate.h"
 
 #include <algorithm>
-#include <cstring>
-#include <map>
 
 namespace neuroshard::cuda {
 
@@ -18,17 +12,6 @@ namespace {
 
 int64_t bytesOf(int64_t norms) {
   return norms * static_cast<int64_t>(sizeof(float));
-}
-
-/// Places of the ids that are not padding, [count].
-template <typename Id>
-std::vector<int64_t> placesWithout(int64_t padding, const PeerIds &ids) {
-  const Id *first = reinterpret_cast<const Id *>(ids.ids);
-  std::vector<int64_t> places;
-  for (int64_t i = 0; i < ids.numIds; ++i)
-    if (first[i] != padding)
-      places.push_back(i);
-  return places;
 }
 
 template <typename T>
@@ -53,89 +36,71 @@ std::vector<int64_t> downloadRows(const Gpu &gpu,
   return rows;
 }
 
+/// Copies `count` norms, or adds `addend` to them.
+RowMove moveOfNorms(const float *from, float *to, int64_t count,
+                    const float *addend = nullptr) {
+  RowMove move;
+  move.source.first = reinterpret_cast<const std::byte *>(from);
+  move.target.first = reinterpret_cast<std::byte *>(to);
+  if (addend)
+    move.addends.push_back({reinterpret_cast<const std::byte *>(addend), 0});
+  move.rows = 1;
+  move.width = count;
+  return move;
+}
+
 } // namespace
 
-CudaUpdate::CudaUpdate(Device &device, Backend &backend,
-                       const OwnStream &stream,
-                       std::span<const GradientPart> given)
-    : device(device), backend(backend), stream(stream),
-      staging(device.binding, backend) {
+CudaUpdate::CudaUpdate(Device &device, Backend &backend, BufferSource &buffers,
+                       CUstream stream, std::span<const GradientPart> given)
+    : device(device), backend(backend), buffers(buffers), stream(stream),
+      staging(device.binding, backend, buffers) {
   for (const GradientPart &part : given)
     if (part.ids.numIds > 0)
-      part.padding ? addWithoutPadding(part) : add(part);
+      add(part);
   if (parts.empty())
     return;
   ContextScope scope(device.gpu);
-  device.forward(parts, NSC_TRAINING_JOINED, stream.get());
-  stream.wait();
+  device.forward(parts, NSC_TRAINING_JOINED, stream);
+}
+
+int32_t CudaUpdate::slotOf(int32_t lookup) const {
+  return device.binding.program.lookups[static_cast<size_t>(lookup)].slot;
 }
 
 void CudaUpdate::add(const GradientPart &part) {
   int64_t rows = part.ids.offsets ? part.ids.bags : part.ids.numIds;
-  addRows(part.lookup, part.ids,
-          staging.read(part.lookup, part.gradients, part.stride, rows));
-}
-
-/// Results of a padding row have no gradient. Pooled lookups get no such ids.
-void CudaUpdate::addWithoutPadding(const GradientPart &part) {
-  int32_t idBytes =
-      device.binding.program.lookups[static_cast<size_t>(part.lookup)].idBytes;
-  std::vector<int64_t> places =
-      (idBytes == 4 ? placesWithout<int32_t>
-                    : placesWithout<int64_t>)(*part.padding, part.ids);
-  if (part.ids.offsets || places.size() == size_t(part.ids.numIds))
-    return add(part);
-  if (places.empty())
-    return;
-  PeerIds kept = part.ids;
-  kept.numIds = static_cast<int64_t>(places.size());
-  ids.push_back(backend.acquire(BufferKind::Sort, kept.numIds * idBytes));
-  kept.ids = ids.back().get();
-  for (size_t i = 0; i < places.size(); ++i)
-    std::memcpy(ids.back().get() + i * static_cast<size_t>(idBytes),
-                part.ids.ids + places[i] * idBytes,
-                static_cast<size_t>(idBytes));
-  KernelRows rows = staging.make(part.lookup, kept.numIds);
-  Buffer list = backend.share(
-      BufferKind::Sort, reinterpret_cast<const std::byte *>(places.data()),
-      kept.numIds * static_cast<int64_t>(sizeof(int64_t)));
-  RowMove move;
-  move.source = {reinterpret_cast<const std::byte *>(part.gradients),
-                 part.stride};
-  move.sourcePlaces = as<const int64_t>(list);
-  move.target = {reinterpret_cast<std::byte *>(rows.first), rows.stride};
-  move.rows = kept.numIds;
-  move.width = staging.dimOf(part.lookup);
-  backend.moveRows({&move, 1});
-  addRows(part.lookup, kept, rows);
-}
-
-void CudaUpdate::addRows(int32_t lookup, const PeerIds &partIds,
-                         KernelRows rows) {
-  parts.push_back(partOf(lookup, partIds));
-  gradients.push_back({rows.first, rows.stride, nullptr});
+  KernelRows read =
+      staging.read(part.lookup, part.gradients, part.stride, rows);
+  Part &added = parts.emplace_back(partOf(part.lookup, part.ids));
+  added.padding = part.padding.value_or(-1);
+  gradients.push_back({read.first, read.stride, nullptr});
+  idsOfSlot[slotOf(part.lookup)] += part.ids.numIds;
 }
 
 void CudaUpdate::run(std::span<const float> stepSizes) {
   if (parts.empty())
     return;
   ContextScope scope(device.gpu);
-  device.setStepSizes(stepSizes, stream.get());
-  device.backward(gradients, stream.get());
-  stream.wait();
+  device.setStepSizes(stepSizes, stream);
+  device.backward(gradients, stream);
 }
 
-bool CudaUpdate::hasIds(int32_t slot) const {
-  return std::any_of(parts.begin(), parts.end(), [&](const nsc_part &part) {
-    return device.binding.program.lookups[static_cast<size_t>(part.lookup)]
-               .slot == slot;
-  });
+int64_t CudaUpdate::mostRows(int32_t slot) const {
+  auto found = idsOfSlot.find(slot);
+  if (found == idsOfSlot.end())
+    return 0;
+  return std::min(
+      found->second,
+      device.binding.shardOf(static_cast<size_t>(slot)).rows.size());
 }
 
 const std::vector<int64_t> &CudaUpdate::readRows(int32_t slot) const {
   auto [entry, isNew] = rowsOfSlots.try_emplace(slot);
-  if (isNew && hasIds(slot)) {
+  if (isNew && idsOfSlot.contains(slot)) {
     ContextScope scope(device.gpu);
+    const CudaDriver &driver = device.gpu.driver;
+    driver.check(driver.streamSynchronize(stream), "waiting for the GPU");
     DistinctRows distinct = device.distinctRowsOf(slot);
     entry->second =
         (distinct.keyBytes == 4 ? downloadRows<uint32_t>
@@ -145,6 +110,9 @@ const std::vector<int64_t> &CudaUpdate::readRows(int32_t slot) const {
 }
 
 Range CudaUpdate::distinctRows(int32_t slot, Range rows) const {
+  const ShardSpec &shard = device.binding.shardOf(static_cast<size_t>(slot));
+  if (rows == shard.rows) // counted from the first: Backend/CudaBackend.cpp
+    return {0, mostRows(slot)};
   const std::vector<int64_t> &distinct = readRows(slot);
   auto before = [&](int64_t row) {
     return std::lower_bound(distinct.begin(), distinct.end(), row) -
@@ -154,46 +122,57 @@ Range CudaUpdate::distinctRows(int32_t slot, Range rows) const {
 }
 
 const float *CudaUpdate::norms(int32_t slot) const {
-  return hasIds(slot) ? device.normsOf(slot).norms : nullptr;
+  return idsOfSlot.contains(slot) ? device.normsOf(slot).norms : nullptr;
 }
 
-void CudaUpdate::finish(std::span<const NormTerm> terms) {
-  if (parts.empty())
-    return;
-  // Own norms are in memory of the GPU alone.
+/// The sums of the norms of one slot, which begin with its first distinct row.
+Buffer CudaUpdate::addUpNorms(std::span<const NormTerm> terms) {
   int64_t count = 0;
   for (const NormTerm &term : terms)
-    count += term.rows.size();
-  Buffer copies = backend.acquire(BufferKind::Norms, bytesOf(count));
+    count = std::max(count, term.rows.end);
+  Buffer total = buffers.acquire(BufferKind::Norms, bytesOf(count));
+  auto *sums = as<float>(total);
+  bool areAlike =
+      std::all_of(terms.begin(), terms.end(), [&](const NormTerm &term) {
+        return term.rows == Range{0, count};
+      });
+  if (areAlike) {
+    RowMove move = moveOfNorms(terms[0].norms, sums, count);
+    for (const NormTerm &term : terms.subspan(1))
+      move.addends.push_back(
+          {reinterpret_cast<const std::byte *>(term.norms), 0});
+    backend.moveRows({&move, 1});
+    return total;
+  }
+  backend.clear(total.get(), bytesOf(count));
+  for (const NormTerm &term : terms) {
+    float *part = sums + term.rows.begin;
+    RowMove move = moveOfNorms(part, part, term.rows.size(), term.norms);
+    backend.moveRows({&move, 1}); // the next one may add to the same
+  }
+  return total;
+}
+
+void CudaUpdate::finish(std::span<const NormTerm> given) {
+  if (parts.empty())
+    return;
+  std::map<int32_t, std::vector<NormTerm>> termsOfSlot;
+  for (const NormTerm &term : given)
+    if (term.rows.size() > 0)
+      termsOfSlot[term.slot].push_back(term);
+  std::vector<Buffer> totals;
   std::vector<RowMove> moves;
-  std::byte *next = copies.get();
-  for (const NormTerm &term : terms) {
-    RowMove &move = moves.emplace_back();
-    move.source.first = reinterpret_cast<const std::byte *>(term.norms);
-    move.target.first = next;
-    move.rows = 1;
-    move.width = term.rows.size();
-    next += bytesOf(move.width);
+  for (const auto &[slot, terms] : termsOfSlot) {
+    int64_t count = 0;
+    for (const NormTerm &term : terms)
+      count = std::max(count, term.rows.end);
+    totals.push_back(addUpNorms(terms));
+    moves.push_back(moveOfNorms(as<const float>(totals.back()),
+                                device.normsOf(slot).norms, count));
   }
-  backend.moveRows(moves);
-  std::map<int32_t, std::vector<float>> totals;
-  const float *value = as<float>(copies);
-  for (const NormTerm &term : terms) {
-    std::vector<float> &total = totals[term.slot];
-    total.resize(std::max(total.size(), static_cast<size_t>(term.rows.end)));
-    for (int64_t row = term.rows.begin; row < term.rows.end; ++row)
-      total[static_cast<size_t>(row)] += *value++;
-  }
+  backend.moveRows(moves); // last: all sums have read these norms
   ContextScope scope(device.gpu);
-  for (const auto &[slot, total] : totals)
-    if (!total.empty())
-      device.gpu.driver.check(
-          device.gpu.driver.memcpyHtoD(
-              reinterpret_cast<CUdeviceptr>(device.normsOf(slot).norms),
-              total.data(), total.size() * sizeof(float)),
-          "writing the norms of a step");
-  device.applyNorms(stream.get());
-  stream.wait();
+  device.applyNorms(stream);
 }
 
 } // namespace neuroshard::cuda

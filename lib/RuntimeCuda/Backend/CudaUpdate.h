@@ -16,7 +16,8 @@ namespace neuroshard::cuda {
 class CudaUpdate : public runtime::Update {
 public:
   /// Sorts the ids of `parts`. All other arguments must outlive it.
-  CudaUpdate(Device &device, runtime::Backend &backend, const OwnStream &stream,
+  CudaUpdate(Device &device, runtime::Backend &backend,
+             runtime::BufferSource &buffers, CUstream stream,
              std::span<const runtime::GradientPart> parts);
 
   void run(std::span<const float> stepSizes) override;
@@ -26,18 +27,20 @@ public:
 
 private:
   void add(const runtime::GradientPart &part);
-  void addWithoutPadding(const runtime::GradientPart &part);
-  void addRows(int32_t lookup, const runtime::PeerIds &ids, KernelRows rows);
-  bool hasIds(int32_t slot) const;
+  int32_t slotOf(int32_t lookup) const;
+  /// The most distinct rows that a slot can have in this step.
+  int64_t mostRows(int32_t slot) const;
   const std::vector<int64_t> &readRows(int32_t slot) const;
+  runtime::Buffer addUpNorms(std::span<const runtime::NormTerm> terms);
 
   Device &device;
   runtime::Backend &backend;
-  const OwnStream &stream;
+  runtime::BufferSource &buffers;
+  CUstream stream;
   RowStaging staging;
-  std::vector<runtime::Buffer> ids; ///< without padding.
-  std::vector<nsc_part> parts;
+  std::vector<Part> parts;
   std::vector<nsc_gradient> gradients;
+  std::map<int32_t, int64_t> idsOfSlot;
   /// Distinct rows of slots, once they were asked for.
   mutable std::map<int32_t, std::vector<int64_t>> rowsOfSlots;
 };

@@ -3,7 +3,6 @@
 #include "KernelArguments.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace neuroshard::cuda {
 
@@ -13,19 +12,14 @@ CUdeviceptr KernelArguments::reserve(int64_t bytes) {
     if (device.size() > 0)
       gpu.waitForAll(); // kernels may still read the old memory
     device = {};        // free it first
-    host = PinnedBlock(gpu, room);
     device = DeviceBlock(gpu, room, "the arguments of kernels");
   }
   return device.address();
 }
 
-void KernelArguments::upload(std::span<const std::byte> bytes) {
-  uploaded.wait(); // the pinned copy may still be read
-  std::memcpy(host.data(), bytes.data(), bytes.size());
-  gpu.driver.check(gpu.driver.memcpyHtoDAsync(device.address(), host.data(),
-                                              bytes.size(), stream),
-                   "uploading the arguments of kernels");
-  uploaded.record(stream);
+void KernelArguments::upload(std::span<const std::byte> bytes,
+                             CUstream stream) {
+  ring.upload(device.address(), bytes, stream);
 }
 
 } // namespace neuroshard::cuda

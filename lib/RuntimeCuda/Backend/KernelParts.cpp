@@ -14,8 +14,8 @@ constexpr int64_t kValuesOf16Bytes = 4;
 
 } // namespace
 
-nsc_part partOf(int32_t lookup, const PeerIds &ids) {
-  nsc_part part = {};
+Part partOf(int32_t lookup, const PeerIds &ids) {
+  Part part = {};
   part.lookup = lookup;
   part.exact = 1;
   part.ids = ids.ids;
@@ -43,8 +43,8 @@ KernelRows RowStaging::make(int32_t lookup, int64_t rows) {
   int64_t stride =
       ceilDivide(dimOf(lookup), kValuesOf16Bytes) * kValuesOf16Bytes;
   buffers.push_back(
-      backend.acquire(BufferKind::Partials,
-                      rows * stride * static_cast<int64_t>(sizeof(float))));
+      source.acquire(BufferKind::Partials,
+                     rows * stride * static_cast<int64_t>(sizeof(float))));
   return {as<float>(buffers.back()), stride};
 }
 

@@ -9,15 +9,15 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_KERNELPARTS_H
 
 #include "Step/Binding.h"
+#include "Step/Part.h"
 #include "neuroshard/Runtime/Backend.h"
-#include "neuroshard/RuntimeCuda/CudaABI.h"
 
 #include <vector>
 
 namespace neuroshard::cuda {
 
 /// The ids of a lookup, without a place for its results.
-nsc_part partOf(int32_t lookup, const runtime::PeerIds &ids);
+Part partOf(int32_t lookup, const runtime::PeerIds &ids);
 
 /// Rows of f32 values where kernels take them.
 struct KernelRows {
@@ -28,8 +28,9 @@ struct KernelRows {
 /// Stages the rows of one call. What it hands out lives as long as it does.
 class RowStaging {
 public:
-  RowStaging(const Binding &binding, runtime::Backend &backend)
-      : binding(binding), backend(backend) {}
+  RowStaging(const Binding &binding, runtime::Backend &backend,
+             runtime::BufferSource &source)
+      : binding(binding), backend(backend), source(source) {}
 
   /// Whether kernels take rows of the lookup's results there.
   bool takes(int32_t lookup, const float *first, int64_t stride) const;
@@ -43,6 +44,7 @@ public:
 private:
   const Binding &binding;
   runtime::Backend &backend;
+  runtime::BufferSource &source;
   std::vector<runtime::Buffer> buffers;
 };
 

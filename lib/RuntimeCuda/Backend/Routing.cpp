@@ -1,10 +1,11 @@
 //===- Routing.cpp - Moves the values of an exchange on a GPU -------------===//
 
 #include "Routing.h"
+#include "Driver/Status.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 
 namespace neuroshard::cuda {
 
@@ -120,6 +121,22 @@ private:
   nsg_move whole;
 };
 
+/// Blocks with a thread for each item.
+int64_t blocksOf(int64_t items) { return ceilDivide(items, NSG_THREADS); }
+
+/// Returns the number of all blocks.
+int64_t numberBlocks(std::vector<nsg_bucket> &buckets) {
+  int64_t blocks = 0;
+  for (nsg_bucket &bucket : buckets) {
+    bucket.first_block = static_cast<int32_t>(blocks);
+    blocks += blocksOf(bucket.bags * bucket.lanes);
+    if (blocks > std::numeric_limits<int32_t>::max())
+      fail("the ids of a batch take more blocks of a kernel than a launch may "
+           "have; use smaller batches");
+  }
+  return blocks;
+}
+
 template <typename T>
 void append(std::span<const T> values, std::vector<std::byte> &bytes) {
   auto added = std::as_bytes(values);
@@ -136,7 +153,7 @@ MoveTable describeMoves(std::span<const RowMove> moves) {
   return table;
 }
 
-void Routing::moveRows(std::span<const RowMove> given) {
+void Routing::moveRows(std::span<const RowMove> given, CUstream stream) {
   MoveTable table = describeMoves(given);
   if (table.moves.empty())
     return;
@@ -153,23 +170,52 @@ void Routing::moveRows(std::span<const RowMove> given) {
   std::vector<std::byte> bytes;
   append<nsg_move>(table.moves, bytes);
   append<nsg_rows>(table.addends, bytes);
-  arguments.upload(bytes);
+  arguments.upload(bytes, stream);
   kernels.launch(Kernel::MoveRows, table.blocks, stream, moves,
                  static_cast<int32_t>(table.moves.size()));
 }
 
-void Routing::addUp(std::span<const BagLengths> given) {
-  std::vector<nsg_bags> sets;
-  for (const BagLengths &bags : given)
-    sets.push_back({bags.lengths, bags.offsets, bags.bags});
+void Routing::addUp(const std::vector<nsg_bags> &sets, CUstream stream) {
   if (sets.empty())
     return;
-  auto bytes = std::as_bytes(std::span<const nsg_bags>(sets));
-  CUdeviceptr address = arguments.reserve(static_cast<int64_t>(bytes.size()));
-  arguments.upload(bytes);
   auto count = static_cast<int32_t>(sets.size());
   kernels.launch(Kernel::AddUp, ceilDivide(count, NSG_THREADS / NSG_WARP),
-                 stream, address, count);
+                 stream, arguments.put(sets, stream), count);
+}
+
+void Routing::checkOffsets(const int64_t *offsets, int64_t bags,
+                           uint64_t *firstBad, CUstream stream) {
+  kernels.launch(Kernel::CheckOffsets, blocksOf(bags), stream, offsets, bags,
+                 firstBad);
+}
+
+void Routing::countBags(std::vector<nsg_bucket> &buckets, uint64_t *badId,
+                        CUstream stream) {
+  int64_t blocks = numberBlocks(buckets);
+  if (blocks > 0)
+    kernels.launch(Kernel::CountBags, blocks, stream,
+                   arguments.put(buckets, stream),
+                   static_cast<int32_t>(buckets.size()), badId);
+}
+
+void Routing::packIds(std::vector<nsg_bucket> &buckets, CUstream stream) {
+  int64_t blocks = numberBlocks(buckets);
+  if (blocks > 0)
+    kernels.launch(Kernel::PackIds, blocks, stream,
+                   arguments.put(buckets, stream),
+                   static_cast<int32_t>(buckets.size()));
+}
+
+void Routing::addValues(const PlacedValues &values, float *out,
+                        CUstream stream) {
+  kernels.launch(Kernel::AddValues, blocksOf(values.count), stream, out,
+                 values.values, values.places, values.first, values.count);
+}
+
+void Routing::divide(float *values, int64_t count, float divisor,
+                     CUstream stream) {
+  kernels.launch(Kernel::DivideValues, blocksOf(count), stream, values, count,
+                 divisor);
 }
 
 } // namespace neuroshard::cuda

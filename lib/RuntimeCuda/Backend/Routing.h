@@ -1,4 +1,8 @@
 //===- Routing.h - Moves the values of an exchange on a GPU -----*- C++ -*-===//
+//
+// Launches the kernels that are the same in all programs.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_ROUTING_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_ROUTING_H
@@ -13,18 +17,27 @@
 
 namespace neuroshard::cuda {
 
-/// Launches the kernels that are the same in all programs.
 class Routing {
 public:
-  Routing(const Gpu &gpu, const Kernels &kernels, CUstream stream)
-      : kernels(kernels), stream(stream), arguments(gpu, stream) {}
+  Routing(const Gpu &gpu, const Kernels &kernels)
+      : kernels(kernels), arguments(gpu) {}
 
-  void moveRows(std::span<const runtime::RowMove> moves);
-  void addUp(std::span<const runtime::BagLengths> bags);
+  void moveRows(std::span<const runtime::RowMove> moves, CUstream stream);
+  void addUp(const std::vector<nsg_bags> &sets, CUstream stream);
+  /// Lessens *firstBad to the number of the first bag that is wrong.
+  void checkOffsets(const int64_t *offsets, int64_t bags, uint64_t *firstBad,
+                    CUstream stream);
+  /// Sets the first blocks of the buckets.
+  void countBags(std::vector<nsg_bucket> &buckets, uint64_t *badId,
+                 CUstream stream);
+  void packIds(std::vector<nsg_bucket> &buckets, CUstream stream);
+  /// Adds values to `out`.
+  void addValues(const runtime::PlacedValues &values, float *out,
+                 CUstream stream);
+  void divide(float *values, int64_t count, float divisor, CUstream stream);
 
 private:
   const Kernels &kernels;
-  CUstream stream;
   KernelArguments arguments;
 };
 

@@ -53,6 +53,14 @@ Gpu::Gpu(const CudaDriver &driver, int ordinal)
 
 Gpu::~Gpu() { driver.primaryCtxRelease(device); }
 
+std::shared_ptr<const Gpu> openGpu(std::shared_ptr<const CudaDriver> driver,
+                                   int ordinal) {
+  auto gpu = std::make_unique<const Gpu>(*driver, ordinal);
+  return {gpu.release(), [driver = std::move(driver)](const Gpu *opened) {
+            delete opened; // the driver goes after it
+          }};
+}
+
 void Gpu::waitForAll() const {
   if (driver.ctxSynchronize) // a driver without it waits in every call
     driver.check(driver.ctxSynchronize(), "waiting for the GPU");
@@ -115,6 +123,14 @@ void Event::holdBack(CUstream stream) const {
   if (recorded)
     gpu.driver.check(gpu.driver.streamWaitEvent(stream, event, 0),
                      "waiting for an event");
+}
+
+bool Event::isDone() const {
+  CUresult result = recorded ? gpu.driver.eventQuery(event) : CUDA_SUCCESS;
+  if (result == CUDA_ERROR_NOT_READY)
+    return false;
+  gpu.driver.check(result, "asking for an event");
+  return true;
 }
 
 void Event::wait() const {

@@ -10,6 +10,7 @@
 
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
+#include <memory>
 #include <string>
 
 namespace neuroshard::cuda {
@@ -37,6 +38,10 @@ public:
   /// Whether `stream` is being captured into a graph.
   bool isCapturing(CUstream stream) const;
 };
+
+/// A GPU that keeps its driver.
+std::shared_ptr<const Gpu> openGpu(std::shared_ptr<const CudaDriver> driver,
+                                   int ordinal);
 
 /// Makes a context current for the calling thread while in scope.
 class ContextScope {
@@ -91,6 +96,9 @@ public:
   void holdBack(CUstream stream) const;
   /// Blocks the calling thread until the recorded point.
   void wait() const;
+  /// Whether the recorded point is reached.
+  bool isDone() const;
+  CUevent get() const { return event; }
 
 private:
   const Gpu &gpu;

@@ -65,7 +65,7 @@ StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
 
 /// Whether an update or a gradient of sample weights reads this part.
 bool Device::hasGradients(const StepPlan &plan, size_t part) const {
-  const nsc_part &spec = plan.parts[part];
+  const Part &spec = plan.parts[part];
   const GpuLookup &lookup =
       binding.program.lookups[static_cast<size_t>(spec.lookup)];
   return keys.hasPositions(static_cast<size_t>(lookup.slot)) &&
@@ -125,14 +125,14 @@ void Device::bindGradients(StepPlan &plan,
   if (moved)
     placeGradients(plan.step, places);
   addWeightGradients(binding, plan.step, plan.parts, gradients, base);
-  Uploader uploader(gpu, plan, stream, uploads);
+  Uploader uploader(gpu, plan, stream, uploads, ring);
   uploader.putTasks();
   putSorted(plan, base, uploader);
   uploader.finish();
   plan.places = places;
   lastPlaces = std::move(places);
   lastLookups.clear();
-  for (const nsc_part &part : plan.parts)
+  for (const Part &part : plan.parts)
     lastLookups.push_back(part.lookup);
   if (moved && plan.step.hasPositions())
     expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
@@ -164,13 +164,19 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   trained = nullptr;
 }
 
-void Device::computeWeightGradients(std::span<const nsc_gradient> gradients,
+void Device::computeWeightGradients(std::span<const Part> parts,
+                                    std::span<const nsc_gradient> gradients,
                                     CUstream stream) {
-  StepPlan &plan = planOfBackward(gradients.size(), gpu.isCapturing(stream));
-  bindGradients(plan, gradients, stream);
-  if (plan.step.hasPositions())
-    launchWeightGradients(plan, stream);
-  trained = nullptr;
+  bool capturing = gpu.isCapturing(stream);
+  beginCall(stream, capturing);
+  StepPlan &plan = planFor(parts, /*training=*/false, stream, capturing);
+  const float *base = checkGradients(plan, gradients);
+  placeGradients(plan.step, placesOf(gradients, base));
+  addWeightGradients(binding, plan.step, plan.parts, gradients, base);
+  Uploader uploader(gpu, plan, stream, uploads, ring);
+  uploader.putTasks();
+  uploader.finish();
+  launchWeightGradients(plan, stream);
 }
 
 /// Sums the gradients of each chunk of a long run.

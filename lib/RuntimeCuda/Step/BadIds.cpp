@@ -89,7 +89,7 @@ std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
       word & ((uint64_t{1} << NSG_BAD_ID_POSITION_BITS) - 1));
   if (task >= plan.parts.size())
     return "a kernel reported a bad id of a part that does not exist";
-  const nsc_part &part = plan.parts[task];
+  const Part &part = plan.parts[task];
   auto lookup = static_cast<size_t>(part.lookup);
   const ShardSpec &shard = binding.shardOf(
       static_cast<size_t>(binding.program.lookups[lookup].slot));
@@ -124,7 +124,7 @@ bool BadIds::copyBack(void *to, CUdeviceptr from, size_t bytes) const {
 /// "id N", or another text if the id is overwritten.
 std::string BadIds::describeValue(const StepPlan &plan, size_t task,
                                   int64_t position) const {
-  const nsc_part &part = plan.parts[task];
+  const Part &part = plan.parts[task];
   const GpuLookup &lookup =
       binding.program.lookups[static_cast<size_t>(part.lookup)];
   const ShardSpec &shard = binding.shardOf(static_cast<size_t>(lookup.slot));

@@ -39,10 +39,11 @@ int initializerThreads() {
 } // namespace
 
 Device::Device(const Gpu &gpu, const std::string &directory, Binding read,
-               const nsc_options &options)
+               const nsc_options &options, IdCheck idCheck)
     : gpu(gpu), binding(std::move(read)), kernels(gpu, binding, directory),
-      keys(binding), tables(makeTables(gpu, binding, options)), side(gpu),
-      uploads(gpu), stepMemory(gpu, binding, keys, uploads), plans(gpu),
+      keys(binding), tables(makeTables(gpu, binding, options)),
+      idCheck(idCheck), side(gpu), uploads(gpu), ring(gpu),
+      stepMemory(gpu, binding, keys, uploads), plans(gpu),
       badIds(gpu, binding, uploads), learningRates(gpu, binding) {
   for (const ShardMemory &table : tables)
     weights.push_back(table.weights());

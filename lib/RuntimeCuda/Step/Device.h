@@ -36,25 +36,30 @@ struct DistinctRows {
   const int32_t *runBegin;
 };
 
+/// Who looks whether ids are in range.
+enum class IdCheck {
+  ByKernels, ///< check() reports what they find.
+  ByCaller,  ///< before the ids are passed.
+};
+
 class Device {
 public:
   /// `binding` was read from `directory`.
   Device(const Gpu &gpu, const std::string &directory, Binding binding,
-         const nsc_options &options);
+         const nsc_options &options, IdCheck idCheck = IdCheck::ByKernels);
 
   void initialize(uint64_t seed);
 
-  void forward(std::span<const nsc_part> parts, int32_t training,
-               CUstream stream);
-  void prepare(std::span<const nsc_part> parts, int32_t training,
-               CUstream stream);
+  void forward(std::span<const Part> parts, int32_t training, CUstream stream);
+  void prepare(std::span<const Part> parts, int32_t training, CUstream stream);
   void setStep(float learningRate, int64_t step, CUstream stream);
   /// The same with the step size of each slot; of slots without an optimizer
   /// it is not read.
   void setStepSizes(std::span<const float> ofSlot, CUstream stream);
   void backward(std::span<const nsc_gradient> gradients, CUstream stream);
-  /// Instead of backward: the gradients of sample weights alone.
-  void computeWeightGradients(std::span<const nsc_gradient> gradients,
+  /// The gradients of the sample weights of parts, without a forward.
+  void computeWeightGradients(std::span<const Part> parts,
+                              std::span<const nsc_gradient> gradients,
                               CUstream stream);
   void applyNorms(CUstream stream);
   nsc_norms normsOf(int32_t slot) const;
@@ -73,13 +78,12 @@ public:
 
 private:
   // PrepareStep.cpp
-  StepPlan &planFor(std::span<const nsc_part> parts, bool training,
-                    CUstream stream, bool capturing);
-  void fill(StepPlan &plan, std::span<const nsc_part> parts, bool training,
+  StepPlan &planFor(std::span<const Part> parts, bool training, CUstream stream,
+                    bool capturing);
+  void fill(StepPlan &plan, std::span<const Part> parts, bool training,
             CUstream stream);
   void reserveFor(const StepPlan &plan);
-  std::vector<GradientPlace>
-  expectedPlaces(std::span<const nsc_part> parts) const;
+  std::vector<GradientPlace> expectedPlaces(std::span<const Part> parts) const;
   nsg_slot describeSlot(size_t slot) const;
   nsg_slot describeSorted(size_t updated) const;
   nsg_slot describeSmall(size_t small, const SmallStep &step) const;
@@ -110,8 +114,10 @@ private:
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
   void updateSmall(const StepPlan &plan, CUstream stream) const;
 
+  const IdCheck idCheck;
   OwnStream side;
   OwnStream uploads;
+  UploadRing ring;
   StepMemory stepMemory;
   PlanCache plans;
   BadIds badIds;

@@ -41,7 +41,7 @@ void Device::beginCall(CUstream stream, bool capturing) {
     sorting->sorted.holdBack(stream);
 }
 
-void Device::forward(std::span<const nsc_part> parts, int32_t training,
+void Device::forward(std::span<const Part> parts, int32_t training,
                      CUstream stream) {
   checkTraining(training);
   bool capturing = gpu.isCapturing(stream);

@@ -28,7 +28,12 @@ enum class Kernel {
   SmallSums,
   SmallUpdate,
   MoveRows,
-  AddUp
+  AddUp,
+  CheckOffsets,
+  CountBags,
+  PackIds,
+  AddValues,
+  DivideValues
 };
 
 class Kernels {
@@ -63,7 +68,8 @@ private:
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  static constexpr size_t kNumKernels = static_cast<size_t>(Kernel::AddUp) + 1;
+  static constexpr size_t kNumKernels =
+      static_cast<size_t>(Kernel::DivideValues) + 1;
   std::array<CUfunction, kNumKernels> functions = {};
   std::array<int64_t, kNumKernels> resident = {};
 };

@@ -41,7 +41,7 @@ public:
 
   /// Fills all fields but lookup and results. Returns false if the number of
   /// ids of each feature is needed and not known.
-  bool read(const ExchangeLookup &lookup, nsc_part &part) const {
+  bool read(const ExchangeLookup &lookup, Part &part) const {
     int64_t feature = lookup.feature;
     bool fixed = !input.offsets;
     bool alone = spec.features.size() == 1;
@@ -99,8 +99,7 @@ private:
 
 class PartChecker {
 public:
-  PartChecker(const Binding &binding, std::span<const nsc_part> parts,
-              size_t index)
+  PartChecker(const Binding &binding, std::span<const Part> parts, size_t index)
       : binding(binding), part(parts[index]), index(index) {}
 
   void run(bool training) const {
@@ -183,7 +182,7 @@ private:
   }
 
   const Binding &binding;
-  const nsc_part &part;
+  const Part &part;
   size_t index;
 };
 
@@ -201,8 +200,9 @@ void checkWhole(const Binding &binding, size_t lookup) {
 
 } // namespace
 
-void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
-               std::span<const nsc_output> outputs, std::span<nsc_part> parts) {
+std::vector<Part> makeParts(const Binding &binding,
+                            std::span<const nsc_input> inputs,
+                            std::span<const nsc_output> outputs) {
   if (inputs.size() != binding.manifest.exchanges.size())
     fail("expected ", binding.manifest.exchanges.size(),
          " inputs, one per exchange, found ", inputs.size());
@@ -210,13 +210,14 @@ void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
     fail("expected ", binding.numLookups(),
          " outputs, one per lookup of the device, found ", outputs.size());
   std::vector<std::optional<InputReader>> readers(inputs.size());
+  std::vector<Part> parts(binding.numLookups());
   for (size_t i = 0; i < parts.size(); ++i) {
     checkWhole(binding, i);
     size_t exchange = static_cast<size_t>(binding.bound().lookups[i].exchange);
     std::optional<InputReader> &reader = readers[exchange];
     if (!reader)
       reader.emplace(binding, exchange, inputs[exchange]);
-    nsc_part part = {};
+    Part &part = parts[i];
     part.lookup = static_cast<int32_t>(i);
     if (!reader->read(binding.specOf(i), part))
       fail(binding.nameOf(i),
@@ -224,11 +225,11 @@ void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
            "ids each feature has");
     part.out = outputs[i].out;
     part.out_stride = outputs[i].stride;
-    parts[i] = part;
   }
+  return parts;
 }
 
-void checkParts(const Binding &binding, std::span<const nsc_part> parts,
+void checkParts(const Binding &binding, std::span<const Part> parts,
                 bool training) {
   if (parts.size() > kMaxParts)
     fail("at most ", kMaxParts, " parts can be computed at once, found ",

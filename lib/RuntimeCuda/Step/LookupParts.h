@@ -1,7 +1,7 @@
 //===- LookupParts.h - Inputs and outputs of lookups ------------*- C++ -*-===//
 //
-// A part (nsc_part) is the ids of one lookup on one slot and the place of its
-// results. Checks parts of a caller, and makes parts from whole jagged inputs.
+// A part is the ids of one lookup on one slot and the place of its results.
+// Checks parts of a caller, and makes parts from whole jagged inputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,9 +9,10 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_LOOKUPPARTS_H
 
 #include "Binding.h"
-#include "neuroshard/RuntimeCuda/CudaABI.h"
+#include "Part.h"
 
 #include <span>
+#include <vector>
 
 namespace neuroshard::cuda {
 
@@ -20,16 +21,17 @@ namespace neuroshard::cuda {
 constexpr int64_t kMaxStride = int64_t{1} << 40;
 
 /// Rows of results of a part: its bags, or its ids if it is not pooled.
-inline int64_t itemsOf(const GpuLookup &lookup, const nsc_part &part) {
+inline int64_t itemsOf(const GpuLookup &lookup, const Part &part) {
   return lookup.pooled ? part.bags : part.id_end - part.id_begin;
 }
 
-/// Fills `parts`, one per lookup; see nsc_make_parts. Throws a RuntimeError.
-void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
-               std::span<const nsc_output> outputs, std::span<nsc_part> parts);
+/// One part per lookup; see nsc_make_parts. Throws a RuntimeError.
+std::vector<Part> makeParts(const Binding &binding,
+                            std::span<const nsc_input> inputs,
+                            std::span<const nsc_output> outputs);
 
 /// Throws a RuntimeError that names the part if the kernels cannot run it.
-void checkParts(const Binding &binding, std::span<const nsc_part> parts,
+void checkParts(const Binding &binding, std::span<const Part> parts,
                 bool training);
 
 } // namespace neuroshard::cuda

@@ -10,15 +10,15 @@ namespace {
 /// Enough for inputs that rotate among a few buffers.
 constexpr size_t kKeptPlans = 8;
 
-bool sameParts(std::span<const nsc_part> a, std::span<const nsc_part> b) {
-  static_assert(sizeof(nsc_part) == 88, "parts are compared as bytes");
+bool sameParts(std::span<const Part> a, std::span<const Part> b) {
+  static_assert(sizeof(Part) == 96, "parts are compared as bytes");
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 } // namespace
 
-StepPlan *PlanCache::find(std::span<const nsc_part> parts, bool training) {
+StepPlan *PlanCache::find(std::span<const Part> parts, bool training) {
   for (const auto &plan : plans)
     if (!plan->captured && plan->training == training &&
         sameParts(plan->parts, parts)) {

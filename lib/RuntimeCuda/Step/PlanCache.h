@@ -23,7 +23,7 @@ public:
   explicit PlanCache(const Gpu &gpu) : gpu(gpu) {}
 
   /// The plan of these parts, or null. Ignores captured plans.
-  StepPlan *find(std::span<const nsc_part> parts, bool training);
+  StepPlan *find(std::span<const Part> parts, bool training);
 
   /// Returns a plan to fill: a new one, or the least recently used.
   StepPlan &take(bool capturing);

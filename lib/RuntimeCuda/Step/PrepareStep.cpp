@@ -16,16 +16,16 @@
 namespace neuroshard::cuda {
 namespace {
 
-std::vector<int32_t> lookupsOf(std::span<const nsc_part> parts) {
+std::vector<int32_t> lookupsOf(std::span<const Part> parts) {
   std::vector<int32_t> lookups;
-  for (const nsc_part &part : parts)
+  for (const Part &part : parts)
     lookups.push_back(part.lookup);
   return lookups;
 }
 
 } // namespace
 
-void Device::prepare(std::span<const nsc_part> parts, int32_t training,
+void Device::prepare(std::span<const Part> parts, int32_t training,
                      CUstream stream) {
   checkTraining(training);
   if (gpu.isCapturing(stream))
@@ -34,7 +34,7 @@ void Device::prepare(std::span<const nsc_part> parts, int32_t training,
   planFor(parts, training != NSC_INFERENCE, stream, false);
 }
 
-StepPlan &Device::planFor(std::span<const nsc_part> parts, bool training,
+StepPlan &Device::planFor(std::span<const Part> parts, bool training,
                           CUstream stream, bool capturing) {
   StepPlan *plan = capturing ? nullptr : plans.find(parts, training);
   bool current =
@@ -56,11 +56,12 @@ StepPlan &Device::planFor(std::span<const nsc_part> parts, bool training,
   return *plan;
 }
 
-void Device::fill(StepPlan &plan, std::span<const nsc_part> parts,
-                  bool training, CUstream stream) {
+void Device::fill(StepPlan &plan, std::span<const Part> parts, bool training,
+                  CUstream stream) {
   badIds.wordOf(plan);
   // A bad id that this plan's kernels have found belongs to its old lookups.
-  if (!plan.parts.empty() && lookupsOf(plan.parts) != lookupsOf(parts))
+  if (idCheck == IdCheck::ByKernels && !plan.parts.empty() &&
+      lookupsOf(plan.parts) != lookupsOf(parts))
     badIds.keep(plan);
   plan.parts.clear(); // matches nothing until it is complete
   plan.training = training;
@@ -70,7 +71,7 @@ void Device::fill(StepPlan &plan, std::span<const nsc_part> parts,
   placeGradients(plan.step, plan.places);
   if (training)
     reserveFor(plan);
-  Uploader uploader(gpu, plan, stream, uploads);
+  Uploader uploader(gpu, plan, stream, uploads, ring);
   uploader.putTasks();
   if (training) {
     putTraining(plan, uploader);
@@ -112,7 +113,7 @@ void Device::reserveFor(const StepPlan &plan) {
 }
 
 std::vector<GradientPlace>
-Device::expectedPlaces(std::span<const nsc_part> parts) const {
+Device::expectedPlaces(std::span<const Part> parts) const {
   return lookupsOf(parts) == lastLookups ? lastPlaces
                                          : placesOfResults(binding, parts);
 }

@@ -46,7 +46,7 @@ KeySpace::KeySpace(const Binding &binding)
       std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(end))));
 }
 
-int64_t PositionMaker::place(const nsc_part &part, int32_t slot, bool exact) {
+int64_t PositionMaker::place(const Part &part, int32_t slot, bool exact) {
   int64_t count = part.id_end - part.id_begin;
   Last &last = lastOfSlot[slot];
   if (exact) {

@@ -15,7 +15,7 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_SORTKEYS_H
 
 #include "Binding.h"
-#include "neuroshard/RuntimeCuda/CudaABI.h"
+#include "Part.h"
 
 #include <cstdint>
 #include <map>
@@ -56,7 +56,7 @@ class PositionMaker {
 public:
   /// Returns the position of id 0 of the part's array; may be negative, since
   /// ids before id_begin have no position.
-  int64_t place(const nsc_part &part, int32_t slot, bool exact);
+  int64_t place(const Part &part, int32_t slot, bool exact);
 
   int64_t total = 0;
   bool filled = false;

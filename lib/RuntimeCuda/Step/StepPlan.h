@@ -18,7 +18,7 @@
 
 namespace neuroshard::cuda {
 
-/// Device memory and a pinned copy of its contents, to find changes.
+/// Device memory and a copy of its contents, to find changes.
 class UploadedArray {
 public:
   template <typename T> const T *as(int64_t offset = 0) const {
@@ -33,17 +33,17 @@ public:
 private:
   friend class Uploader;
   DeviceBlock device;
-  PinnedBlock host;
-  int64_t bytes = 0;
+  std::vector<std::byte> contents;
+  bool isUploaded = false;
 };
 
 /// The tasks and arrays for one set of parts.
 struct StepPlan {
-  explicit StepPlan(const Gpu &gpu) : uploaded(gpu), forked(gpu), sorted(gpu) {}
+  explicit StepPlan(const Gpu &gpu) : forked(gpu), sorted(gpu) {}
 
   int64_t allocatedBytes() const;
 
-  std::vector<nsc_part> parts;
+  std::vector<Part> parts;
   bool training = false;
   bool captured = false;
   uint64_t lastUse = 0;
@@ -64,9 +64,8 @@ struct StepPlan {
   UploadedArray trainingArray;
   UploadedArray sortedArray; ///< SortedHead.
 
-  Event uploaded; ///< the last upload has read the pinned copies.
-  Event forked;   ///< the sort may begin.
-  Event sorted;   ///< the sort is done.
+  Event forked; ///< the sort may begin.
+  Event sorted; ///< the sort is done.
 };
 
 /// The begin of StepPlan::trainingArray.

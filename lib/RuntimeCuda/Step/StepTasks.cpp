@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
 
-int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
+int32_t flagsOf(const GpuLookup &lookup, const Part &part) {
   int32_t flags = lookup.idBytes == 8 ? NSG_ID64 : 0;
   if (lookup.pooled)
     flags |= NSG_POOLED;
@@ -32,7 +32,7 @@ int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
 }
 
 /// The fields of a task that lookup and expansion share.
-nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
+nsg_lookup_task makeTask(const Binding &binding, const Part &part,
                          void *weights) {
   const GpuLookup &lookup =
       binding.program.lookups[static_cast<size_t>(part.lookup)];
@@ -50,6 +50,7 @@ nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
   task.pooling = task.offsets ? 0 : part.pooling;
   task.out = part.out;
   task.out_stride = part.out_stride;
+  task.padding = part.padding;
   task.variant = lookup.variantFor(task.flags & NSG_FIXED);
   task.gradient_variant = lookup.gradientVariant;
   return task;
@@ -62,7 +63,7 @@ int64_t blocksOf(const nsg_lookup_task &task, int32_t itemsPerBlock) {
 }
 
 /// Estimates the ids of a part.
-int64_t estimateIds(const Binding &binding, const nsc_part &part) {
+int64_t estimateIds(const Binding &binding, const Part &part) {
   auto lookup = static_cast<size_t>(part.lookup);
   size_t exchange =
       static_cast<size_t>(binding.bound().lookups[lookup].exchange);
@@ -91,7 +92,7 @@ int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
 }
 
 /// Sets how many items groups of lanes take, and the blocks of lookups.
-void groupItems(const Binding &binding, std::span<const nsc_part> parts,
+void groupItems(const Binding &binding, std::span<const Part> parts,
                 int64_t residentBlocks, StepTasks &step) {
   auto lookupOf = [&](size_t i) -> const GpuLookup & {
     return binding.program.lookups[static_cast<size_t>(parts[i].lookup)];
@@ -134,7 +135,7 @@ SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
 /// Numbers the pieces of small slots, and the blocks that order them. Pieces of
 /// a slot are in the order of its tasks.
 void addPieces(const Binding &binding, const KeySpace &keys,
-               std::span<const nsc_part> parts, StepTasks &step) {
+               std::span<const Part> parts, StepTasks &step) {
   std::vector<std::vector<size_t>> partsOfSlot(binding.numSlots());
   for (size_t i = 0; i < parts.size(); ++i) {
     auto lookup = static_cast<size_t>(parts[i].lookup);
@@ -165,13 +166,12 @@ void addPieces(const Binding &binding, const KeySpace &keys,
 } // namespace
 
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
-                    std::span<const nsc_part> parts,
-                    std::span<void *const> weights, bool training,
-                    int64_t residentBlocks) {
+                    std::span<const Part> parts, std::span<void *const> weights,
+                    bool training, int64_t residentBlocks) {
   StepTasks step;
   PositionMaker positions, unsorted;
   std::vector<int64_t> idsOfSlot(binding.numSlots());
-  for (const nsc_part &part : parts) {
+  for (const Part &part : parts) {
     const GpuLookup &lookup =
         binding.program.lookups[static_cast<size_t>(part.lookup)];
     size_t slot = static_cast<size_t>(lookup.slot);
@@ -220,7 +220,7 @@ void placeGradients(StepTasks &step, std::span<const GradientPlace> places) {
 }
 
 void addWeightGradients(const Binding &binding, StepTasks &step,
-                        std::span<const nsc_part> parts,
+                        std::span<const Part> parts,
                         std::span<const nsc_gradient> gradients,
                         const float *base) {
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -252,7 +252,7 @@ std::vector<int32_t> makeTaskOfBlock(std::span<const int64_t> blocks) {
 }
 
 std::vector<GradientPlace> placesOfResults(const Binding &binding,
-                                           std::span<const nsc_part> parts) {
+                                           std::span<const Part> parts) {
   std::vector<GradientPlace> places(parts.size());
   const void *first = nullptr;
   for (size_t i = 0; i < parts.size(); ++i) {

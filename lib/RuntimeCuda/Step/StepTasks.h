@@ -64,16 +64,15 @@ struct StepTasks {
 /// the GPU runs at once. Throws a RuntimeError if there are too many ids or
 /// blocks.
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
-                    std::span<const nsc_part> parts,
-                    std::span<void *const> weights, bool training,
-                    int64_t residentBlocks);
+                    std::span<const Part> parts, std::span<void *const> weights,
+                    bool training, int64_t residentBlocks);
 
 /// Sets where the gradients of each part are.
 void placeGradients(StepTasks &step, std::span<const GradientPlace> places);
 
 /// Adds the tasks of nsg_weight_gradient for the parts that ask for it.
 void addWeightGradients(const Binding &binding, StepTasks &step,
-                        std::span<const nsc_part> parts,
+                        std::span<const Part> parts,
                         std::span<const nsc_gradient> gradients,
                         const float *base);
 
@@ -83,7 +82,7 @@ std::vector<int32_t> makeTaskOfBlock(std::span<const int64_t> blocks);
 /// The places of gradients that are laid out as the results are. Parts without
 /// results are placed at 0.
 std::vector<GradientPlace> placesOfResults(const Binding &binding,
-                                           std::span<const nsc_part> parts);
+                                           std::span<const Part> parts);
 
 } // namespace neuroshard::cuda
 

@@ -7,14 +7,13 @@
 #include "Uploader.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace neuroshard::cuda {
 
 Uploader::Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
-                   const OwnStream &uploads)
+                   const OwnStream &uploads, UploadRing &ring)
     : gpu(gpu), plan(plan), stream(plan.captured ? uploads.get() : stream),
-      uploads(uploads) {}
+      uploads(uploads), ring(ring) {}
 
 void Uploader::makeRoom(UploadedArray &array, int64_t bytes) {
   if (bytes <= array.device.size())
@@ -23,29 +22,22 @@ void Uploader::makeRoom(UploadedArray &array, int64_t bytes) {
     gpu.waitForAll(); // kernels may still read the old memory
   int64_t room = std::max(bytes, array.device.size() * 3 / 2);
   array = {}; // free the old memory first
-  array.host = PinnedBlock(gpu, room);
   array.device = DeviceBlock(gpu, room, "the arguments of kernels");
 }
 
 void Uploader::putBytes(UploadedArray &array, const void *values,
                         int64_t bytes) {
-  bool same = array.bytes == bytes &&
-              (bytes == 0 || std::memcmp(array.host.data(), values,
-                                         static_cast<size_t>(bytes)) == 0);
-  if (same)
+  const auto *first = static_cast<const std::byte *>(values);
+  if (array.isUploaded &&
+      std::equal(array.contents.begin(), array.contents.end(), first,
+                 first + bytes))
     return;
-  if (copies++ == 0 && !plan.captured)
-    plan.uploaded.wait(); // the pinned copies may still be read
-  array.bytes = -1;       // stays if the upload throws
+  array.isUploaded = false; // stays if the upload throws
   makeRoom(array, bytes);
-  if (bytes > 0) {
-    std::memcpy(array.host.data(), values, static_cast<size_t>(bytes));
-    gpu.driver.check(
-        gpu.driver.memcpyHtoDAsync(array.device.address(), array.host.data(),
-                                   static_cast<size_t>(bytes), stream),
-        "uploading the arguments of kernels");
-  }
-  array.bytes = bytes;
+  array.contents.assign(first, first + bytes);
+  ring.upload(array.device.address(), array.contents, stream);
+  array.isUploaded = true;
+  ++copies;
 }
 
 void Uploader::putTasks() {
@@ -62,12 +54,8 @@ void Uploader::putTasks() {
 }
 
 void Uploader::finish() {
-  if (copies == 0)
-    return;
-  if (plan.captured)
+  if (copies > 0 && plan.captured)
     uploads.wait();
-  else
-    plan.uploaded.record(stream);
 }
 
 } // namespace neuroshard::cuda

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_UPLOADER_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_UPLOADER_H
 
+#include "Driver/UploadRing.h"
 #include "StepPlan.h"
 
 #include <cstdint>
@@ -11,11 +12,12 @@
 namespace neuroshard::cuda {
 
 /// Uploads those arrays of a plan that have changed: on `stream`, before the
-/// kernels; or, while that is captured, at once on `uploads`.
+/// kernels; or, while that is captured, at once on `uploads`. All arguments
+/// must outlive it.
 class Uploader {
 public:
   Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
-           const OwnStream &uploads);
+           const OwnStream &uploads, UploadRing &ring);
 
   template <typename T>
   void put(UploadedArray &array, std::span<const T> values) {
@@ -37,6 +39,7 @@ private:
   StepPlan &plan;
   CUstream stream;
   const OwnStream &uploads;
+  UploadRing &ring;
   int64_t copies = 0;
 };
 

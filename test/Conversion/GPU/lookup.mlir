@@ -63,6 +63,16 @@ neuroshard.device_program @program0 for [0] {
 // CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_add_up(
 // CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_check_offsets(
+// CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_count_bags(
+// CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_pack_ids(
+// CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_add_values(
+// CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_divide_values(
+// CHECK-NOT: gpu.func
 
 // BF16: func.func private @nsk_lookup_sum_f32_d64_i64_to_bf16(
 // BF16: arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
@@ -72,3 +82,4 @@ neuroshard.device_program @program0 for [0] {
 // SIMPLE-NOT: func.func
 // SIMPLE: gpu.func @nsg_lookup
 // SIMPLE-NOT: func.call
+// SIMPLE: gpu.func @nsg_move_rows

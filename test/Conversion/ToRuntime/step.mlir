@@ -42,7 +42,12 @@ neuroshard.device_program @program1 for [1] {
 // CHECK: %[[R0:.*]] = call @nsrt_route(%[[D]], %{{.*}}, %[[PI:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[NULL]])
 // CHECK: bufferization.to_buffer %[[WW]] read_only
 // CHECK: %[[R1:.*]] = call @nsrt_route(%[[D]]
-// CHECK: return %[[R0]], %[[WI]], %[[WO]], %[[WW]], %[[R1]]
+// CHECK: %[[SIZE:.*]] = tensor.dim %[[WI]], %{{.*}}
+// CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %[[SIZE]] : index
+// CHECK: %[[COPY:.*]] = memref.alloc(%[[SIZE]]) {alignment = 64 : i64} : memref<?xi32>
+// CHECK: call @nsrt_tensor_copy(%[[D]],
+// CHECK: %[[CI:.*]] = bufferization.to_tensor %[[COPY]]
+// CHECK: return %[[R0]], %[[CI]], %{{.*}}, %{{.*}}, %[[R1]]
 func.func @embeddings_start(%dev: !neuroshard.device, %ids: !ids, %w: !weighted)
     -> !neuroshard.pending<!routed, !weighted, !routed> {
   %r0 = neuroshard.route @ids(%dev, %ids) : !ids
@@ -107,7 +112,7 @@ func.func @embeddings_wait(%dev: !neuroshard.device, %p: !looked_up)
 // CHECK: call @nsrt_gradients_start(%[[D]], %[[R0]], %[[G0]])
 // CHECK: %[[G1:.*]] = call @nsrt_gradients_begin(%[[D]], %[[R1]])
 // CHECK: %[[COUNT:.*]] = tensor.dim %[[WI]]
-// CHECK: %[[W:.*]] = memref.alloc(%[[COUNT]]) : memref<?xf32>
+// CHECK: %[[W:.*]] = memref.alloc(%[[COUNT]]) {alignment = 64 : i64} : memref<?xf32>
 // CHECK: call @nsrt_weights_gradient(%[[D]], %[[R1]], %[[G1]], %{{.*}})
 // CHECK: %[[TWO:.*]] = arith.constant 2 : i64
 // CHECK: %[[ROUTED:.*]] = llvm.alloca

@@ -112,6 +112,8 @@ TEST(Functions, AnyOtherTypeOrShapeIsRefused) {
     if (!path.starts_with("/functions") &&
         !path.starts_with("/reference/functions"))
       continue;
+    if (path.ends_with("/touches_tensors"))
+      continue; // about code, of which a manifest tells nothing else
     json changed = manifest;
     json &place = changed[json::json_pointer(path)];
     if (leaf.is_boolean())

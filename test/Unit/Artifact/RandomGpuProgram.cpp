@@ -16,8 +16,9 @@ GpuProgram neuroshard::test::randomGpuProgram(std::mt19937 &random) {
   program.kernels = {"nsg_lookup",     "nsg_weight_gradient", "nsg_expand",
                      "nsg_ranges",     "nsg_partials",        "nsg_update",
                      "nsg_reduce",     "nsg_apply",           "nsg_small_order",
-                     "nsg_small_sums", "nsg_small_update",    "nsg_move_rows",
-                     "nsg_add_up"};
+                     "nsg_small_sums", "nsg_small_update"};
+  for (const char *kernel : kRoutingKernels)
+    program.kernels.push_back(kernel);
   for (int32_t i = 1 + below(3); i > 0; --i) {
     GpuSlot slot;
     slot.dim = 1 + below(64);

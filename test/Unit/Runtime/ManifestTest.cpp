@@ -64,7 +64,7 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
     const char *message;
   } cases[] = {
       {"/schema", "neuroshard.manifest/9",
-       "$.schema: expected one of \"neuroshard.manifest/4\", found "
+       "$.schema: expected one of \"neuroshard.manifest/5\", found "
        "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
        "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
@@ -230,7 +230,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     field = kept;
   };
   expectError(program.version, 1,
-              "expected interface version 2 of compiled programs, found 1; "
+              "expected interface version 3 of compiled programs, found 1; "
               "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");

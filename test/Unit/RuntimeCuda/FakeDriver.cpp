@@ -276,6 +276,15 @@ FAKE_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from,
     std::memcpy(reinterpret_cast<void *>(to), from, bytes);
   });
 }
+FAKE_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,
+                                       size_t bytes, CUstream stream) {
+  if (!gpu.holds(to, bytes) || !gpu.holds(from, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  return later(stream, [=] {
+    std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from),
+                bytes);
+  });
+}
 FAKE_API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes,
                                        CUstream stream) {
   if (!gpu.holds(from, bytes))
@@ -351,6 +360,10 @@ FAKE_API CUresult cuEventSynchronize(CUevent event) {
   ++gpu.waits;
   gpu.queues.finish(target->ticket);
   return kOk;
+}
+FAKE_API CUresult cuEventQuery(CUevent event) {
+  auto *target = reinterpret_cast<fake::Event *>(event);
+  return gpu.queues.isDone(target->ticket) ? kOk : CUDA_ERROR_NOT_READY;
 }
 FAKE_API CUresult cuGetErrorName(CUresult, const char **name) {
   *name = "CUDA_ERROR_FAKE";

@@ -69,6 +69,9 @@ public:
   void record(Event *event, Stream *stream);
   CUresult wait(Stream *stream, const Event *event);
 
+  bool isDone(uint64_t ticket) const {
+    return ticket == 0 || doneTickets.count(ticket) > 0;
+  }
   /// Run until all of it is done.
   void finish(Stream *stream);
   void finish(uint64_t ticket);

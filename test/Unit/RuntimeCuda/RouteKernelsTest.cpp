@@ -6,75 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CompiledModule.h"
-#include "EmulatorLibrary.h"
+#include "RoutingKernels.h"
 
 #include "Backend/Routing.h"
-#include "neuroshard/Conversion/GPU/GpuModule.h"
-#include "neuroshard/Conversion/GPU/GpuPipelines.h"
 #include "neuroshard/Runtime/Numerics.h"
 #include "neuroshard/Support/Round.h"
-
-#include "mlir/Pass/PassManager.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <numeric>
-#include <random>
 
 using namespace neuroshard;
 using namespace neuroshard::cuda;
 using namespace neuroshard::runtime;
 
 namespace {
-
-/// The GPU module of a program without tables, ready to be compiled.
-std::string routeModule() {
-  mlir::DialectRegistry registry;
-  registerNativeDialects(registry);
-  registerGpuDialects(registry);
-  mlir::MLIRContext context(registry);
-  context.loadAllAvailableDialects();
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
-  EXPECT_TRUE(succeeded(buildGpuModule(*module, {}, {})));
-  mlir::PassManager passes(&context);
-  buildGpuSimplification(passes);
-  EXPECT_TRUE(succeeded(passes.run(*module)));
-  std::string text;
-  llvm::raw_string_ostream(text) << *module;
-  return text;
-}
-
-/// Memory of all arrays of a launch, so that nothing is written unseen.
-class Arena {
-public:
-  explicit Arena(uint32_t seed) : random(seed) {
-    bytes.resize(1 << 20);
-    for (std::byte &byte : bytes)
-      byte = static_cast<std::byte>(random());
-  }
-
-  uint32_t below(uint32_t limit) { return random() % limit; }
-
-  /// An array that begins anywhere its type may.
-  template <typename T> T *take(int64_t count) {
-    used = static_cast<size_t>(
-        roundUp(static_cast<int64_t>(used) + 16 * below(2), 16));
-    used += below(4) * sizeof(T);
-    T *array = reinterpret_cast<T *>(bytes.data() + used);
-    used += static_cast<size_t>(count) * sizeof(T);
-    EXPECT_LE(used, bytes.size());
-    return array;
-  }
-
-  std::vector<std::byte> bytes;
-
-private:
-  std::mt19937 random;
-  size_t used = 0;
-};
 
 /// Small multiples of 1/8, exact in all types.
 void fill(Arena &arena, std::byte *to, int64_t count, ElementType type) {
@@ -188,39 +134,26 @@ void moveRow(const RowMove &move, int64_t row) {
 }
 
 /// Runs launches on copies of an arena in the memory of the emulated GPU.
-class RouteKernels {
+class RouteKernels : public RoutingKernels {
 public:
-  explicit RouteKernels(const std::string &text) {
-    std::string image = compile(text);
-    emulator.check(emulator->moduleLoadData(&module, image.data()));
-  }
-  ~RouteKernels() { emulator.check(emulator->moduleUnload(module)); }
+  using RoutingKernels::RoutingKernels;
 
   /// The arena after these moves and offsets; empty if a kernel has failed.
   std::vector<std::byte> run(const Arena &arena,
                              const std::vector<RowMove> &moves,
                              const std::vector<BagLengths> &bags) {
-    CUdeviceptr memory = emulator.upload(arena.bytes);
-    auto onGpu = [&](const auto *pointer) {
-      using Pointer = decltype(pointer);
-      return pointer ? reinterpret_cast<Pointer>(
-                           memory +
-                           static_cast<CUdeviceptr>(
-                               reinterpret_cast<const std::byte *>(pointer) -
-                               arena.bytes.data()))
-                     : nullptr;
-    };
-    std::vector<RowMove> there = moves;
-    for (RowMove &move : there) {
-      move.source.first = onGpu(move.source.first);
-      move.target.first = const_cast<std::byte *>(onGpu(move.target.first));
-      move.sourcePlaces = onGpu(move.sourcePlaces);
-      move.targetPlaces = onGpu(move.targetPlaces);
-      move.divisors = onGpu(move.divisors);
+    Upload there(*this, arena);
+    std::vector<RowMove> movesThere = moves;
+    for (RowMove &move : movesThere) {
+      move.source.first = there.at(move.source.first);
+      move.target.first = there.at(move.target.first);
+      move.sourcePlaces = there.at(move.sourcePlaces);
+      move.targetPlaces = there.at(move.targetPlaces);
+      move.divisors = there.at(move.divisors);
       for (SourceRows &addend : move.addends)
-        addend.first = onGpu(addend.first);
+        addend.first = there.at(addend.first);
     }
-    MoveTable table = describeMoves(there);
+    MoveTable table = describeMoves(movesThere);
     CUdeviceptr addends = upload(table.addends);
     for (nsg_move &move : table.moves) {
       move.addends = reinterpret_cast<const nsg_rows *>(addends);
@@ -228,46 +161,22 @@ public:
     }
     std::vector<nsg_bags> sets;
     for (const BagLengths &set : bags)
-      sets.push_back({onGpu(set.lengths),
-                      const_cast<int64_t *>(onGpu(set.offsets)), set.bags});
+      sets.push_back(
+          {there.at(set.lengths), there.at(set.offsets), set.bags, nullptr});
     bool runs = launch("nsg_move_rows", table.blocks, upload(table.moves),
-                       table.moves.size()) &&
+                       static_cast<int32_t>(table.moves.size())) &&
                 launch("nsg_add_up",
                        ceilDivide(static_cast<int64_t>(sets.size()),
                                   NSG_THREADS / NSG_WARP),
-                       upload(sets), sets.size());
-    std::vector<std::byte> after(runs ? arena.bytes.size() : 0);
-    if (runs)
-      emulator.download(memory, after);
-    return after;
+                       upload(sets), static_cast<int32_t>(sets.size()));
+    return runs ? there.download() : std::vector<std::byte>();
   }
 
   /// Adds up lengths in memory of the host.
   CUresult addUpHere(nsg_bags set) {
-    launch("nsg_add_up", 1, emulator.upload(std::vector<nsg_bags>{set}), 1);
+    launch("nsg_add_up", 1, upload(std::vector<nsg_bags>{set}), 1);
     return emulator->streamSynchronize(nullptr);
   }
-  std::string lastError() const { return emulator.getLastError(); }
-
-private:
-  template <typename T> CUdeviceptr upload(const std::vector<T> &list) {
-    return list.empty() ? 0 : emulator.upload(list);
-  }
-
-  bool launch(const char *kernel, int64_t blocks, CUdeviceptr list,
-              size_t size) {
-    CUfunction function = nullptr;
-    emulator.check(emulator->moduleGetFunction(&function, module, kernel));
-    auto count = static_cast<int32_t>(size);
-    void *parameters[] = {&list, &count};
-    return blocks == 0 ||
-           emulator->launchKernel(function, static_cast<unsigned>(blocks), 1, 1,
-                                  NSG_THREADS, 1, 1, 0, nullptr, parameters,
-                                  nullptr) == CUDA_SUCCESS;
-  }
-
-  EmulatorLibrary emulator;
-  CUmodule module = nullptr;
 };
 
 /// Whether the kernels do as plain loops do on the data of a seed.
@@ -313,7 +222,7 @@ TEST(RouteKernelsTest, MemoryOfTheHostIsRefused) {
     EXPECT_TRUE(agrees(kernels, 0));
     std::vector<int64_t> offsets(2);
     int32_t length = 3;
-    EXPECT_EQ(kernels.addUpHere({&length, offsets.data(), 1}),
+    EXPECT_EQ(kernels.addUpHere({&length, offsets.data(), 1, nullptr}),
               CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_THAT(kernels.lastError(),
                 testing::HasSubstr("4 bytes of no memory of the driver"));

@@ -56,8 +56,8 @@ protected:
     input.num_ids = begins.back();
     input.batch = 8;
     std::vector<nsc_output> outputs(binding.numLookups());
-    std::vector<nsc_part> parts(binding.numLookups());
-    cuda::makeParts(binding, std::span(&input, 1), outputs, parts);
+    std::vector<cuda::Part> parts =
+        cuda::makeParts(binding, std::span(&input, 1), outputs);
     std::vector<void *> weights(binding.numSlots());
     return cuda::makeTasks(binding, KeySpace(binding), parts, weights,
                            /*training=*/true, /*residentBlocks=*/1000);

@@ -50,8 +50,8 @@ test::Model sharedModel() {
   return model;
 }
 
-std::vector<nsc_part> jaggedParts(const Binding &binding,
-                                  const int64_t *featureBegin) {
+std::vector<Part> jaggedParts(const Binding &binding,
+                              const int64_t *featureBegin) {
   nsc_input input = {};
   input.ids = at<void>(4096);
   input.offsets = at<int64_t>(8192);
@@ -60,12 +60,10 @@ std::vector<nsc_part> jaggedParts(const Binding &binding,
   input.batch = 3;
   std::vector<nsc_output> outputs(binding.numLookups(),
                                   {at<void>(1 << 16), 16});
-  std::vector<nsc_part> parts(binding.numLookups());
-  makeParts(binding, std::span(&input, 1), outputs, parts);
-  return parts;
+  return makeParts(binding, std::span(&input, 1), outputs);
 }
 
-StepTasks tasksOf(const Binding &binding, std::span<const nsc_part> parts,
+StepTasks tasksOf(const Binding &binding, std::span<const Part> parts,
                   bool training = true, int64_t residentBlocks = 1000) {
   std::vector<void *> weights(binding.numSlots(), at<void>(1 << 20));
   checkParts(binding, parts, training);
@@ -166,7 +164,7 @@ TEST(PositionsTest, TooManyIdsAreRefused) {
   model.exchanges = {{8, 1, false, {{0, 0}}}};
   model.placeWhole();
   Binding binding = bind(model);
-  nsc_part part = {};
+  Part part = {};
   part.ids = at<void>(4096);
   part.id_end = part.bags = int64_t{1} << 31;
   part.pooling = 1;
@@ -183,7 +181,7 @@ TEST(BlocksTest, TasksGetBlocksForTheirItems) {
   test::Model model = sharedModel();
   model.itemsPerBlock = 2;
   Binding binding = bind(model);
-  std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
+  std::vector<Part> parts = jaggedParts(binding, nullptr);
   parts[1].out = nullptr;
   parts[2].bags = 0;
   StepTasks step = tasksOf(binding, parts);
@@ -207,7 +205,7 @@ int32_t itemsPerGroup(int64_t bags, int64_t pooling, int64_t residentBlocks,
   model.itemsPerBlock = 8;
   model.placeWhole();
   Binding binding = bind(model);
-  nsc_part part = {};
+  Part part = {};
   part.ids = at<void>(4096);
   part.out = at<void>(4096);
   part.out_stride = 8;
@@ -257,8 +255,8 @@ TEST(WeightGradientsTest, AreThereForSumsMeansAndFixedBags) {
   model.exchanges[0].lookups[1].weighted = true;
   model.exchanges[0].lookups[1].bags = test::Bags::Mean;
   Binding binding = bind(model);
-  std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
-  for (nsc_part &part : parts)
+  std::vector<Part> parts = jaggedParts(binding, nullptr);
+  for (Part &part : parts)
     part.sample_weights = at<float>(4096);
   StepTasks step = tasksOf(binding, parts);
   std::vector<nsc_gradient> gradients(parts.size());
@@ -289,7 +287,7 @@ TEST(WeightGradientsTest, AreThereForSumsMeansAndFixedBags) {
 
 TEST(PlacesTest, GradientsAreExpectedWhereResultsAre) {
   Binding binding = bind(sharedModel());
-  std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
+  std::vector<Part> parts = jaggedParts(binding, nullptr);
   parts[0].out = nullptr;
   parts[1].out = at<void>(4096);
   parts[2].out = at<void>(4096 + 64);
@@ -305,9 +303,8 @@ protected:
                     const test::Model &model = sharedModel()) {
     Binding binding = bind(model);
     std::vector<nsc_output> outputs(binding.numLookups());
-    std::vector<nsc_part> parts(binding.numLookups());
     try {
-      makeParts(binding, std::span(&input, 1), outputs, parts);
+      makeParts(binding, std::span(&input, 1), outputs);
     } catch (const std::exception &failure) {
       return failure.what();
     }
@@ -319,7 +316,7 @@ protected:
 };
 
 TEST_F(LookupPartsTest, JaggedInputsGiveTheOffsetsOfEachFeature) {
-  std::vector<nsc_part> parts = jaggedParts(bind(sharedModel()), nullptr);
+  std::vector<Part> parts = jaggedParts(bind(sharedModel()), nullptr);
   EXPECT_EQ(parts[1].offsets, at<int64_t>(8192) + 3);
   EXPECT_EQ(parts[1].id_begin, 0);
   EXPECT_EQ(parts[1].id_end, 10);
@@ -333,8 +330,7 @@ TEST_F(LookupPartsTest, FixedInputsNeedNoOffsets) {
   input.num_ids = 12;
   Binding binding = bind(sharedModel());
   std::vector<nsc_output> outputs(4);
-  std::vector<nsc_part> parts(4);
-  makeParts(binding, std::span(&input, 1), outputs, parts);
+  std::vector<Part> parts = makeParts(binding, std::span(&input, 1), outputs);
   EXPECT_EQ(parts[1].id_begin, 6);
   EXPECT_EQ(parts[1].id_end, 12);
   EXPECT_EQ(parts[1].exact, 1);

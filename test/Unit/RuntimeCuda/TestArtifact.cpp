@@ -182,7 +182,9 @@ json Model::program(int32_t device, fake::State &state) const {
       program.kernels.insert(program.kernels.end(), kernels.begin(),
                              kernels.end());
   };
-  add(true, {"nsg_lookup", "nsg_move_rows", "nsg_add_up"});
+  add(true, {"nsg_lookup"});
+  for (const char *kernel : kRoutingKernels)
+    program.kernels.push_back(kernel);
   add(updates || reduces || small || gradients, {"nsg_expand"});
   add(updates || reduces, {"nsg_ranges", "nsg_partials"});
   add(small, {"nsg_small_order", "nsg_small_sums", "nsg_small_update"});

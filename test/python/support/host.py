@@ -43,6 +43,9 @@ def load_runtime():
         "nsrt_world_device": (pointer, [pointer, int32]),
         "nsrt_world_find_table": (int32, [pointer, text]),
         "nsrt_world_table_info": (int32, [pointer, int32, ctypes.POINTER(TableInfo)]),
+        "nsrt_tensor_allocate": (pointer, [pointer, int64]),
+        "nsrt_tensor_read": (int32, [pointer, pointer, pointer, int64]),
+        "nsrt_tensor_write": (int32, [pointer, pointer, pointer, int64]),
         "nsrt_tensor_free": (None, [pointer]),
         "nsrt_table_write": (int32, [pointer, int32, int64, int64, pointer]),
         "nsrt_table_read": (int32, [pointer, int32, int64, int64, pointer]),
@@ -110,25 +113,86 @@ def descriptor_type(rank):
 DESCRIPTORS = {rank: descriptor_type(rank) for rank in (1, 2, 3)}
 
 
-def describe(tensor):
-    """The strided memref descriptor of a tensor that outlives it."""
+class HostMemory:
+    """Tensors of functions in memory of the host."""
+
+    def place(self, tensor):
+        """The address of the tensor's values for a function; the tensor outlives it."""
+        return tensor.data_ptr()
+
+    def read(self, address, count):
+        return bytearray((ctypes.c_char * count).from_address(address))
+
+    def close(self):
+        pass
+
+
+class DeviceMemory:
+    """Tensors of functions in memory of a device, where arguments are copied to."""
+
+    def __init__(self, device):
+        self.device, self.copies = device, []
+
+    def place(self, tensor):
+        dense = tensor.contiguous()
+        count = dense.numel() * dense.itemsize
+        copy = runtime().nsrt_tensor_allocate(self.device, count)
+        assert copy, "no memory of the device"
+        self.copies.append(copy)
+        check(runtime().nsrt_tensor_write(self.device, copy, dense.data_ptr(), count))
+        return copy
+
+    def read(self, address, count):
+        values = bytearray(count)
+        to = (ctypes.c_char * count).from_buffer(values)
+        check(runtime().nsrt_tensor_read(self.device, to, address, count))
+        return values
+
+    def close(self):
+        for copy in self.copies:
+            runtime().nsrt_tensor_free(copy)
+        self.copies = []
+
+
+class Kept:
+    """A tensor in memory of a device, as functions return and take it."""
+
+    def __init__(self, descriptor, dtype, memory):
+        self.descriptor, self.dtype, self.memory = descriptor, dtype, memory
+
+    def read(self):
+        return read_tensor(self.descriptor, self.dtype, self.memory)
+
+    def free(self):
+        runtime().nsrt_tensor_free(self.descriptor.allocated)
+
+
+def describe(tensor, memory):
+    """The strided memref descriptor of a contiguous tensor."""
+    if isinstance(tensor, Kept):
+        return tensor.descriptor
+    assert tensor.is_contiguous()
     descriptor = DESCRIPTORS[tensor.dim()]()
-    descriptor.allocated = descriptor.aligned = tensor.data_ptr()
+    descriptor.allocated = descriptor.aligned = memory.place(tensor)
     descriptor.sizes[:] = tensor.shape
     descriptor.strides[:] = tensor.stride()
     return descriptor
 
 
-def take(descriptor, dtype):
-    """Copies a returned memref into a tensor and frees it."""
+def read_tensor(descriptor, dtype, memory):
     shape, strides = list(descriptor.sizes), list(descriptor.strides)
     result = torch.empty(shape, dtype=dtype)
     if result.numel():
         span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
         begin = descriptor.aligned + descriptor.offset * dtype.itemsize
-        raw = (ctypes.c_char * (span * dtype.itemsize)).from_address(begin)
-        flat = torch.frombuffer(bytearray(raw), dtype=dtype)
+        flat = torch.frombuffer(memory.read(begin, span * dtype.itemsize), dtype=dtype)
         result.copy_(flat.as_strided(shape, strides))
+    return result
+
+
+def take(descriptor, dtype, memory):
+    """Copies a returned memref into a tensor and frees it."""
+    result = read_tensor(descriptor, dtype, memory)
     if descriptor.allocated:
         runtime().nsrt_tensor_free(descriptor.allocated)
     return result
@@ -141,6 +205,7 @@ class Frame:
     pointers: ctypes.Array
     keep: list
     results: ctypes.Structure | None
+    memory: HostMemory | DeviceMemory
 
 
 def result_structure(specs):
@@ -156,12 +221,12 @@ def result_structure(specs):
     return type("Results", (ctypes.Structure,), {"_fields_": fields})
 
 
-def argument_values(spec, value):
+def argument_values(spec, value, memory):
     """The C values of one argument; a jagged one has two or three."""
     if spec["kind"] == "jagged":
-        return [describe(tensor) for tensor in value.tensors()]
+        return [describe(tensor, memory) for tensor in value.tensors()]
     if spec["kind"] in ("tensor", "weights", "state"):
-        return [describe(value)]
+        return [describe(value, memory)]
     if spec["kind"] == "scalar":
         return [SCALARS[spec["type"]](value)]
     return [ctypes.c_void_p(value)]
@@ -174,9 +239,11 @@ class Function:
         self.arguments = [spec for spec in specs["args"] if spec["kind"] != "device"]
         self.takes_device = len(self.arguments) < len(specs["args"])
         self.results = specs["results"]
+        self.touches_tensors = specs["touches_tensors"]
 
-    def frame(self, device, values):
+    def frame(self, device, values, memory=None):
         assert len(values) == len(self.arguments), "wrong number of arguments"
+        memory = memory or HostMemory()
         keep, addresses = [list(values)], []
         results = result_structure(self.results)() if self.results else None
         if results is not None:
@@ -184,17 +251,19 @@ class Function:
         if self.takes_device:
             addresses.append(device)
         for spec, value in zip(self.arguments, values):
-            for item in argument_values(spec, value):
+            for item in argument_values(spec, value, memory):
                 keep.append(item)
                 addresses.append(ctypes.addressof(item))
         pointers = (ctypes.c_void_p * len(addresses))(*addresses)
-        return Frame(pointers, keep, results)
+        return Frame(pointers, keep, results, memory)
 
-    def take_results(self, frame):
+    def take_results(self, frame, keep=False):
         taken = []
         for number, spec in enumerate(self.results):
             value = getattr(frame.results, f"r{number}")
-            taken.append(take(value, TENSORS[spec["type"]]) if spec["kind"] == "tensor" else value)
+            if spec["kind"] == "tensor":
+                value = (Kept if keep else take)(value, TENSORS[spec["type"]], frame.memory)
+            taken.append(value)
         return taken
 
 
@@ -203,8 +272,10 @@ class World:
 
     def __init__(self, folder, threads_per_device=1, emulated=False):
         self.environment = pytest.MonkeyPatch()
-        if emulated:  # as a GPU without memory in common with the host
+        self.emulated = emulated
+        if emulated:  # as a GPU without memory in common with the host, and as late
             self.environment.setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1")
+            self.environment.setenv("NEUROSHARD_EMULATOR_STREAMS", "late")
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
@@ -264,20 +335,38 @@ class World:
     def initialize(self, name, seed):
         check(runtime().nsrt_table_initialize(self.handle, self.table_info(name)[0], seed))
 
-    def invoke(self, name, values):
+    def device_handles(self):
+        return [runtime().nsrt_world_device(self.handle, rank) for rank in range(self.devices)]
+
+    def memory_of(self, function, device):
+        on_host = not self.emulated or function.touches_tensors
+        return HostMemory() if on_host else DeviceMemory(device)
+
+    def keep(self, rank, tensor):
+        """A copy of the tensor in memory of a device, until the world is closed."""
+        memory = DeviceMemory(self.device_handles()[rank])
+        return Kept(describe(tensor, memory), tensor.dtype, memory)
+
+    def invoke_all(self, name, arrays):
+        return runtime().nsrt_invoke_all(self.handle, name.encode(), arrays)
+
+    def invoke(self, name, values, keep=False):
         """Runs a function on all devices; values[r] are its arguments on device r, without
-        the device itself. Gives the results of each device."""
+        the device itself. Gives the results of each device. keep: tensors stay in memory of the
+        device, as Kept."""
         function = self.functions[name]
-        frames = [function.frame(runtime().nsrt_world_device(self.handle, rank), values[rank])
-                  for rank in range(self.devices)]
+        frames = [function.frame(device, values[rank], self.memory_of(function, device))
+                  for rank, device in enumerate(self.device_handles())]
         pointer = ctypes.POINTER(ctypes.c_void_p)
         arrays = (pointer * self.devices)(
             *[ctypes.cast(frame.pointers, pointer) for frame in frames])
-        status = runtime().nsrt_invoke_all(self.handle, name.encode(), arrays)
+        status = self.invoke_all(name, arrays)
         message = runtime().nsrt_last_error().decode() if status else ""
         # "If the function ran, its results are valid to free whatever the status."
-        results = [function.take_results(frame) if frame.results is not None else []
+        results = [function.take_results(frame, keep) if frame.results is not None else []
                    for frame in frames]
+        for frame in frames:
+            frame.memory.close()
         if status:
             raise RuntimeFailure(message)
         return results

@@ -47,6 +47,9 @@ struct LookupSpec {
 struct ProgramSpec {
   std::vector<SlotSpec> slots;
   std::vector<LookupSpec> lookups;
+  /// Whether gradients of sample weights are computed, also where no table is
+  /// trained. Programs for CPUs can always do that.
+  bool hasWeightGradients = false;
 };
 
 /// Emits the program's kernels (each once) and the constant

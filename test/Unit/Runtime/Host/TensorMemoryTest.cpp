@@ -48,6 +48,13 @@ TEST(TensorMemory, IsOneTensorsAlone) {
     nsrt_tensor_free(tensor);
 }
 
+TEST(TensorMemory, HasArraysOfTheCodeItself) {
+  auto *array = static_cast<char *>(_mlir_memref_to_llvm_aligned_alloc(16, 32));
+  ASSERT_NE(array, nullptr);
+  array[31] = 1;
+  _mlir_memref_to_llvm_free(array);
+}
+
 TEST(TensorMemory, IsNullIfThereIsNone) {
   EXPECT_EQ(allocate(UINT64_MAX), nullptr);
   EXPECT_EQ(allocate(uint64_t{1} << 60), nullptr);

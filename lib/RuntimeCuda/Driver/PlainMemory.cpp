@@ -1,0 +1,62 @@
+//===- PlainMemory.cpp - Memory of a GPU for a device ---------------------===//
+
+#include "PlainMemory.h"
+#include "Status.h"
+
+namespace neuroshard::cuda {
+
+std::byte *PlainMemory::allocate(int64_t bytes) {
+  ContextScope scope(gpu);
+  auto size = static_cast<size_t>(bytes);
+  CUdeviceptr pointer = 0;
+  CUresult result = driver.memAlloc(&pointer, size);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    driver.memGetInfo(&free, &total);
+    failWith(NSC_OUT_OF_MEMORY, "no GPU memory: ", bytes, " bytes asked for, ",
+             free, " of ", total, " free on ", gpu.name);
+  }
+  driver.check(result, "allocating GPU memory");
+  return reinterpret_cast<std::byte *>(pointer);
+}
+
+void PlainMemory::free(std::byte *memory) noexcept {
+  driver.ctxPushCurrent(gpu.context); // errors: the context may be lost
+  driver.memFree(reinterpret_cast<CUdeviceptr>(memory));
+  CUcontext popped = nullptr;
+  driver.ctxPopCurrent(&popped);
+}
+
+void PlainMemory::clear(std::byte *memory, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  ContextScope scope(gpu);
+  gpu.waitForAll();
+  driver.check(driver.memsetD8Async(reinterpret_cast<CUdeviceptr>(memory), 0,
+                                    static_cast<size_t>(bytes), nullptr),
+               "clearing GPU memory");
+  gpu.waitForAll();
+}
+
+void PlainMemory::read(void *to, const std::byte *from, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  ContextScope scope(gpu);
+  gpu.waitForAll();
+  driver.check(driver.memcpyDtoH(to, reinterpret_cast<CUdeviceptr>(from),
+                                 static_cast<size_t>(bytes)),
+               "copying from the GPU");
+}
+
+void PlainMemory::write(std::byte *to, const void *from, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  ContextScope scope(gpu);
+  gpu.waitForAll();
+  driver.check(driver.memcpyHtoD(reinterpret_cast<CUdeviceptr>(to), from,
+                                 static_cast<size_t>(bytes)),
+               "copying to the GPU");
+  gpu.waitForAll(); // a copy from pageable memory may return early
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,33 @@
+//===- PlainMemory.h - Memory of a GPU for a device -------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_PLAINMEMORY_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_PLAINMEMORY_H
+
+#include "Gpu.h"
+#include "neuroshard/Runtime/Backend.h"
+
+#include <memory>
+
+namespace neuroshard::cuda {
+
+/// Memory that the driver allocates.
+class PlainMemory : public runtime::DeviceMemory {
+public:
+  explicit PlainMemory(std::shared_ptr<const Gpu> gpu)
+      : holder(std::move(gpu)), gpu(*holder), driver(holder->driver) {}
+
+  std::byte *allocate(int64_t bytes) override;
+  void free(std::byte *memory) noexcept override;
+  void clear(std::byte *memory, int64_t bytes) override;
+  void read(void *to, const std::byte *from, int64_t bytes) override;
+  void write(std::byte *to, const void *from, int64_t bytes) override;
+
+private:
+  std::shared_ptr<const Gpu> holder;
+  const Gpu &gpu;
+  const CudaDriver &driver;
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_PLAINMEMORY_H
