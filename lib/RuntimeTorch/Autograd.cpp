@@ -27,57 +27,67 @@ template <typename Signature> auto findOperator(const char *name) {
 }
 
 Tensors wait(const std::string &model, const at::Tensor &token,
-             const at::Tensor &ticket, const at::Tensor &ids,
-             const at::Tensor &offsets, const OptionalTensor &weights,
+             const at::Tensor &ticket, at::TensorList inputs,
              const OptionalTensor &anchor) {
   static auto operation =
       findOperator<decltype(wait)>("neuroshard::embeddings_wait");
   at::AutoDispatchBelowADInplaceOrView guard;
-  return operation.call(model, token, ticket, ids, offsets, weights, anchor);
+  return operation.call(model, token, ticket, inputs, anchor);
 }
 
 at::Tensor update(const std::string &model, const at::Tensor &token,
                   const at::Tensor &ticket, at::TensorList gradients,
-                  const at::Tensor &ids) {
+                  at::TensorList inputs) {
   static auto operation =
       findOperator<decltype(update)>("neuroshard::embeddings_update");
-  return operation.call(model, token, ticket, gradients, ids);
+  return operation.call(model, token, ticket, gradients, inputs);
 }
+
+/// Weights are the inputs of their type: ids and offsets are integers.
+bool isWeights(const at::Tensor &input) { return input.is_floating_point(); }
 
 struct Wait : torch::autograd::Function<Wait> {
   static Tensors forward(AutogradContext *context, const std::string &model,
                          const at::Tensor &token, const at::Tensor &ticket,
-                         const at::Tensor &ids, const at::Tensor &offsets,
-                         const OptionalTensor &weights,
-                         const OptionalTensor &anchor) {
-    context->save_for_backward({ticket, ids});
+                         at::TensorList inputs, const OptionalTensor &anchor) {
+    Tensors saved = {ticket};
+    saved.insert(saved.end(), inputs.begin(), inputs.end());
+    context->save_for_backward(std::move(saved));
     // Not saved as a variable: autograd refuses those that were changed since,
     // as the update of another step does.
     context->saved_data["token"] = token;
     context->saved_data["model"] = model;
-    context->saved_data["has_weights"] = weights && weights->requires_grad();
-    return wait(model, token, ticket, ids, offsets, weights, anchor);
+    return wait(model, token, ticket, inputs, anchor);
   }
 
   /// A result that the loss does not read gets a gradient of zeros.
   static Tensors backward(AutogradContext *context, Tensors gradients) {
     for (at::Tensor &gradient : gradients)
       gradient = gradient.contiguous();
-    Tensors saved = context->get_saved_variables();
+    Tensors inputs = context->get_saved_variables();
+    at::Tensor ticket = inputs.front();
+    inputs.erase(inputs.begin());
     at::Tensor ofWeights = update(context->saved_data["model"].toStringRef(),
                                   context->saved_data["token"].toTensor(),
-                                  saved[0], gradients, saved[1]);
-    bool wantsWeights = context->saved_data["has_weights"].toBool();
-    return {{}, {}, {}, {}, {}, wantsWeights ? ofWeights : at::Tensor(), {}};
+                                  ticket, gradients, inputs);
+    Tensors result(3); // of model, token and ticket
+    c10::SymInt begin = 0;
+    for (const at::Tensor &input : inputs) {
+      result.emplace_back();
+      if (!isWeights(input))
+        continue;
+      result.back() = ofWeights.narrow_symint(0, begin, input.sym_numel());
+      begin += input.sym_numel();
+    }
+    result.emplace_back(); // of the anchor
+    return result;
   }
 };
 
 Tensors waitWithBackward(const std::string &model, const at::Tensor &token,
-                         const at::Tensor &ticket, const at::Tensor &ids,
-                         const at::Tensor &offsets,
-                         const OptionalTensor &weights,
+                         const at::Tensor &ticket, at::TensorList inputs,
                          const OptionalTensor &anchor) {
-  return Wait::apply(model, token, ticket, ids, offsets, weights, anchor);
+  return Wait::apply(model, token, ticket, inputs, anchor);
 }
 
 } // namespace

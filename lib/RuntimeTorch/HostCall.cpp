@@ -16,7 +16,6 @@
 #include <utility>
 
 namespace neuroshard::runtime {
-namespace {
 
 at::ScalarType scalarTypeOf(const std::string &name) {
   static const std::map<std::string, at::ScalarType> kTypes = {
@@ -31,6 +30,8 @@ at::ScalarType scalarTypeOf(const std::string &name) {
          "\"; expected one of \"f32\", \"f16\", \"bf16\", \"i32\", \"i64\"");
   return found->second;
 }
+
+namespace {
 
 ResultSpec describe(const ValueSpec &value) {
   if (value.kind == ValueKind::Handle)
@@ -96,7 +97,7 @@ void *Results::handle(size_t index) const {
   return reinterpret_cast<void *>(words[static_cast<size_t>(begins[index])]);
 }
 
-at::Tensor Results::take(size_t index) {
+at::Tensor Results::take(size_t index, c10::Device device) {
   const ResultSpec &spec = specs[index];
   int64_t *descriptor = wordsOf(index);
   void *allocated = reinterpret_cast<void *>(
@@ -107,7 +108,7 @@ at::Tensor Results::take(size_t index) {
   at::IntArrayRef sizes(descriptor + 3, static_cast<size_t>(spec.rank));
   return at::from_blob(
       aligned, sizes, [allocated](void *) { nsrt_tensor_free(allocated); },
-      spec.type);
+      at::TensorOptions(spec.type).device(device), device);
 }
 
 Results Results::splitFrom(size_t first) {

@@ -29,10 +29,13 @@ struct ResultSpec {
   int64_t words() const { return handle ? 1 : 3 + 2 * rank; }
 };
 
-/// The results of each function of an artifact. Throws a RuntimeError for a
-/// result that is neither a handle nor a tensor of a known type.
+/// The results of each step function of an artifact. Throws a RuntimeError for
+/// a result that is neither a handle nor a tensor of a known type.
 std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest);
+
+/// Throws a RuntimeError for a name that is no type of tensors.
+at::ScalarType scalarTypeOf(const std::string &name);
 
 /// The results of one call. Frees the tensors that are not taken.
 class Results {
@@ -48,8 +51,8 @@ public:
   bool areWritten() const;
   bool isHandle(size_t index) const { return specs[index].handle; }
   void *handle(size_t index) const;
-  /// A tensor that owns the memory of result `index`.
-  at::Tensor take(size_t index);
+  /// A tensor on `device` that owns the memory of result `index`.
+  at::Tensor take(size_t index, c10::Device device);
   /// Splits off the results from `first` on.
   Results splitFrom(size_t first);
 

@@ -11,6 +11,7 @@
 
 #include "RankSession.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <torch/library.h>
@@ -46,13 +47,12 @@ int64_t stepOf(const at::Tensor &ticket) {
 }
 
 at::Tensor embeddingsStart(const std::string &model, const at::Tensor &,
-                           const at::Tensor &ids, const at::Tensor &offsets,
-                           const std::optional<at::Tensor> &weights) {
+                           const std::vector<at::Tensor> &inputs) {
   auto session = findSession(model);
-  std::optional<at::Tensor> detached;
-  if (weights)
-    detached = weights->detach();
-  return makeTicket(session, session->start({ids, offsets, detached}));
+  std::vector<at::Tensor> values;
+  for (const at::Tensor &input : inputs)
+    values.push_back(input.requires_grad() ? input.detach() : input);
+  return makeTicket(session, session->start(values));
 }
 
 /// The new ticket keeps the old one.
@@ -63,30 +63,34 @@ at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
   return holdStep(step, [ticket] {});
 }
 
-/// Tracers take the shapes of the results from the ids, offsets and weights
-/// that embeddings_start got.
+/// Tracers take the shapes of the results from the inputs, those that
+/// embeddings_start got.
 std::vector<at::Tensor> embeddingsWait(const std::string &model,
                                        const at::Tensor &,
-                                       const at::Tensor &ticket,
-                                       const at::Tensor &, const at::Tensor &,
-                                       const std::optional<at::Tensor> &,
+                                       const at::Tensor &ticket, at::TensorList,
                                        const std::optional<at::Tensor> &) {
   return findSession(model)->wait(stepOf(ticket));
 }
 
+/// The gradients of all weights in one tensor: tracers take no lists from
+/// operators that change an argument.
 at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
                         const at::Tensor &ticket,
                         const std::vector<at::Tensor> &gradients,
                         double learningRate) {
-  std::optional<at::Tensor> ofWeights =
+  std::vector<at::Tensor> ofWeights =
       findSession(model)->update(stepOf(ticket), gradients, learningRate);
   token.mutable_data_ptr<float>()[0] += 1;
-  return ofWeights ? *ofWeights : at::empty({0});
+  if (ofWeights.empty())
+    return at::empty({0});
+  return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
 }
 
 void join(const std::string &model, const std::string &directory,
-          const std::string &group, int64_t threads) {
-  addSession(model, std::make_shared<RankSession>(directory, group, threads));
+          const std::string &group, const std::string &device,
+          int64_t threads) {
+  addSession(model,
+             std::make_shared<RankSession>(directory, group, device, threads));
 }
 
 std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
@@ -114,19 +118,34 @@ std::vector<std::string> phaseNames_() {
   return names;
 }
 
+std::vector<std::string> bufferNames() {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < nsrt_num_buffer_kinds(); ++i)
+    names.emplace_back(nsrt_buffer_kind_name(i));
+  return names;
+}
+
+std::vector<int64_t> bufferBytes(const std::string &model) {
+  std::vector<int64_t> bytes;
+  for (int32_t i = 0; i < nsrt_num_buffer_kinds(); ++i)
+    bytes.push_back(nsrt_device_buffer_bytes(findSession(model)->device(), i));
+  return bytes;
+}
+
 } // namespace
 
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
-  m.def("embeddings_start(str model, Tensor token, Tensor ids, Tensor offsets, "
-        "Tensor? weights) -> Tensor");
+  m.def("embeddings_start(str model, Tensor token, Tensor[] inputs) -> Tensor");
   m.def("embeddings_lookup(str model, Tensor token, Tensor ticket) -> Tensor");
-  m.def("embeddings_wait(str model, Tensor token, Tensor ticket, Tensor ids, "
-        "Tensor offsets, Tensor? weights, Tensor? anchor) -> Tensor[]");
+  m.def("embeddings_wait(str model, Tensor token, Tensor ticket, "
+        "Tensor[] inputs, Tensor? anchor) -> Tensor[]");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
-        "Tensor[] gradients, Tensor ids) -> Tensor");
+        "Tensor[] gradients, Tensor[] inputs) -> Tensor");
   m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, float learning_rate) -> Tensor");
-  m.def("join(str model, str directory, str group, int threads) -> ()", &join);
+  m.def("join(str model, str directory, str group, str device, int threads) -> "
+        "()",
+        &join);
   m.def("leave(str model) -> ()", &closeSession);
   m.def("initialize(str model, int seed) -> ()",
         [](const std::string &model, int64_t seed) {
@@ -158,6 +177,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("reset_phases(str model) -> ()", [](const std::string &model) {
     nsrt_device_reset_phases(findSession(model)->device());
   });
+  m.def("buffer_names() -> str[]", &bufferNames);
+  m.def("buffer_bytes(str model) -> int[]", &bufferBytes);
   m.def("memory_bytes(str model, int kind) -> int",
         [](const std::string &model, int64_t kind) {
           return nsrt_device_memory_bytes(findSession(model)->device(),
@@ -165,9 +186,12 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         });
 }
 
-TORCH_LIBRARY_IMPL(neuroshard, CPU, m) {
+static void implement(torch::Library &m) {
   m.impl("embeddings_start", &embeddingsStart);
   m.impl("embeddings_lookup", &embeddingsLookup);
   m.impl("embeddings_wait", &embeddingsWait);
   m.impl("update_at_rate", &updateAtRate);
 }
+
+TORCH_LIBRARY_IMPL(neuroshard, CPU, m) { implement(m); }
+TORCH_LIBRARY_IMPL(neuroshard, CUDA, m) { implement(m); }

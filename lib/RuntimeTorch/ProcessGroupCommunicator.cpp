@@ -1,7 +1,9 @@
 //===- ProcessGroupCommunicator.cpp - Ranks of torch.distributed ----------===//
 //
-// Exchanges of bytes as collectives on uint8 tensors. The work of a collective
-// keeps its tensors alive, so that a request may be dropped at any time.
+// Exchanges of bytes as collectives on uint8 tensors. On CPUs the work of a
+// collective keeps its tensors alive, so that a request may be dropped at any
+// time. On GPUs a request makes the current stream wait for its collective,
+// also when it is dropped: later work of that stream may use the memory again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,10 +11,10 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace neuroshard::runtime {
@@ -22,16 +24,37 @@ int64_t sum(std::span<const int64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-at::Tensor makeBytes(int64_t count) { return at::empty({count}, at::kByte); }
+at::Tensor makeBytes(int64_t count, c10::Device place) {
+  return at::empty({count}, at::TensorOptions(at::kByte).device(place));
+}
 
 /// A tensor on `bytes` that shares their ownership.
-at::Tensor wrap(SharedBytes bytes, int64_t count) {
+at::Tensor wrap(SharedBytes bytes, int64_t count, c10::Device place) {
   if (count == 0)
-    return makeBytes(0);
+    return makeBytes(0, place);
   void *data = const_cast<std::byte *>(bytes.get());
   return at::from_blob(
       data, {count}, [bytes = std::move(bytes)](void *) mutable { bytes = {}; },
-      at::kByte);
+      at::TensorOptions(at::kByte).device(place), place);
+}
+
+/// Views of consecutive parts of `bytes`; rooms[p] bytes from one to the next.
+std::vector<at::Tensor> split(const at::Tensor &bytes,
+                              std::span<const int64_t> counts,
+                              std::span<const int64_t> rooms) {
+  std::vector<at::Tensor> parts;
+  int64_t begin = 0;
+  for (size_t peer = 0; peer < counts.size(); ++peer) {
+    parts.push_back(bytes.narrow(0, begin, counts[peer]));
+    begin += rooms[peer];
+  }
+  return parts;
+}
+
+std::vector<int64_t> beginsOf(std::span<const int64_t> rooms) {
+  std::vector<int64_t> begins(rooms.size());
+  std::exclusive_scan(rooms.begin(), rooms.end(), begins.begin(), int64_t{0});
+  return begins;
 }
 
 class ProcessGroupRequest : public CommunicatorRequest {
@@ -50,15 +73,38 @@ public:
                           static_cast<size_t>(counts[peer]));
   }
 
-  const std::vector<std::span<const std::byte>> &wait() override {
-    if (work) {
-      watch->wait(*work, user);
-      work.reset();
+  ~ProcessGroupRequest() override {
+    try {
+      if (work && isOnDevice())
+        waitOnStream();
+    } catch (const std::exception &) {
+      // The next exchange says why.
     }
+  }
+
+  const std::vector<std::span<const std::byte>> &wait() override {
+    if (work && isOnDevice())
+      waitOnStream();
+    else if (work)
+      watch->wait(*work, user);
+    work.reset();
     return pieces;
   }
 
 private:
+  bool isOnDevice() const { return !output.is_cpu(); }
+
+  /// The host goes on.
+  void waitOnStream() {
+    c10::DeviceGuard guard(output.device());
+    try {
+      work->wait();
+    } catch (const std::exception &error) {
+      watch->endAfterExchange(error.what(), user);
+      watch->throwIfEnded();
+    }
+  }
+
   std::shared_ptr<GroupWatch> watch;
   std::string user;
   c10::intrusive_ptr<c10d::Work> work; ///< null once it has completed.
@@ -69,9 +115,12 @@ private:
 } // namespace
 
 ProcessGroupCommunicator::ProcessGroupCommunicator(
-    const std::string &groupName, std::shared_ptr<GroupWatch> groupWatch)
+    const std::string &groupName, std::shared_ptr<GroupWatch> groupWatch,
+    c10::Device place)
     : group(c10d::resolve_process_group(groupName)),
-      watch(std::move(groupWatch)) {
+      watch(std::move(groupWatch)), place(place),
+      carriesPlace(!place.is_cpu() &&
+                   group->hasBackendForDeviceType(place.type())) {
   if (!group->hasBackendForDeviceType(c10::DeviceType::CPU))
     throw std::runtime_error(
         "the process group \"" + groupName +
@@ -102,39 +151,58 @@ ProcessGroupCommunicator::start(const Function &collective) {
   throw CommunicatorError("an exchange could not start");
 }
 
+c10::Device ProcessGroupCommunicator::placeOf(MessageMemory memory) const {
+  return memory == MessageMemory::Host ? c10::Device(c10::kCPU) : place;
+}
+
+/// As lists of tensors, so that received messages may have room between them.
 std::unique_ptr<CommunicatorRequest>
-ProcessGroupCommunicator::startAllToAll(MessageMemory, SharedBytes send,
+ProcessGroupCommunicator::swapOnDevice(SharedBytes send,
+                                       std::span<const int64_t> sendBytes,
+                                       std::span<const int64_t> receiveBytes) {
+  c10::DeviceGuard guard(place);
+  std::vector<int64_t> rooms;
+  for (int64_t bytes : receiveBytes)
+    rooms.push_back(roomOfMessage(bytes));
+  at::Tensor output = makeBytes(sum(rooms), place);
+  std::vector<at::Tensor> inputs =
+      split(wrap(std::move(send), sum(sendBytes), place), sendBytes, sendBytes);
+  std::vector<at::Tensor> outputs = split(output, receiveBytes, rooms);
+  auto work = start([&] { return group->alltoall(outputs, inputs); });
+  return std::make_unique<ProcessGroupRequest>(
+      watch, name(), std::move(work), output, beginsOf(rooms), receiveBytes);
+}
+
+std::unique_ptr<CommunicatorRequest>
+ProcessGroupCommunicator::startAllToAll(MessageMemory memory, SharedBytes send,
                                         std::span<const int64_t> sendBytes,
                                         std::span<const int64_t> receiveBytes) {
-  at::Tensor input = wrap(std::move(send), sum(sendBytes));
-  at::Tensor output = makeBytes(sum(receiveBytes));
+  if (!placeOf(memory).is_cpu())
+    return swapOnDevice(std::move(send), sendBytes, receiveBytes);
+  at::Tensor input = wrap(std::move(send), sum(sendBytes), c10::kCPU);
+  at::Tensor output = makeBytes(sum(receiveBytes), c10::kCPU);
   std::vector<int64_t> sendSplits(sendBytes.begin(), sendBytes.end());
   std::vector<int64_t> receiveSplits(receiveBytes.begin(), receiveBytes.end());
   auto work = start([&] {
     return group->all_to_all_single(output, input, receiveSplits, sendSplits);
   });
-  std::vector<int64_t> offsets(receiveBytes.size());
-  std::exclusive_scan(receiveBytes.begin(), receiveBytes.end(), offsets.begin(),
-                      int64_t{0});
   return std::make_unique<ProcessGroupRequest>(watch, name(), std::move(work),
-                                               output, offsets, receiveBytes);
+                                               output, beginsOf(receiveBytes),
+                                               receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
-    MessageMemory, SharedBytes send, int64_t sendBytes,
+    MessageMemory memory, SharedBytes send, int64_t sendBytes,
     std::span<const int64_t> receiveBytes) {
-  // Backends gather equal sizes only, so all are padded to the largest; a
-  // multiple of 16, which keeps every piece aligned.
-  int64_t largest = *std::max_element(receiveBytes.begin(), receiveBytes.end());
-  int64_t padded = (largest + 15) / 16 * 16;
-  at::Tensor input = makeBytes(padded);
-  if (sendBytes > 0)
-    std::memcpy(input.mutable_data_ptr(), send.get(),
-                static_cast<size_t>(sendBytes));
-  if (sendBytes < padded)
-    std::memset(static_cast<std::byte *>(input.mutable_data_ptr()) + sendBytes,
-                0, static_cast<size_t>(padded - sendBytes));
-  at::Tensor output = makeBytes(padded * size());
+  c10::DeviceGuard guard(placeOf(memory));
+  // Backends gather equal sizes only, so all are padded to the largest.
+  int64_t padded = roomOfMessage(
+      *std::max_element(receiveBytes.begin(), receiveBytes.end()));
+  at::Tensor input = makeBytes(padded, placeOf(memory));
+  input.narrow(0, 0, sendBytes)
+      .copy_(wrap(std::move(send), sendBytes, placeOf(memory)));
+  input.narrow(0, sendBytes, padded - sendBytes).zero_();
+  at::Tensor output = makeBytes(padded * size(), placeOf(memory));
   auto work = start([&] { return group->all_gather_single(output, input); });
   std::vector<int64_t> offsets;
   for (int64_t peer = 0; peer < size(); ++peer)

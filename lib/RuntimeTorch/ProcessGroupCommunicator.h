@@ -18,12 +18,16 @@ class ProcessGroupCommunicator : public Communicator {
 public:
   /// The group that torch.distributed knows by this name. Throws if there is
   /// none, or it cannot exchange tensors on the CPU. `watch`: of these ranks.
+  /// `place`: of messages in memory of the device; on a GPU they follow the
+  /// current stream.
   ProcessGroupCommunicator(const std::string &groupName,
-                           std::shared_ptr<GroupWatch> watch);
+                           std::shared_ptr<GroupWatch> watch,
+                           c10::Device place = c10::kCPU);
   ~ProcessGroupCommunicator() override;
 
   int rank() const override { return group->getRank(); }
   int size() const override { return group->getSize(); }
+  bool carriesDeviceMemory() const override { return carriesPlace; }
 
   std::unique_ptr<CommunicatorRequest>
   startAllToAll(MessageMemory memory, SharedBytes send,
@@ -38,6 +42,10 @@ public:
 
 private:
   const std::string &name() const { return group->getGroupName(); }
+  c10::Device placeOf(MessageMemory memory) const;
+  std::unique_ptr<CommunicatorRequest>
+  swapOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
+               std::span<const int64_t> receiveBytes);
   /// Starts a collective; one that cannot start has failed.
   template <typename Function>
   c10::intrusive_ptr<c10d::Work> start(const Function &collective);
@@ -45,6 +53,8 @@ private:
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   /// Shared with requests, which may outlive the communicator.
   std::shared_ptr<GroupWatch> watch;
+  c10::Device place;
+  bool carriesPlace;
 };
 
 } // namespace neuroshard::runtime

@@ -12,11 +12,9 @@
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/StepNames.h"
-#include "neuroshard/Runtime/Join.h"
+#include "neuroshard/Runtime/Open.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
 namespace neuroshard::runtime {
@@ -42,32 +40,43 @@ at::ScalarType scalarType(ElementType type) {
   return at::kFloat;
 }
 
-void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
-                const std::string &what) {
-  TORCH_CHECK_VALUE(tensor.device().is_cpu(), what,
-                    ": expected a tensor on the CPU, found one on ",
-                    tensor.device());
-  TORCH_CHECK_VALUE(tensor.scalar_type() == type, what, ": expected ", type,
-                    ", found ", tensor.scalar_type());
-  TORCH_CHECK_VALUE(tensor.dim() == dims, what, ": expected ", dims,
-                    " dimensions, found shape ", tensor.sizes());
-  TORCH_CHECK_VALUE(tensor.is_contiguous(), what,
-                    ": expected a contiguous tensor");
+const FunctionSpec &findStep(const Manifest &manifest, const char *name,
+                             const std::string &directory) {
+  for (const FunctionSpec &function : manifest.functions)
+    if (function.name == name)
+      return function;
+  TORCH_CHECK_VALUE(false, "the artifact in ", directory, " has no function ",
+                    name, "; compile it again");
+}
+
+/// The exchanges of the inputs that start takes, in their order.
+std::vector<const ExchangeSpec *> inputsOf(const Manifest &manifest,
+                                           const std::string &directory) {
+  std::vector<const ExchangeSpec *> exchanges;
+  for (const ValueSpec &value :
+       findStep(manifest, kStartName, directory).arguments)
+    if (value.exchange)
+      exchanges.push_back(
+          &manifest.exchanges[static_cast<size_t>(*value.exchange)]);
+  return exchanges;
 }
 
 using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
 
 World openWorld(const std::string &directory, const std::string &groupName,
-                int64_t threads) {
+                const Placement &placement, int64_t threads) {
   auto count = static_cast<int32_t>(std::clamp<int64_t>(threads, -1, 1 << 20));
+  std::unique_ptr<BackendFactory> backends = placement.makeBackends(directory);
   nsrt_world *world = nullptr;
   if (groupName.empty())
-    world = nsrt_world_open(directory.c_str(), count);
+    world = nsrt_world_open_on(directory.c_str(), count, backends.get());
   else
-    world = nsrt_world_join(directory.c_str(), count,
-                            std::make_unique<ProcessGroupCommunicator>(
-                                groupName, findWatch(groupName))
-                                .release());
+    world =
+        nsrt_world_join(directory.c_str(), count,
+                        std::make_unique<ProcessGroupCommunicator>(
+                            groupName, findWatch(groupName), placement.place())
+                            .release(),
+                        backends.get());
   TORCH_CHECK_VALUE(world, nsrt_last_error());
   return {world, nsrt_world_close};
 }
@@ -75,21 +84,22 @@ World openWorld(const std::string &directory, const std::string &groupName,
 } // namespace
 
 RankSession::RankSession(const std::string &directory,
-                         const std::string &groupName, int64_t threads)
-    : world(nullptr, nsrt_world_close) {
-  manifest = readManifest(directory);
-  results = resultsOf(manifest);
-  TORCH_CHECK_VALUE(manifest.exchanges.size() == 1, "the artifact in ",
-                    directory, " has ", manifest.exchanges.size(),
-                    " inputs of ids; expected one");
+                         const std::string &groupName,
+                         const std::string &device, int64_t threads)
+    : placement(device), manifest(readManifest(directory)),
+      stepInputs(inputsOf(manifest, directory), placement.place()),
+      results(resultsOf(manifest)), world(nullptr, nsrt_world_close) {
   for (const char *name : {kStartName, kLookupName, kWaitName})
-    TORCH_CHECK_VALUE(results.count(name), "the artifact in ", directory,
-                      " has no function ", name, "; compile it again");
+    TORCH_CHECK_VALUE(
+        placement.isHost() ||
+            !findStep(manifest, name, directory).touchesTensors,
+        "function ", name, " of the artifact in ", directory,
+        " computes on tensors itself, which works on device \"cpu\" alone");
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
                     " devices; expected a process group of as many ranks");
-  world = openWorld(directory, groupName, threads);
+  world = openWorld(directory, groupName, placement, threads);
   for (int32_t rank = 0; rank < manifest.numDevices && !ownDevice; ++rank)
     ownDevice = nsrt_world_device(world.get(), rank);
 }
@@ -100,14 +110,16 @@ RankSession::~RankSession() {
     releaseHandles(step);
 }
 
-/// The first handle is that of the ids, a second one that of partial results.
+/// The first handles are those of the ids of each input, others those of
+/// partial results.
 void RankSession::releaseHandles(Step &step) noexcept {
   size_t handles = 0;
+  size_t numInputs = manifest.exchanges.size();
   for (size_t i = 0; i < step.state.size(); ++i) {
     if (!step.state.isHandle(i))
       continue;
     void *handle = step.state.handle(i);
-    if (handles++ == 0)
+    if (handles++ < numInputs)
       nsrt_routed_release(ownDevice, static_cast<nsrt_routed *>(handle));
     else
       nsrt_partials_release(ownDevice, static_cast<nsrt_partials *>(handle));
@@ -115,6 +127,7 @@ void RankSession::releaseHandles(Step &step) noexcept {
 }
 
 void RankSession::invoke(HostCall &call, const char *function) {
+  placement.followStream(ownDevice);
   if (call.invoke(function) == 0)
     return;
   std::string error = nsrt_last_error();
@@ -123,36 +136,14 @@ void RankSession::invoke(HostCall &call, const char *function) {
   TORCH_CHECK_VALUE(false, error);
 }
 
-void RankSession::checkInput(const Ids &input) const {
-  checkDense(input.ids, exchange().idType == IdType::I64 ? at::kLong : at::kInt,
-             1, "ids");
-  checkDense(input.offsets, at::kLong, 1, "offsets");
-  auto features = static_cast<int64_t>(exchange().features.size());
-  TORCH_CHECK_VALUE(input.offsets.numel() % features == 1 || features == 1,
-                    "offsets: expected features * batch + 1 = ", features,
-                    " * batch + 1 values, found ", input.offsets.numel());
-  TORCH_CHECK_VALUE(input.offsets.numel() > 0,
-                    "offsets: expected at least one value, found none");
-  TORCH_CHECK_VALUE(input.weights.has_value() == exchange().weighted,
-                    "weights: expected ",
-                    exchange().weighted ? "one for each id, found none"
-                                        : "none, since no lookup is weighted");
-  if (!input.weights)
-    return;
-  checkDense(*input.weights, at::kFloat, 1, "weights");
-  TORCH_CHECK_VALUE(input.weights->numel() == input.ids.numel(),
-                    "weights: expected one for each of the ", input.ids.numel(),
-                    " ids, found ", input.weights->numel());
-}
-
-int64_t RankSession::start(const Ids &input) {
+int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
   try {
-    checkInput(input);
+    stepInputs.check(inputs);
   } catch (const c10::Error &error) {
     refuse(error.what_without_backtrace());
     throw;
   }
-  return startChecked(input);
+  return startChecked(inputs);
 }
 
 void RankSession::refuse(const std::string &text) {
@@ -160,26 +151,21 @@ void RankSession::refuse(const std::string &text) {
     return;
   TORCH_CHECK(nsrt_device_refuse(ownDevice, text.c_str()) == 0,
               nsrt_last_error());
-  auto idType = exchange().idType == IdType::I64 ? at::kLong : at::kInt;
-  Ids none{at::empty({0}, idType), at::zeros({1}, at::kLong), std::nullopt};
-  if (exchange().weighted)
-    none.weights = at::empty({0});
   try {
-    startChecked(none);
+    startChecked(stepInputs.makeEmpty());
   } catch (const c10::ValueError &) {
     // Intended: the other ranks have the text, the caller has its own error.
   }
 }
 
-int64_t RankSession::startChecked(const Ids &input) {
+int64_t RankSession::startChecked(const std::vector<at::Tensor> &inputs) {
   Step step;
-  step.input = input;
+  for (const at::Tensor &input : inputs)
+    step.inputs.push_back(placement.toFunction(ownDevice, input));
   step.state = Results(results.at(kStartName));
   HostCall call(ownDevice, step.state);
-  call.addTensor(input.ids);
-  call.addTensor(input.offsets);
-  if (input.weights)
-    call.addTensor(*input.weights);
+  for (const at::Tensor &input : step.inputs)
+    call.addTensor(input);
   try {
     invoke(call, kStartName);
   } catch (...) {
@@ -259,6 +245,17 @@ void RankSession::lookUp(Step &step) {
   step.lookedUp = true;
 }
 
+size_t RankSession::numLookups() const {
+  size_t count = 0;
+  for (const ExchangeSpec &exchange : manifest.exchanges)
+    count += exchange.lookups.size();
+  return count;
+}
+
+at::Tensor RankSession::take(Results &returned, size_t index) const {
+  return placement.toCaller(ownDevice, returned.take(index, placement.place()));
+}
+
 std::vector<at::Tensor> RankSession::wait(int64_t number) {
   lookUpEarlier(number);
   Step step = takeStep(number, "its results can be asked for once");
@@ -266,7 +263,7 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
   Results returned(results.at(kWaitName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
-  size_t lookups = exchange().lookups.size();
+  size_t lookups = numLookups();
   try {
     invoke(call, kWaitName);
   } catch (...) {
@@ -278,7 +275,7 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
   }
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < lookups; ++i) {
-    tensors.push_back(returned.take(i));
+    tensors.push_back(take(returned, i));
     step.resultRows.push_back(tensors.back().size(0));
   }
   step.state = returned.splitFrom(lookups);
@@ -287,16 +284,19 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
   return tensors;
 }
 
+/// Results and their gradients have the same shapes and types.
 void RankSession::checkGradients(
     const Step &step, const std::vector<at::Tensor> &gradients) const {
-  const auto &lookups = exchange().lookups;
-  TORCH_CHECK_VALUE(gradients.size() == lookups.size(), "expected ",
-                    lookups.size(), " gradients, found ", gradients.size());
-  for (size_t i = 0; i < lookups.size(); ++i) {
+  const auto &wanted = findStep(manifest, kWaitName, "").results;
+  TORCH_CHECK_VALUE(gradients.size() == step.resultRows.size(), "expected ",
+                    step.resultRows.size(), " gradients, found ",
+                    gradients.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
     std::string what =
         std::string("gradient of result ").append(std::to_string(i));
-    checkDense(gradients[i], scalarType(lookups[i].resultType), 2, what);
-    int64_t dim = manifest.tables[static_cast<size_t>(lookups[i].table)].dim;
+    checkDense(gradients[i], scalarTypeOf(wanted[i].type), 2, placement.place(),
+               what);
+    int64_t dim = wanted[i].shape[1];
     TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
                           gradients[i].size(1) == dim,
                       what, ": expected shape [", step.resultRows[i], ", ", dim,
@@ -304,7 +304,7 @@ void RankSession::checkGradients(
   }
 }
 
-std::optional<at::Tensor>
+std::vector<at::Tensor>
 RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
                     double learningRate) {
   TORCH_CHECK_VALUE(results.count(kUpdateName),
@@ -322,15 +322,19 @@ RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
   Results returned(results.at(kUpdateName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
+  std::vector<at::Tensor> placed;
   for (const at::Tensor &gradient : gradients)
+    placed.push_back(placement.toFunction(ownDevice, gradient));
+  for (const at::Tensor &gradient : placed)
     call.addTensor(gradient);
   call.addFloat(static_cast<float>(learningRate));
   call.addInteger(updates + 1);
   invoke(call, kUpdateName); // releases the handles, also when it fails
   ++updates;
-  if (returned.size() == 0)
-    return std::nullopt;
-  return returned.take(0);
+  std::vector<at::Tensor> ofWeights;
+  for (size_t i = 0; i < returned.size(); ++i)
+    ofWeights.push_back(take(returned, i));
+  return ofWeights;
 }
 
 void RankSession::release(int64_t number) noexcept {
@@ -370,14 +374,21 @@ std::vector<std::vector<at::Tensor>> RankSession::shards() const {
     ElementType type =
         manifest.tables[static_cast<size_t>(info.table)].elementType;
     std::vector<at::Tensor> &shard = shards.emplace_back();
-    shard.push_back(at::from_blob(info.weights, {rows, cols},
-                                  {info.weight_stride, 1}, scalarType(type)));
+    auto view = [&](void *values, at::IntArrayRef sizes, int64_t stride,
+                    at::ScalarType elements) {
+      std::vector<int64_t> strides(sizes.size(), 1);
+      strides[0] = stride;
+      shard.push_back(at::from_blob(
+          values, sizes, strides, [](void *) {},
+          at::TensorOptions(elements).device(placement.place()),
+          placement.place()));
+    };
+    view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
     for (int32_t s = 0; s < info.num_states; ++s)
-      shard.push_back(info.has_row_state
-                          ? at::from_blob(info.states[s], {rows},
-                                          {info.state_stride}, at::kFloat)
-                          : at::from_blob(info.states[s], {rows, cols},
-                                          {info.state_stride, 1}, at::kFloat));
+      if (info.has_row_state)
+        view(info.states[s], {rows}, info.state_stride, at::kFloat);
+      else
+        view(info.states[s], {rows, cols}, info.state_stride, at::kFloat);
   }
   return shards;
 }

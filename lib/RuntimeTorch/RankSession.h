@@ -9,6 +9,8 @@
 #define NEUROSHARD_LIB_RUNTIMETORCH_RANKSESSION_H
 
 #include "HostCall.h"
+#include "Placement.h"
+#include "StepInputs.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
@@ -23,24 +25,17 @@
 
 namespace neuroshard::runtime {
 
-/// The ids of one local batch, feature-major.
-struct Ids {
-  at::Tensor ids;
-  at::Tensor offsets; ///< i64 [features * batch + 1].
-  std::optional<at::Tensor> weights;
-};
-
 class RankSession {
 public:
   /// Opens the device of this process's rank in the named process group; with
-  /// an empty name, the artifact's only device. 0 threads: as many as the
-  /// machine has.
+  /// an empty name, the artifact's only device. `device`: as in Placement. 0
+  /// threads: as many as the machine has.
   RankSession(const std::string &directory, const std::string &groupName,
-              int64_t threads);
+              const std::string &device, int64_t threads);
   ~RankSession();
 
-  /// Puts ids in flight and returns the step's number.
-  int64_t start(const Ids &input);
+  /// Puts ids (StepInputs.h) in flight and returns the step's number.
+  int64_t start(const std::vector<at::Tensor> &inputs);
   /// Fails the step that the other ranks start, with `text` as the cause. For
   /// callers that cannot start theirs.
   void refuse(const std::string &text);
@@ -50,10 +45,10 @@ public:
   /// The results of all lookups of a step, in the manifest's order.
   std::vector<at::Tensor> wait(int64_t step);
   /// Runs the optimizers on the gradients of a step's results. Returns the
-  /// gradients of the sample weights if the artifact computes them.
-  std::optional<at::Tensor> update(int64_t step,
-                                   const std::vector<at::Tensor> &gradients,
-                                   double learningRate);
+  /// gradients of the sample weights of each weighted input.
+  std::vector<at::Tensor> update(int64_t step,
+                                 const std::vector<at::Tensor> &gradients,
+                                 double learningRate);
   /// Drops a step that will have no update. Unknown steps are ignored. What
   /// other ranks need of it is still sent, before the results of later steps.
   void release(int64_t step) noexcept;
@@ -68,13 +63,13 @@ public:
   /// states, [rows, cols] or [rows].
   std::vector<std::vector<at::Tensor>> shards() const;
 
-  const ExchangeSpec &exchange() const { return manifest.exchanges[0]; }
   nsrt_device *device() const { return ownDevice; }
 
 private:
   struct Step {
     Results state; ///< handles: of the last of its functions.
-    Ids input;     ///< kept alive: a single device reads ids in place.
+    /// As functions read them. Kept alive: a single device reads ids in place.
+    std::vector<at::Tensor> inputs;
     std::vector<int64_t> resultRows; ///< set once waited for.
     bool lookedUp = false;
     bool waited = false;
@@ -87,15 +82,18 @@ private:
   Step takeStep(int64_t number, const char *wanted);
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
-  int64_t startChecked(const Ids &input);
+  int64_t startChecked(const std::vector<at::Tensor> &inputs);
   void lookUp(Step &step);
-  void checkInput(const Ids &input) const;
   void checkGradients(const Step &step,
                       const std::vector<at::Tensor> &gradients) const;
+  at::Tensor take(Results &returned, size_t index) const;
+  size_t numLookups() const;
   /// Throws a DistBackendError if the group has ended, else a ValueError.
   void invoke(HostCall &call, const char *function);
 
+  Placement placement;
   Manifest manifest;
+  StepInputs stepInputs;
   std::map<std::string, std::vector<ResultSpec>> results;
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;

@@ -44,7 +44,7 @@ def code_version() -> str:
     """A hash of the libraries: ranks that run different code have different ones."""
     digest = hashlib.sha256()
     path = library_path()
-    for name in (path, path.with_name("libneuroshard_runtime.so")):
+    for name in (path, *map(path.with_name, ("libneuroshard_runtime.so", "libneuroshard_cuda.so"))):
         if name.exists():
             digest.update(name.read_bytes())
     return digest.hexdigest()[:16]

@@ -18,9 +18,12 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import exchange_cases  # noqa: E402
-from neuroshard._manifest import Manifest
-from neuroshard.distributed._engine import operators  # noqa: E402
-from neuroshard.distributed._gpu.engine import GpuEngine  # noqa: E402
+from neuroshard._group.watched_group import watched_group_of  # noqa: E402
+from neuroshard._jagged import Jagged  # noqa: E402
+from neuroshard._manifest import Manifest  # noqa: E402
+from neuroshard.distributed import _operators as operators  # noqa: E402
+from neuroshard.distributed._device import pick_device  # noqa: E402
+from neuroshard.distributed._engine import Engine  # noqa: E402
 from neuroshard.distributed._shards import local_shards  # noqa: E402
 from support import batch as batches, optimizers, oracle  # noqa: E402
 from support.model import DTYPES  # noqa: E402
@@ -38,12 +41,13 @@ class Check:
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
         self.model = exchange_cases.models()[name]
         self.lookups = [lookup for _, lookup in self.model.lookups()]
-        self.engine, self.device = GpuEngine(device), device
+        picked = pick_device(device)
+        self.engine, self.place = Engine(picked), picked.place
         self.engine.load()
         self.manifest = Manifest.read(folder / exchange_cases.place(name, self.ranks))
-        group = dist.new_group(backend=self.engine.backend) if self.ranks > 1 else None
-        self.engine.join(name, folder / exchange_cases.place(name, self.ranks), self.manifest,
-                         group, 1)
+        group = watched_group_of(None).new_group(picked.backend) if self.ranks > 1 else None
+        self.engine.join(name, folder / exchange_cases.place(name, self.ranks),
+                         group.group_name if group else "", 1)
         operators.add_model(name, operators.Shapes(len(self.model.inputs[0].features), ()),
                             lambda: 0.125)
         self.engine.initialize(exchange_cases.SEED)
@@ -86,18 +90,17 @@ class Check:
         parts = [batches.random_batch(self.model, self.model.inputs[0], size, generator)
                  for size in sizes[:self.ranks]]
         own, before = parts[self.rank], self.whole()
-        ids, offsets, *weights = [one.to(self.device, copy=True)
-                                  for one in own.tensors()]
+        ids, offsets, *weights = [one.to(self.place, copy=True) for one in own.tensors()]
         weights = [one.requires_grad_() for one in weights]
-        given = (ids, offsets, weights[0] if weights else None)
-        ticket = self.engine.start(self.token, *given, True)
-        results = self.engine.wait(self.token, ticket, *given, self.anchor)
+        given = Jagged(ids, offsets, *weights)
+        ticket = self.engine.start(self.token, given)
+        results = self.engine.wait(self.token, ticket, given, self.anchor)
         for index, (lookup, result) in enumerate(zip(self.lookups, results, strict=True)):
             expected = oracle.forward(before[lookup.table][0], own, index, lookup)
             oracle.assert_within(result.detach().cpu(), expected, f"step {number}: {lookup}")
         gradients = [[self.random_gradient(part, index, generator)
                       for index in range(len(self.lookups))] for part in parts]
-        sum((result * gradient.to(self.device)).sum() for result, gradient
+        sum((result * gradient.to(self.place)).sum() for result, gradient
             in zip(results, gradients[self.rank])).backward()
         after = self.whole()
         for table in self.model.tables:
@@ -136,7 +139,7 @@ class Check:
 def main():
     folder, dry = Path(sys.argv[1]), "--dry-run" in sys.argv[2:]
     torch.set_num_threads(1)
-    device = torch.device("cpu" if dry else f"cuda:{os.environ['LOCAL_RANK']}")
+    device = "emulator" if dry else f"cuda:{os.environ['LOCAL_RANK']}"
     if not dry:
         torch.cuda.set_device(device)
     dist.init_process_group("gloo" if dry else "cpu:gloo,cuda:nccl",

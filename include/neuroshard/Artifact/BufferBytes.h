@@ -22,10 +22,8 @@ enum class BufferKind {
   Partials,    ///< results of this device's shards, in f32.
   /// Partials as they are sent, where they are not sent from Partials itself.
   SentResults,
-  ReceivedResults, ///< GPUs only; on CPUs they are read in the message.
-  RelayedResults,  ///< the sums that a relay sends on.
-  Gradients,       ///< of the local results, packed for their owners.
-  SentGradients,   ///< GPUs only; on CPUs they are packed as they are sent.
+  RelayedResults, ///< the sums that a relay sends on.
+  Gradients,      ///< of the local results, packed for their owners.
   /// What kernels read beside the messages.
   ReceivedGradients,
   RelayedGradients,
@@ -34,7 +32,7 @@ enum class BufferKind {
   /// Gradients of sample weights, of a step that computes them.
   SampleWeights,
 };
-inline constexpr size_t kNumBufferKinds = 15;
+inline constexpr size_t kNumBufferKinds = 13;
 
 /// "sent_ids".
 const char *bufferName(BufferKind kind);

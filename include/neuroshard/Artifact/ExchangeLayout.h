@@ -47,9 +47,6 @@ struct EntryLayout {
   /// to relays.
   int64_t pooledColumn;
   bool relayed = false;
-  /// First column in rows in which each entry, pooled or not, begins at a
-  /// multiple of 16 bytes of f32, as engines on GPUs have them.
-  int64_t paddedColumn = 0;
 
   bool operator==(const EntryLayout &) const = default;
 };
@@ -74,10 +71,6 @@ struct Destination {
 struct BucketLayout {
   int32_t lookup;
   Range rows;
-  /// Buckets of one layer of a lookup have no id in common.
-  int32_t layer;
-  /// Other rows of the table are elsewhere: results are partial sums.
-  bool isPartOfRows;
   /// Takes every id of its feature, so ids need no sifting.
   bool whole;
   std::vector<Destination> destinations;

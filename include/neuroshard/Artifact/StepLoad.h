@@ -1,6 +1,6 @@
 //===- StepLoad.h - Samples and ids of one step -----------------*- C++ -*-===//
 //
-// The engine that runs a step, and the numbers of samples and ids from which
+// What runs a step, and the numbers of samples and ids from which
 // its traffic and its buffers follow.
 //
 //===----------------------------------------------------------------------===//
@@ -17,9 +17,9 @@
 
 namespace neuroshard {
 
-/// What runs the steps: the runtime in C++ on CPUs, or the engine of PyTorch on
-/// GPUs. The latter sends the ids of replicated tables with the others, lets
-/// every entry begin at 16 bytes, and has no relays.
+/// What runs the kernels. GPUs sort and update in the arrays of
+/// UpdateBuffers.h, and exchange as many norms as there may be where nobody
+/// waits for their number.
 enum class Engine { Cpu, Gpu };
 
 /// Devices that follow each other.

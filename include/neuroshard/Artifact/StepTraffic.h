@@ -28,7 +28,7 @@ struct ExchangeTraffic {
   PairBytes relayedResults;   ///< what relays send on.
   PairBytes gradients;        ///< all that ranks of samples send.
   PairBytes relayedGradients; ///< what relays send on.
-  /// Of replicated tables, to every device: gradients and, on CPUs, ids.
+  /// Of replicated tables, to every device: gradients and ids.
   PairBytes copies;
 
   bool operator==(const ExchangeTraffic &) const = default;

@@ -204,6 +204,8 @@ public:
   /// Later calls take effect in the order of this stream (a CUstream), after
   /// those before. CPUs have none.
   virtual void useStream(void *) {}
+  /// Waits for the work of the calls before.
+  virtual void finish() {}
   virtual void clear(std::byte *first, int64_t bytes) = 0;
   virtual void copy(std::byte *to, const std::byte *from, int64_t bytes) = 0;
 
@@ -268,9 +270,10 @@ public:
   virtual std::shared_ptr<DeviceMemory> makeMemory(int32_t rank) = 0;
   /// Called once for each device.
   virtual std::unique_ptr<Backend> make(int32_t rank, BackendParts parts) = 0;
-  /// Called once for each device, after make: a communicator that exchanges
-  /// messages in memory of the device in the order of its work. `group`
-  /// connects the threads of a world in one process by memory of the host.
+  /// Called once for each device of a world in one process, after make: a
+  /// communicator that exchanges messages in memory of the device in the order
+  /// of its work. `group` connects the threads of the world by memory of the
+  /// host.
   virtual std::unique_ptr<Communicator>
   connect(int32_t rank, BufferSource &buffers,
           std::unique_ptr<Communicator> group) = 0;

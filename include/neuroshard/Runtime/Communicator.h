@@ -41,6 +41,10 @@ public:
 /// Where a message lies, on both sides.
 enum class MessageMemory { Host, Device };
 
+/// Bytes from the begin of a received message to that of the next, in memory of
+/// a device: kernels read values of up to 16 bytes.
+inline int64_t roomOfMessage(int64_t bytes) { return (bytes + 15) / 16 * 16; }
+
 /// A started collective. May be destroyed without waiting.
 class NSRT_SHARED_TYPE CommunicatorRequest {
 public:
@@ -60,6 +64,8 @@ public:
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Whether messages may be MessageMemory::Device.
+  virtual bool carriesDeviceMemory() const { return false; }
 
   /// Sends consecutive slices of `send` to the ranks in order, sendBytes[p]
   /// bytes to rank p, and receives receiveBytes[p] bytes from rank p. The

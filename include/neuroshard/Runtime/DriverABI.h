@@ -3,7 +3,7 @@
 // The C interface for tools, tests and Python (ctypes): opens a compiled
 // artifact as an in-process world (every device of the manifest a thread with
 // its own memory), reads and writes tables over their shards, and runs the
-// artifact's functions. Join.h opens a world of one device, whose others are
+// artifact's functions. Open.h opens a world of one device, whose others are
 // other processes.
 //
 // Every call that can fail returns 0 for success and another value (or a null
@@ -150,8 +150,8 @@ typedef struct nsrt_shard_info {
 int32_t nsrt_device_num_shards(const nsrt_device *);
 int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 
-/// Computes results that lookups have deferred. Call it before you write
-/// weights through nsrt_shard_info.
+/// Computes results that lookups have deferred, and waits for the work of the
+/// device. Call it before you read or write weights through nsrt_shard_info.
 int32_t nsrt_device_settle(nsrt_device *);
 
 /// Makes the device refuse the next ids that it routes with this text: the step
@@ -234,6 +234,14 @@ enum {
   NSRT_MEMORY_BUFFERS = 2
 };
 int64_t nsrt_device_memory_bytes(const nsrt_device *, int32_t kind);
+
+/// What step buffers are for (BufferKind), in order.
+int32_t nsrt_num_buffer_kinds(void);
+/// "places", "sent_ids", ...; null if there is no such kind.
+const char *nsrt_buffer_kind_name(int32_t kind);
+/// Bytes of all buffers of a kind that the device's steps took since the world
+/// was opened, memory that was used again included.
+int64_t nsrt_device_buffer_bytes(const nsrt_device *, int32_t kind);
 
 #ifdef __cplusplus
 }

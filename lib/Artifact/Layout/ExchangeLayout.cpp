@@ -44,25 +44,13 @@ private:
     for (size_t k = 0; k < spec.lookups.size(); ++k) {
       const ExchangeLookup &lookup = spec.lookups[k];
       Range all{0, plan.tables[lookup.table].rows};
-      std::vector<int64_t> ends; // of the last range of each layer
       for (const Range &rows :
            rangesOfTable[static_cast<size_t>(lookup.table)]) {
         layout.bucketsOfLookup[k].push_back(
             static_cast<int32_t>(layout.buckets.size()));
-        auto layer = std::find_if(ends.begin(), ends.end(), [&](int64_t end) {
-          return end <= rows.begin;
-        });
-        auto number = static_cast<int32_t>(layer - ends.begin());
-        if (layer == ends.end())
-          ends.push_back(rows.end);
-        else
-          *layer = rows.end;
-        bool hasAllRows = rows == all;
         layout.buckets.push_back({static_cast<int32_t>(k),
                                   rows,
-                                  number,
-                                  !hasAllRows,
-                                  hasAllRows && !lookup.dropsPadding(),
+                                  rows == all && !lookup.dropsPadding(),
                                   {}});
       }
     }
@@ -152,15 +140,12 @@ private:
   }
 
   static void placePooledColumns(StreamSet &set) {
-    int64_t padded = 0;
     for (EntryLayout &entry : set.entries) {
-      entry.paddedColumn = padded;
-      padded += paddedColumns(entry.cols.size());
-      if (entry.pooled) {
-        int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
-        entry.pooledColumn = width;
-        width += entry.cols.size();
-      }
+      if (!entry.pooled)
+        continue;
+      int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
+      entry.pooledColumn = width;
+      width += entry.cols.size();
     }
   }
 

@@ -35,28 +35,21 @@ void checkRowsOfLookup(const JsonValue &value, const ExchangeLayout &layout,
   };
   std::vector<int32_t> order = layout.bucketsOfLookup[lookup];
   std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return std::tie(bucketAt(a).layer, bucketAt(a).rows) <
-           std::tie(bucketAt(b).layer, bucketAt(b).rows);
+    return bucketAt(a).rows < bucketAt(b).rows;
   });
-  std::set<Range> distinct;
-  int32_t layer = -1;
-  int64_t end = 0, covered = 0;
+  int64_t end = 0;
+  const Range *before = nullptr;
   for (int32_t number : order) {
-    const BucketLayout &bucket = bucketAt(number);
-    if (!distinct.insert(bucket.rows).second)
+    const Range &own = bucketAt(number).rows;
+    if (before && *before == own)
       place(number)["rows"].wrong("rows of no other bucket of the lookup");
-    if (bucket.layer > layer + 1)
-      place(number)["layer"].wrong("at most " + std::to_string(layer + 1) +
-                                   ", the next layer of the lookup");
-    if (bucket.layer == layer && bucket.rows.begin < end)
-      place(number)["layer"].wrong("a layer that has no row twice");
-    layer = bucket.layer;
-    end = bucket.rows.end;
-    covered += layer == 0 ? bucket.rows.size() : 0;
+    if (own.begin > end)
+      break;
+    end = std::max(end, own.end);
+    before = &own;
   }
-  if (covered != rows)
-    value["buckets"].wrong("each row of lookup " + std::to_string(lookup) +
-                           " in layer 0");
+  if (end != rows)
+    value["buckets"].wrong("each row of lookup " + std::to_string(lookup));
 }
 
 /// The streams of a device's own tables or of its copies.
@@ -218,11 +211,6 @@ private:
 };
 
 } // namespace
-
-bool isDividedAfterSum(const ExchangeLookup &lookup,
-                       const BucketLayout &bucket) {
-  return lookup.pooling == Pooling::Mean && bucket.isPartOfRows;
-}
 
 void checkBuckets(const JsonValue &value, const ExchangePlan &plan,
                   const ExchangeSpec &spec, const ExchangeLayout &layout) {

@@ -15,14 +15,9 @@
 
 namespace neuroshard {
 
-/// The member `divided` of an entry: a mean over row shards is divided after
-/// the partial sums are added up, other means by the lookup itself.
-bool isDividedAfterSum(const ExchangeLookup &lookup,
-                       const BucketLayout &bucket);
-
 /// Each range of rows has one bucket per lookup, which some device receives,
-/// once. Layer 0 of a lookup has each row of the table once, and no layer has a
-/// row twice. `value` is the whole layout.
+/// once. The buckets of a lookup have all rows of its table. `value` is the
+/// whole layout.
 void checkBuckets(const JsonValue &value, const ExchangePlan &plan,
                   const ExchangeSpec &spec, const ExchangeLayout &layout);
 

@@ -71,14 +71,8 @@ private:
       int32_t k = item["lookup"].index(spec.lookups.size());
       const ExchangeLookup &lookup = spec.lookups[static_cast<size_t>(k)];
       int64_t rows = plan.tables[static_cast<size_t>(lookup.table)].rows;
-      BucketLayout bucket{k,
-                          readBounds(item["rows"], rows),
-                          item["layer"].index(buckets.size()),
-                          false,
-                          false,
-                          {}};
-      bucket.isPartOfRows = bucket.rows.size() < rows;
-      bucket.whole = !bucket.isPartOfRows && !lookup.dropsPadding();
+      BucketLayout bucket{k, readBounds(item["rows"], rows), false, {}};
+      bucket.whole = bucket.rows.size() == rows && !lookup.dropsPadding();
       layout.bucketsOfLookup[static_cast<size_t>(k)].push_back(
           static_cast<int32_t>(layout.buckets.size()));
       layout.buckets.push_back(std::move(bucket));
@@ -173,8 +167,7 @@ private:
                       readBounds(value["cols"], plan.tableOf(shard).dim),
                       spec.lookups[static_cast<size_t>(bound.lookup)].pooled(),
                       value["column"].integer(0, kMostColumns),
-                      value["relayed"].boolean(),
-                      value["padded_column"].integer(0, kMostColumns)};
+                      value["relayed"].boolean()};
     if (entry.slot != bound.slot || entry.lookup != bound.lookup ||
         entry.cols != shard.cols || isLocal != shard.replicated() ||
         value["replicated"].boolean() != shard.replicated() ||
@@ -184,7 +177,6 @@ private:
                   "\"");
     if (entry.relayed && (!entry.pooled || isLocal || groups.numGroups() < 2))
       value["relayed"].wrong("false");
-    checkDivided(value["divided"], entry, set);
     placeColumns(value, entry, set);
     auto number = static_cast<int32_t>(set.entries.size());
     if (isLocal) {
@@ -198,18 +190,6 @@ private:
     set.entries.push_back(entry);
   }
 
-  void checkDivided(const LayoutValue &value, const EntryLayout &entry,
-                    const StreamSet &set) const {
-    int32_t bucket = set.streams[static_cast<size_t>(entry.stream)].bucket;
-    bool isDivided =
-        isDividedAfterSum(spec.lookups[static_cast<size_t>(entry.lookup)],
-                          layout.buckets[static_cast<size_t>(bucket)]);
-    if (value.boolean() != isDivided)
-      value.wrong(isDivided
-                      ? "true, as it is a mean over a part of the rows"
-                      : "false, as it is no mean over a part of the rows");
-  }
-
   /// The entries of a device lie side by side, in their order.
   static void placeColumns(const LayoutValue &value, const EntryLayout &entry,
                            StreamSet &set) {
@@ -221,13 +201,6 @@ private:
       value["column"].wrong(std::to_string(width) +
                             ": columns of pooled lookups side by side");
     width += entry.cols.size();
-    int64_t padded = 0;
-    if (!set.entries.empty())
-      padded = set.entries.back().paddedColumn +
-               paddedColumns(set.entries.back().cols.size());
-    if (entry.paddedColumn != padded)
-      value["padded_column"].wrong(std::to_string(padded) +
-                                   ": columns of lookups side by side");
   }
 
   void readRelays(const LayoutValue &value) {

@@ -25,10 +25,8 @@ Json boundsJson(const Range &range) {
 /// copies of replicated tables; entries by lookup.
 class DeviceWriter {
 public:
-  DeviceWriter(const ExchangeLayout &layout, const ExchangeSpec &spec,
-               size_t device)
-      : layout(layout), spec(spec), owner(layout.owners[device]),
-        local(layout.locals[device]) {}
+  DeviceWriter(const ExchangeLayout &layout, size_t device)
+      : owner(layout.owners[device]), local(layout.locals[device]) {}
 
   Json write() {
     Json streams = Json::array(), entries = Json::array();
@@ -56,27 +54,18 @@ public:
 
 private:
   Json entry(const EntryLayout &entry, bool copied) const {
-    const StreamSet &set = copied ? local : owner;
     int64_t firstStream =
         copied ? static_cast<int64_t>(owner.streams.size()) : 0;
-    const StreamLayout &stream = set.streams[static_cast<size_t>(entry.stream)];
-    return {
-        {"kernel", entry.kernel},
-        {"slot", entry.slot},
-        {"lookup", entry.lookup},
-        {"stream", firstStream + entry.stream},
-        {"cols", boundsJson(entry.cols)},
-        {"column", entry.pooledColumn},
-        {"padded_column", entry.paddedColumn},
-        {"replicated", copied},
-        {"relayed", entry.relayed},
-        {"divided", isDividedAfterSum(
-                        spec.lookups[static_cast<size_t>(entry.lookup)],
-                        layout.buckets[static_cast<size_t>(stream.bucket)])}};
+    return {{"kernel", entry.kernel},
+            {"slot", entry.slot},
+            {"lookup", entry.lookup},
+            {"stream", firstStream + entry.stream},
+            {"cols", boundsJson(entry.cols)},
+            {"column", entry.pooledColumn},
+            {"replicated", copied},
+            {"relayed", entry.relayed}};
   }
 
-  const ExchangeLayout &layout;
-  const ExchangeSpec &spec;
   const StreamSet &owner;
   const StreamSet &local;
 };
@@ -136,17 +125,15 @@ Json relayJson(const RelayLayout &relay) {
   return {{"width", relay.width}, {"sums", sums}};
 }
 
-Json exchangeLayoutJson(const ExchangeLayout &layout,
-                        const ExchangeSpec &spec) {
+Json exchangeLayoutJson(const ExchangeLayout &layout) {
   Json buckets = Json::array(), written = Json::array();
   Json results = Json::array(), relays = Json::array();
   for (const BucketLayout &bucket : layout.buckets)
-    buckets.push_back({{"lookup", bucket.lookup},
-                       {"rows", boundsJson(bucket.rows)},
-                       {"layer", bucket.layer}});
+    buckets.push_back(
+        {{"lookup", bucket.lookup}, {"rows", boundsJson(bucket.rows)}});
   std::vector<DeviceWriter> devices;
   for (size_t device = 0; device < layout.owners.size(); ++device)
-    written.push_back(devices.emplace_back(layout, spec, device).write());
+    written.push_back(devices.emplace_back(layout, device).write());
   for (const ResultLayout &result : layout.results)
     results.push_back(resultJson(result, devices));
   for (const RelayLayout &relay : layout.relays)
@@ -164,7 +151,7 @@ Json layoutJson(const Manifest &manifest) {
       manifest.layouts.empty() ? makeLayouts(manifest) : manifest.layouts;
   Json json = Json::array();
   for (size_t i = 0; i < layouts.size(); ++i)
-    json.push_back(exchangeLayoutJson(layouts[i], manifest.exchanges[i]));
+    json.push_back(exchangeLayoutJson(layouts[i]));
   return json;
 }
 

@@ -30,23 +30,4 @@ Block ExchangeCounts::blockOf(const StreamSet &set, size_t rank) const {
   });
 }
 
-int64_t ExchangeCounts::unpackedIdBytes(const StreamSet &set,
-                                        size_t rank) const {
-  int64_t bytes = 0;
-  for (const StreamLayout &stream : set.streams)
-    bytes += 4 * (stream.pooled ? load.batches[rank] : 1) +
-             idsOf(stream, rank) * (spec.idBytes() + (stream.weighted ? 4 : 0));
-  return bytes;
-}
-
-int64_t ExchangeCounts::paddedValues(const StreamSet &set, size_t rank) const {
-  int64_t values = 0;
-  for (const EntryLayout &entry : set.entries) {
-    const StreamLayout &stream = set.streams[static_cast<size_t>(entry.stream)];
-    values += (entry.pooled ? load.batches[rank] : idsOf(stream, rank)) *
-              paddedColumns(entry.cols.size());
-  }
-  return values;
-}
-
 } // namespace neuroshard

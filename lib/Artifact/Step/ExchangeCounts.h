@@ -24,14 +24,9 @@ public:
   }
   int64_t idsOfAll(const StreamLayout &stream) const;
 
-  /// On CPUs: the bytes of the ids, and the values for them.
+  /// The bytes of the ids, and the values for them.
   int64_t payloadBytes(const StreamSet &set, size_t rank) const;
   Block blockOf(const StreamSet &set, size_t rank) const;
-
-  /// On GPUs: lengths of 4 bytes for each bag, or the number of ids if not
-  /// pooled; ids; weights.
-  int64_t unpackedIdBytes(const StreamSet &set, size_t rank) const;
-  int64_t paddedValues(const StreamSet &set, size_t rank) const;
 
   const ExchangeSpec &spec;
   const ExchangeLoad &load;

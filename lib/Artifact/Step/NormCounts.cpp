@@ -26,15 +26,6 @@ byRows(std::vector<const ShardSpec *> shards) {
   return shards;
 }
 
-bool haveEqualRows(const std::vector<const ShardSpec *> &shards) {
-  std::vector<const ShardSpec *> sorted = byRows(shards);
-  return std::adjacent_find(sorted.begin(), sorted.end(),
-                            [](const ShardSpec *a, const ShardSpec *b) {
-                              return a->rows != b->rows &&
-                                     a->rows.overlaps(b->rows);
-                            }) == sorted.end();
-}
-
 MostNorms::MostNorms(const ExchangePlan &plan,
                      const std::vector<ExchangeLayout> &layouts,
                      const StepLoad &load) {
@@ -63,7 +54,7 @@ public:
              const MostNorms &most, const StepLoad &load, Engine engine,
              const NormReceiver &add)
       : shards(byRows(shards)), most(most), load(load), engine(engine),
-        areAligned(engine == Engine::Gpu && haveEqualRows(shards)), add(add) {}
+        add(add) {}
 
   void count() const {
     for (size_t a = 0; a < shards.size(); ++a) {
@@ -80,12 +71,13 @@ public:
 private:
   void send(const ShardSpec &from, const ShardSpec &to) const {
     int32_t sender = from.devices.front(), receiver = to.devices.front();
-    if (sender == receiver && engine == Engine::Cpu)
+    if (sender == receiver)
       return; // stays there
+    bool isBound = engine == Engine::Gpu && from.rows == to.rows;
     Range common{std::max(from.rows.begin, to.rows.begin),
                  std::min(from.rows.end, to.rows.end)};
     int64_t rows =
-        areAligned ? most.of(from) : load.distinctRows(from.table, common);
+        isBound ? most.of(from) : load.distinctRows(from.table, common);
     add(static_cast<size_t>(sender), static_cast<size_t>(receiver),
         rows * static_cast<int64_t>(sizeof(float)));
   }
@@ -94,7 +86,6 @@ private:
   const MostNorms &most;
   const StepLoad &load;
   Engine engine;
-  bool areAligned;
   const NormReceiver &add;
 };
 

@@ -26,8 +26,8 @@ void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
                 const StepLoad &load, Engine engine, const NormReceiver &add);
 
-/// How many norms an owner of columns keeps in a step, if its engine does not
-/// wait for the number of distinct rows.
+/// The most norms that a shard can have in a step. GPUs work on as many, since
+/// nobody waits for the number of distinct rows.
 class MostNorms {
 public:
   MostNorms(const ExchangePlan &plan,
@@ -43,10 +43,6 @@ private:
 /// Shards of each table that exchange norms with others: those of some columns.
 std::vector<std::vector<const ShardSpec *>>
 shardsWithNorms(const ExchangePlan &plan);
-
-/// Ranges of rows are equal or have nothing in common. The engine on GPUs then
-/// sends as many norms as there may be, without waiting for the device.
-bool haveEqualRows(const std::vector<const ShardSpec *> &shards);
 
 } // namespace neuroshard
 

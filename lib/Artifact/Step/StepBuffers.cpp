@@ -2,18 +2,20 @@
 
 #include "neuroshard/Artifact/StepBuffers.h"
 
-#include "ExchangeBuffers.h"
+#include "ExchangeCounts.h"
 #include "NormCounts.h"
-#include "StepBuffersOnGpus.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/IdHeader.h"
 #include "neuroshard/Model/RowLayout.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
 namespace neuroshard {
 namespace {
+
+constexpr int64_t kFloatBytes = 4, kIndexBytes = 8, kLengthBytes = 4;
 
 /// Grouping ids by row: keys and the same once more, distinct rows, where the
 /// ids of each begin, and the order in 4 bytes.
@@ -21,19 +23,28 @@ constexpr int64_t rowSortBytes(int64_t ids) {
   return ids * (4 * kIndexBytes + 4) + kIndexBytes;
 }
 
-/// The buffers of one exchange in the runtime on CPUs.
-class CpuExchangeBuffers : private ExchangeBuffers {
+/// The buffers of one exchange.
+class ExchangeBuffers : private ExchangeCounts {
 public:
-  CpuExchangeBuffers(const ExchangePlan &plan, size_t exchange,
-                     const ExchangeLayout &layout, const StepLoad &load,
-                     size_t headerNumbers, std::vector<BufferBytes> &devices)
-      : ExchangeBuffers(plan, exchange, layout, load, devices),
-        headerNumbers(headerNumbers) {}
+  ExchangeBuffers(const ExchangePlan &plan, size_t exchange,
+                  const ExchangeLayout &layout, const StepLoad &load,
+                  Engine engine, size_t headerNumbers,
+                  std::vector<BufferBytes> &devices)
+      : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
+        plan(plan), layout(layout), engine(engine),
+        wire(elementBytes(plan.wireType)),
+        isCast(plan.wireType != ElementType::F32), travels(count > 1),
+        headerNumbers(headerNumbers), devices(devices) {
+    for (int64_t batch : this->load.batches)
+      bags += batch;
+  }
 
   void add() {
     for (const DeviceRange &ranks : runs) {
       addPlaces(ranks);
       addPairs(ranks);
+      if (engine == Engine::Gpu)
+        addStaged(ranks);
     }
     for (size_t owner = 0; owner < count; ++owner) {
       devices[owner][BufferKind::ReceivedIds] +=
@@ -51,6 +62,10 @@ public:
   }
 
 private:
+  const ExchangeLookup &lookupOf(int32_t index) const {
+    return spec.lookups[static_cast<size_t>(index)];
+  }
+
   /// Buckets of some rows note which ids they have taken, unless bags of
   /// results alone are asked for; means count the ids of each bag.
   void addPlaces(const DeviceRange &ranks) {
@@ -64,8 +79,16 @@ private:
     for (const ExchangeLookup &lookup : spec.lookups)
       if (lookup.pooling == Pooling::Mean)
         bytes += load.batches[ranks.begin] * kFloatBytes;
+    if (engine == Engine::Gpu)
+      bytes += packingBytes(load.batches[ranks.begin]);
     for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
       devices[rank][BufferKind::Places] += bytes;
+  }
+
+  /// Lengths of the bags of each bucket, and where they begin.
+  int64_t packingBytes(int64_t batch) const {
+    return static_cast<int64_t>(layout.buckets.size()) *
+           (batch * kLengthBytes + (batch + 1) * kIndexBytes);
   }
 
   /// What each owner has for all of these ranks, and each of them for all
@@ -92,6 +115,37 @@ private:
       bytes[BufferKind::ReceivedGradients] += values * kFloatBytes;
     if (isCast || !layout.relays.empty())
       bytes[BufferKind::SentResults] += values * wire;
+  }
+
+  /// Kernels on GPUs take rows from 16 bytes on, and do not divide: other rows
+  /// are staged. At most, as where blocks begin is not looked at.
+  void addStaged(const DeviceRange &ranks) {
+    for (size_t owner = 0; owner < count; ++owner) {
+      addStaged(layout.owners[owner], false, ranks, devices[owner]);
+      addStaged(layout.locals[owner], true, ranks, devices[owner]);
+    }
+  }
+
+  /// `afterIds`: gradients travel behind ids, of any size.
+  void addStaged(const StreamSet &set, bool afterIds, const DeviceRange &ranks,
+                 BufferBytes &bytes) const {
+    bool isAligned = std::all_of(
+        set.entries.begin(), set.entries.end(), [](const EntryLayout &entry) {
+          return entry.cols.size() == paddedColumns(entry.cols.size());
+        });
+    int64_t backward = spec.weighted ? 2 : 1; // the update, and the weights
+    for (const EntryLayout &entry : set.entries) {
+      int64_t rows = entry.pooled
+                         ? load.batches[ranks.begin]
+                         : idsOf(set.streams[static_cast<size_t>(entry.stream)],
+                                 ranks.begin);
+      int64_t staged = static_cast<int64_t>(ranks.size()) * rows *
+                       paddedColumns(entry.cols.size()) * kFloatBytes;
+      if (!isAligned || lookupOf(entry.lookup).pooling == Pooling::Mean)
+        bytes[BufferKind::Partials] += staged;
+      if (!isAligned || afterIds)
+        bytes[BufferKind::ReceivedGradients] += backward * staged;
+    }
   }
 
   void addToRank(BufferBytes &bytes, int64_t ids, int64_t direct) const {
@@ -142,32 +196,65 @@ private:
     }
   }
 
-  /// A value, and the place of its gradient, of each id.
+  /// A value of each id and, on CPUs, the place of its gradient.
   void addSampleWeights() {
-    constexpr int64_t kValueBytes = kFloatBytes + kIndexBytes;
+    int64_t valueBytes =
+        kFloatBytes + (engine == Engine::Cpu ? kIndexBytes : 0);
     for (size_t owner = 0; owner < count; ++owner) {
       int64_t &bytes = devices[owner][BufferKind::SampleWeights];
       const StreamSet &owned = layout.owners[owner];
       for (const EntryLayout &entry : owned.entries)
         if (lookupOf(entry.lookup).weighted)
           bytes += idsOfAll(owned.streams[static_cast<size_t>(entry.stream)]) *
-                   kValueBytes;
+                   valueBytes;
       const StreamSet &local = layout.locals[owner];
       for (const EntryLayout &entry : local.entries)
         if (lookupOf(entry.lookup).weighted)
           bytes +=
               idsOf(local.streams[static_cast<size_t>(entry.stream)], owner) *
-              kValueBytes;
+              valueBytes;
     }
   }
 
   /// Of a gradient; nothing is rounded that stays on the device.
   int64_t sentBytes() const { return travels ? wire : kFloatBytes; }
 
+  const ExchangePlan &plan;
+  const ExchangeLayout &layout;
+  Engine engine;
+  int64_t wire;
+  bool isCast;
+  bool travels;         ///< there are other ranks.
   size_t headerNumbers; ///< of a header.
+  int64_t bags = 0;     ///< samples of all ranks.
+  std::vector<BufferBytes> &devices;
 };
 
-/// The buffers of an update in the runtime on CPUs.
+/// Messages of norms.
+void addNormMessages(const ExchangePlan &plan,
+                     const std::vector<ExchangeLayout> &layouts,
+                     const StepLoad &load, Engine engine,
+                     std::vector<BufferBytes> &devices) {
+  countNorms(plan, layouts, load, engine,
+             [&](size_t from, size_t, int64_t bytes) {
+               devices[from][BufferKind::Norms] += bytes;
+             });
+}
+
+/// The sums of the norms of each shard. All else in which GPUs update tables is
+/// in UpdateBuffers.h.
+void addNormSums(const ExchangePlan &plan,
+                 const std::vector<ExchangeLayout> &layouts,
+                 const StepLoad &load, std::vector<BufferBytes> &devices) {
+  MostNorms most(plan, layouts, load);
+  std::vector<bool> needsNorms = plan.tablesWithNormExchange();
+  for (const ShardSpec &shard : plan.shards)
+    if (needsNorms[static_cast<size_t>(shard.table)])
+      devices[static_cast<size_t>(shard.devices.front())][BufferKind::Norms] +=
+          most.of(shard) * kFloatBytes;
+}
+
+/// The buffers of an update on CPUs.
 class CpuUpdateBuffers {
 public:
   CpuUpdateBuffers(const ExchangePlan &plan,
@@ -182,10 +269,6 @@ public:
   void add() {
     for (size_t device = 0; device < devices.size(); ++device)
       addDevice(device);
-    countNorms(plan, layouts, load, Engine::Cpu,
-               [&](size_t from, size_t, int64_t bytes) {
-                 devices[from][BufferKind::Norms] += bytes;
-               });
   }
 
 private:
@@ -259,13 +342,16 @@ private:
 std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
                                      const std::vector<ExchangeLayout> &layouts,
                                      const StepLoad &load, Engine engine) {
-  if (engine == Engine::Gpu)
-    return stepBuffersOnGpus(plan, layouts, load);
   std::vector<BufferBytes> devices(static_cast<size_t>(plan.numDevices));
   size_t headerNumbers = idHeaderNumbers(layouts);
   for (size_t x = 0; x < layouts.size(); ++x)
-    CpuExchangeBuffers(plan, x, layouts[x], load, headerNumbers, devices).add();
-  CpuUpdateBuffers(plan, layouts, load, devices).add();
+    ExchangeBuffers(plan, x, layouts[x], load, engine, headerNumbers, devices)
+        .add();
+  addNormMessages(plan, layouts, load, engine, devices);
+  if (engine == Engine::Gpu)
+    addNormSums(plan, layouts, load, devices);
+  else
+    CpuUpdateBuffers(plan, layouts, load, devices).add();
   return devices;
 }
 

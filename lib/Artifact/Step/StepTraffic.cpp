@@ -117,7 +117,7 @@ public:
       : ExchangeCounts(spec, load), plan(plan), layout(layout),
         wire(elementBytes(plan.wireType)), sums(sums) {}
 
-  void onCpus() {
+  void add() {
     for (size_t owner = 0; owner < count; ++owner)
       addDirect(owner);
     if (!layout.relays.empty())
@@ -128,22 +128,6 @@ public:
       const StreamSet &set = layout.locals[rank];
       addToAll(rank, payloadBytes(set, rank) + blockOf(set, rank).size * wire);
     }
-  }
-
-  void onGpus() {
-    int64_t most = 0; // all-gather takes as many bytes of each
-    for (size_t owner = 0; owner < count; ++owner) {
-      const StreamSet &set = layout.owners[owner];
-      for (const DeviceRange &ranks : runs)
-        addBothWays(ranks, owner,
-                    unpackedIdBytes(set, ranks.begin) +
-                        unpackedIdBytes(layout.locals[owner], ranks.begin),
-                    paddedValues(set, ranks.begin) * wire);
-      most = std::max(most, paddedValues(layout.locals[owner], owner) * wire);
-    }
-    if (layout.hasReplicated && count > 1)
-      for (size_t rank = 0; rank < count; ++rank)
-        addToAll(rank, most);
   }
 
 private:
@@ -196,11 +180,10 @@ private:
 template <typename Sums>
 void countExchange(const ExchangePlan &plan,
                    const std::vector<ExchangeLayout> &layouts,
-                   const StepLoad &load, Engine engine, size_t exchange,
-                   Sums &sums) {
-  ExchangeBytes<Sums> bytes(plan, plan.exchanges[exchange], layouts[exchange],
-                            load.exchanges[exchange], sums);
-  engine == Engine::Gpu ? bytes.onGpus() : bytes.onCpus();
+                   const StepLoad &load, size_t exchange, Sums &sums) {
+  ExchangeBytes<Sums>(plan, plan.exchanges[exchange], layouts[exchange],
+                      load.exchanges[exchange], sums)
+      .add();
 }
 
 } // namespace
@@ -212,7 +195,7 @@ StepTraffic stepTraffic(const ExchangePlan &plan,
   StepTraffic traffic;
   for (size_t x = 0; x < layouts.size(); ++x) {
     PairTraffic pairs(devices);
-    countExchange(plan, layouts, load, engine, x, pairs);
+    countExchange(plan, layouts, load, x, pairs);
     traffic.exchanges.push_back(std::move(pairs.traffic));
   }
   traffic.norms = zeros(devices);
@@ -229,7 +212,7 @@ DeviceTraffic deviceTraffic(const ExchangePlan &plan,
   auto devices = static_cast<size_t>(plan.numDevices);
   DeviceSums sums(devices);
   for (size_t x = 0; x < layouts.size(); ++x)
-    countExchange(plan, layouts, load, engine, x, sums);
+    countExchange(plan, layouts, load, x, sums);
   countNorms(plan, layouts, load, engine,
              [&](size_t from, size_t to, int64_t bytes) {
                sums.backward.add(from, to, bytes);

@@ -7,11 +7,11 @@
 #include "neuroshard/Runtime/DriverABI.h"
 #include "Export.h"
 #include "Step/Steps.h"
+#include "World/DeviceNames.h"
 #include "World/TableAccess.h"
 #include "World/World.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Runtime/Join.h"
-#include "neuroshard/Runtime/OpenOn.h"
+#include "neuroshard/Runtime/Open.h"
 
 #include <cmath>
 #include <new>
@@ -77,6 +77,10 @@ bool isTable(const nsrt_world *world, int32_t table) {
          static_cast<size_t>(table) < world->manifest().tables.size();
 }
 
+bool isBufferKind(int32_t kind) {
+  return kind >= 0 && static_cast<size_t>(kind) < kNumBufferKinds;
+}
+
 bool isPhase(int32_t phase) {
   return phase >= 0 && static_cast<size_t>(phase) < kPhaseNames.size();
 }
@@ -90,6 +94,16 @@ NSRT_EXPORT nsrt_world *nsrt_world_open(const char *directory,
   return orElse<nsrt_world *>(nullptr, [&] {
     return openWorld(directory, threads_per_device, nullptr).release();
   });
+}
+
+NSRT_EXPORT BackendFactory *nsrt_make_backends(const char *directory,
+                                               const char *device) {
+  return orElse<BackendFactory *>(
+      nullptr, [&] { return makeBackends(directory, device).release(); });
+}
+
+NSRT_EXPORT void nsrt_free_backends(BackendFactory *backends) {
+  delete backends;
 }
 
 NSRT_EXPORT nsrt_world *nsrt_world_open_on(const char *directory,
@@ -126,10 +140,11 @@ NSRT_EXPORT int32_t nsrt_world_register(nsrt_world *world, int32_t program,
 }
 
 NSRT_EXPORT nsrt_world *nsrt_world_join(const char *directory, int32_t threads,
-                                        Communicator *communicator) {
+                                        Communicator *communicator,
+                                        BackendFactory *backends) {
   std::unique_ptr<Communicator> owned(communicator);
   return orElse<nsrt_world *>(nullptr, [&] {
-    return joinWorld(directory, threads, std::move(owned)).release();
+    return joinWorld(directory, threads, std::move(owned), backends).release();
   });
 }
 
@@ -250,7 +265,10 @@ NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
 }
 
 NSRT_EXPORT int32_t nsrt_device_settle(nsrt_device *device) {
-  return status([&] { finishDeferred(*device); });
+  return status([&] {
+    finishDeferred(*device);
+    device->backend->finish();
+  });
 }
 
 NSRT_EXPORT int32_t nsrt_device_refuse(nsrt_device *device, const char *text) {
@@ -357,5 +375,23 @@ NSRT_EXPORT int64_t nsrt_device_memory_bytes(const nsrt_device *device,
     if (kind == NSRT_MEMORY_STATE)
       bytes += shard.stateBytes();
   }
+  return bytes;
+}
+
+NSRT_EXPORT int32_t nsrt_num_buffer_kinds(void) { return kNumBufferKinds; }
+
+NSRT_EXPORT const char *nsrt_buffer_kind_name(int32_t kind) {
+  return isBufferKind(kind) ? bufferName(static_cast<BufferKind>(kind))
+                            : nullptr;
+}
+
+NSRT_EXPORT int64_t nsrt_device_buffer_bytes(const nsrt_device *device,
+                                             int32_t kind) {
+  if (!isBufferKind(kind))
+    return 0;
+  auto asked = static_cast<BufferKind>(kind);
+  int64_t bytes = device->buffers->askedBytes()[asked];
+  if (device->hostBuffers != device->buffers)
+    bytes += device->hostBuffers->askedBytes()[asked];
   return bytes;
 }

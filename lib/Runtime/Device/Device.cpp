@@ -43,7 +43,6 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
     return;
   std::vector<SlotMemory> slotsInMemory = slotMemory();
   backend = backends->make(rank, {slotsInMemory, *buffers, std::move(backend)});
-  communicator = backends->connect(rank, *buffers, std::move(communicator));
 }
 
 std::vector<SlotMemory> nsrt_device::slotMemory() const {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "World.h"
+#include "Exchange/StagedCommunicator.h"
 #include "Host/TensorPool.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
@@ -98,7 +99,8 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
 
 std::unique_ptr<nsrt_world>
 joinWorld(const std::string &directory, int threads,
-          std::unique_ptr<Communicator> communicator) {
+          std::unique_ptr<Communicator> communicator,
+          BackendFactory *backends) {
   fs::path root = fs::absolute(directory);
   Manifest manifest = openManifest(root);
   if (communicator->size() != manifest.numDevices)
@@ -109,7 +111,8 @@ joinWorld(const std::string &directory, int threads,
       manifest.bindings[static_cast<size_t>(communicator->rank())].program);
   libraries[own] = loadProgram(root, manifest, own);
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
-                                      threads, std::move(communicator));
+                                      threads, std::move(communicator),
+                                      backends);
 }
 
 } // namespace neuroshard::runtime
@@ -134,13 +137,15 @@ nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
 }
 
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
-                       int threads, std::unique_ptr<Communicator> communicator)
+                       int threads, std::unique_ptr<Communicator> communicator,
+                       BackendFactory *backends)
     : libraries(std::move(programLibraries)) {
   setPlan(std::move(manifest));
   int32_t rank = communicator->rank();
-  checkMemory(bytesOfDevice(plan->manifest, rank),
-              "rank " + std::to_string(rank));
-  addDevice(rank, chooseThreads(threads, 1), std::move(communicator), nullptr);
+  if (!backends)
+    checkMemory(bytesOfDevice(plan->manifest, rank),
+                "rank " + std::to_string(rank));
+  addDevice(rank, chooseThreads(threads, 1), std::move(communicator), backends);
 }
 
 void nsrt_world::setPlan(Manifest manifest) {
@@ -158,6 +163,17 @@ void nsrt_world::addDevice(int32_t rank, int threads,
   devices.push_back(std::make_unique<nsrt_device>(
       plan, rank, *libraries[static_cast<size_t>(program)],
       std::move(communicator), threads, backends));
+  if (backends)
+    connect(*devices.back(), *backends);
+}
+
+void nsrt_world::connect(nsrt_device &device, BackendFactory &backends) {
+  std::unique_ptr<Communicator> &own = device.communicator;
+  if (group)
+    own = backends.connect(device.rank(), *device.buffers, std::move(own));
+  else if (!own->carriesDeviceMemory())
+    own = std::make_unique<StagedCommunicator>(
+        device.memory, *device.buffers, *device.hostBuffers, std::move(own));
 }
 
 nsrt_device *nsrt_world::device(int32_t rank) const {

@@ -28,7 +28,8 @@ struct nsrt_world {
              neuroshard::runtime::BackendFactory *backends);
   /// The same for one device, that of the communicator's rank.
   nsrt_world(neuroshard::Manifest manifest, Libraries libraries, int threads,
-             std::unique_ptr<neuroshard::runtime::Communicator> communicator);
+             std::unique_ptr<neuroshard::runtime::Communicator> communicator,
+             neuroshard::runtime::BackendFactory *backends);
   /// Fails running steps and waits until they have ended.
   ~nsrt_world();
 
@@ -58,6 +59,9 @@ private:
   void addDevice(int32_t rank, int threads,
                  std::unique_ptr<neuroshard::runtime::Communicator>,
                  neuroshard::runtime::BackendFactory *backends);
+  /// Lets the device exchange messages in its memory.
+  void connect(nsrt_device &device,
+               neuroshard::runtime::BackendFactory &backends);
   /// Begins a step on all devices, or on none if it throws.
   void beginSteps();
 
@@ -75,7 +79,8 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice,
                                       BackendFactory *backends);
 std::unique_ptr<nsrt_world> joinWorld(const std::string &directory, int threads,
-                                      std::unique_ptr<Communicator>);
+                                      std::unique_ptr<Communicator>,
+                                      BackendFactory *backends);
 
 } // namespace neuroshard::runtime
 

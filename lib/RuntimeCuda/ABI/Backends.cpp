@@ -1,9 +1,10 @@
 //===- Backends.cpp - Makes backends for a world --------------------------===//
 
-#include "neuroshard/RuntimeCuda/Backends.h"
 #include "Backend/PeerCopies.h"
 #include "Driver/PlainMemory.h"
 #include "Guard.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Runtime/BackendLibrary.h"
 
 using namespace neuroshard;
 using namespace neuroshard::cuda;
@@ -13,9 +14,11 @@ namespace {
 
 class CudaBackendFactory : public BackendFactory {
 public:
-  CudaBackendFactory(std::string directory, const char *file)
-      : directory(std::move(directory)), driver(load(file)) {
+  CudaBackendFactory(const char *directory, const char *file, int32_t gpu)
+      : directory(directory), driver(load(file)), gpu(gpu) {
     driver->check(driver->deviceGetCount(&numGpus), "counting GPUs");
+    if (gpu >= numGpus)
+      fail("there is no GPU ", gpu, "; '", driver->name, "' has ", numGpus);
   }
 
   std::shared_ptr<DeviceMemory> makeMemory(int32_t rank) override {
@@ -42,13 +45,13 @@ private:
     return {std::shared_ptr<void>(), &CudaDriver::get()}; // lives for ever
   }
 
-  /// Ranks take turns where there are fewer GPUs.
   std::shared_ptr<const Gpu> gpuOf(int32_t rank) const {
-    return openGpu(driver, rank % numGpus);
+    return openGpu(driver, gpu < 0 ? rank % numGpus : gpu);
   }
 
   std::string directory;
   std::shared_ptr<const CudaDriver> driver;
+  int32_t gpu; ///< of all ranks; negative: they take turns.
   int numGpus = 0;
   const CudaBackend *made = nullptr; ///< by the last make.
 };
@@ -56,13 +59,6 @@ private:
 } // namespace
 
 NSC_EXPORT BackendFactory *nsc_make_backends(const char *directory,
-                                             const char *driver) {
-  BackendFactory *result = nullptr;
-  guard(threadError(), [&] {
-    result =
-        new CudaBackendFactory(&checked(directory, "the directory"), driver);
-  });
-  return result;
+                                             const char *driver, int32_t gpu) {
+  return new CudaBackendFactory(directory, driver, gpu);
 }
-
-NSC_EXPORT void nsc_free_backends(BackendFactory *backends) { delete backends; }

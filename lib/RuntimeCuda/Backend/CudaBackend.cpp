@@ -80,6 +80,11 @@ void CudaBackend::useStream(void *next) {
   stream = following;
 }
 
+void CudaBackend::finish() {
+  ContextScope scope(gpu);
+  gpu.waitForAll();
+}
+
 void CudaBackend::clear(std::byte *first, int64_t bytes) {
   if (bytes == 0)
     return;
@@ -133,7 +138,7 @@ void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
     lookup.out_stride = part.stride;
     if (!part.divisors && staging.takes(part.lookup, part.out, part.stride))
       continue;
-    KernelRows staged = staging.make(part.lookup, rows);
+    KernelRows staged = staging.make(BufferKind::Partials, part.lookup, rows);
     lookup.out = staged.first;
     lookup.out_stride = staged.stride;
     RowMove &move = moves.emplace_back();

@@ -23,6 +23,7 @@ public:
               int32_t rank, runtime::BackendParts parts);
 
   void useStream(void *stream) override;
+  void finish() override;
   void clear(std::byte *first, int64_t bytes) override;
   void copy(std::byte *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<runtime::IdPacker> packIds(int32_t exchange,

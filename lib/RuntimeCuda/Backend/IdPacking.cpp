@@ -55,8 +55,8 @@ IdPacking::IdPacking(PackingTools &tools, int32_t exchange,
   };
   lengths = acquire(numBuckets * batch * static_cast<int64_t>(sizeof(int32_t)));
   firsts = acquire(numBuckets * (batch + 1) * kCountBytes);
-  counts = acquire((static_cast<int64_t>(kWords) + numFirsts + numBuckets) *
-                   kCountBytes);
+  counts = tools.buffers.take(
+      (static_cast<int64_t>(kWords) + numFirsts + numBuckets) * kCountBytes);
   for (size_t b = 0; b < layout.buckets.size(); ++b)
     buckets.push_back(describe(b));
 }

@@ -39,12 +39,11 @@ bool RowStaging::takes(int32_t lookup, const float *first,
   return isMultiple(first, 16) && stride % kValuesOf16Bytes == 0;
 }
 
-KernelRows RowStaging::make(int32_t lookup, int64_t rows) {
+KernelRows RowStaging::make(BufferKind kind, int32_t lookup, int64_t rows) {
   int64_t stride =
       ceilDivide(dimOf(lookup), kValuesOf16Bytes) * kValuesOf16Bytes;
-  buffers.push_back(
-      source.acquire(BufferKind::Partials,
-                     rows * stride * static_cast<int64_t>(sizeof(float))));
+  buffers.push_back(source.acquire(
+      kind, rows * stride * static_cast<int64_t>(sizeof(float))));
   return {as<float>(buffers.back()), stride};
 }
 
@@ -52,7 +51,7 @@ KernelRows RowStaging::read(int32_t lookup, const float *gradients,
                             int64_t stride, int64_t rows) {
   if (takes(lookup, gradients, stride))
     return {const_cast<float *>(gradients), stride};
-  KernelRows staged = make(lookup, rows);
+  KernelRows staged = make(BufferKind::ReceivedGradients, lookup, rows);
   RowMove move;
   move.source = {reinterpret_cast<const std::byte *>(gradients), stride};
   move.target = {reinterpret_cast<std::byte *>(staged.first), staged.stride};

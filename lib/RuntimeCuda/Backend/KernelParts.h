@@ -35,7 +35,7 @@ public:
   /// Whether kernels take rows of the lookup's results there.
   bool takes(int32_t lookup, const float *first, int64_t stride) const;
   /// Rows with undefined values for the results of a lookup.
-  KernelRows make(int32_t lookup, int64_t rows);
+  KernelRows make(BufferKind kind, int32_t lookup, int64_t rows);
   /// Gradients of a lookup's results: themselves, or a copy.
   KernelRows read(int32_t lookup, const float *gradients, int64_t stride,
                   int64_t rows);

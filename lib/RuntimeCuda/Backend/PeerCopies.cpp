@@ -17,9 +17,6 @@ using namespace runtime;
 
 namespace {
 
-/// Of a message, so that the next one is aligned.
-int64_t roomOf(int64_t bytes) { return (bytes + 15) / 16 * 16; }
-
 /// What one rank sends to another.
 struct Slice {
   const std::byte *first;
@@ -59,7 +56,7 @@ private:
     ContextScope scope(gpu);
     int64_t total = 0;
     for (int64_t bytes : expected)
-      total += roomOf(bytes);
+      total += roomOfMessage(bytes);
     memory = buffers.take(total);
     std::byte *to = memory.get();
     const auto &messages = slices->wait();
@@ -73,7 +70,7 @@ private:
       if (slice.bytes > 0)
         copy(gpu, slice, to, copied);
       received.emplace_back(to, static_cast<size_t>(slice.bytes));
-      to += roomOf(slice.bytes);
+      to += roomOfMessage(slice.bytes);
     }
     slices.reset(); // the senders may use their memory again
   }

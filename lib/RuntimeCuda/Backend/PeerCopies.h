@@ -28,6 +28,7 @@ public:
 
   int rank() const override { return group->rank(); }
   int size() const override { return group->size(); }
+  bool carriesDeviceMemory() const override { return true; }
 
   std::unique_ptr<runtime::CommunicatorRequest>
   startAllToAll(runtime::MessageMemory memory, runtime::SharedBytes send,

@@ -13,7 +13,6 @@ import neuroshard alone imports none of them. docs/distributed.md explains it.
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-# The engine for GPUs (_gpu) also runs artifacts where the planner's compiled module is missing.
 if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._compile_cache import compile_plan
     from neuroshard.distributed._collection import (Pending, ShardedEmbeddingBagCollection,

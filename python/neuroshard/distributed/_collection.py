@@ -11,7 +11,8 @@ import torch.distributed as dist
 from neuroshard import _fields
 from neuroshard._group.agreement import require_same, together
 from neuroshard.distributed._problem_of_modules import key_of
-from neuroshard.distributed._engine.engine import Engine, make_engine
+from neuroshard.distributed._device import pick_device
+from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._optimizer import FusedOptimizer
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
 from neuroshard.distributed._session import Session
@@ -35,7 +36,7 @@ class Pending:
         """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
         travel during the work before wait(). Results are of the tables as they are now: an update
         between this call and wait() does not show in them. All ranks call it, or none does. Without
-        it, and on GPUs, wait() does this. Later calls do nothing."""
+        it wait() does this. Later calls do nothing."""
         ticket = self._taken()
         if not self._looked_up:
             self._ticket = self._owner._look_up(ticket)
@@ -59,8 +60,7 @@ class _Sharded(torch.nn.Module):
                  process_group: dist.ProcessGroup | None = None, seed: int = 0,
                  artifact: str | os.PathLike | None = None, name: str | None = None,
                  gradient_division: bool = True, threads: int | None = None,
-                 device: torch.device | str | int | None = None,
-                 engine: str | None = None) -> None:
+                 device: torch.device | str | int | None = None) -> None:
         super().__init__()
         self._plan, self._problem = plan, problem
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
@@ -71,7 +71,7 @@ class _Sharded(torch.nn.Module):
         def make() -> tuple[FusedOptimizer, Engine]:
             check_arguments(plan, problem, seed, name, gradient_division, threads)
             self._check_features(problem)
-            return FusedOptimizer(self._anchor, learning_rate), make_engine(device, engine)
+            return FusedOptimizer(self._anchor, learning_rate), Engine(pick_device(device))
 
         self._optimizer, own_engine = together(make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
@@ -166,7 +166,7 @@ class _Sharded(torch.nn.Module):
         """Checks the ids and sends them to the owners of their rows without waiting for results.
 
         features: as in forward(). Ranks must start, and run backwards, in
-        the same order. On CPUs they may wait in any order, or not at all."""
+        the same order. They may wait in any order, or not at all."""
         keyed = is_keyed(features)
         try:
             ids = self._as_jagged(features)
@@ -175,9 +175,7 @@ class _Sharded(torch.nn.Module):
             if not torch.compiler.is_compiling():
                 self._session.refuse(str(error))  # the others must not wait for this rank
             raise
-        ticket = self._engine.start(self._token, ids.ids, ids.offsets, ids.weights,
-                                    self._learns())
-        return Pending(self, ticket, ids, keyed)
+        return Pending(self, self._engine.start(self._token, ids), ids, keyed)
 
     def forward(self, features: object) -> object:
         """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
@@ -191,7 +189,7 @@ class _Sharded(torch.nn.Module):
         return self._engine.look_up(self._token, ticket)
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
-        results = self._engine.wait(self._token, ticket, ids.ids, ids.offsets, ids.weights,
+        results = self._engine.wait(self._token, ticket, ids,
                                     self._anchor if self._learns() else None)
         return self._as_output(results, ids, keyed)
 
@@ -251,9 +249,8 @@ class ShardedEmbeddingBagCollection(_Sharded):
     gradients by the number of ranks, so that a loss that is the mean over a rank's samples trains
     the tables by the mean over all ranks' samples (as TorchRec does). Gradients of sample weights
     are not divided, as they belong to the rank. threads: of this rank; None: the machine's,
-    divided by the ranks on it. device: of ids, tables and results, "cpu" or "cuda". engine: "cpu"
-    or "cuda"; None: that of the device. The engine "cuda" runs on the device "cpu" only with the
-    emulator as driver (docs/distributed-gpu.md)."""
+    divided by the ranks on it. device: of ids, tables and results, "cpu" or a GPU; or
+    "emulator", which runs the kernels for GPUs on ids of the CPU (docs/devices.md)."""
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:

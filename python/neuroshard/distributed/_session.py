@@ -22,9 +22,10 @@ from neuroshard._group.agreement import host_leaders, rank_of, require_same, siz
 from neuroshard._group.watched_group import watched_group_of, is_forked
 from neuroshard._host import local_ranks
 from neuroshard._manifest import Manifest
+from neuroshard._torch_library import code_version
 from neuroshard.distributed._compile_cache import make_artifact
-from neuroshard.distributed._engine import operators
-from neuroshard.distributed._engine.engine import Engine
+from neuroshard.distributed import _operators
+from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.errors import InvalidPlan, TensorError
 from neuroshard.plans import Plan
@@ -59,7 +60,7 @@ class Session:
         self.rank, self.size = rank_of(process_group), size_of(process_group)
         self.name = name or f"neuroshard_{next(_numbers)}"
         together(lambda: self._check(plan, problem), process_group, "the check of plan and problem")
-        require_same({"code version": engine.code_version(), "torch version": torch.__version__,
+        require_same({"code version": code_version(), "torch version": torch.__version__,
                       **fingerprints(plan, problem)}, process_group,
                      "all ranks must build the same model; neuroshard.distributed.plan gives "
                      "the plan of rank 0 to all")
@@ -68,7 +69,7 @@ class Session:
         self.input = self._describe_input()
         self._own_group = None
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
-        operators.add_model(self.name, self._describe_shapes(), learning_rate)
+        _operators.add_model(self.name, self._describe_shapes(), learning_rate)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
@@ -105,17 +106,18 @@ class Session:
         leaders = host_leaders(self.group)
 
         def make() -> pathlib.Path:
-            return make_artifact(plan, problem, self.engine.compile_options)
+            return make_artifact(plan, problem, self.engine.device.compile_options)
 
         together(make, self.group, "compiling the plan", leaders)
         return together(make, self.group, "compiling the plan")
 
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
-            self._own_group = watched_group_of(self.group).new_group(self.engine.backend)
+            self._own_group = watched_group_of(self.group).new_group(self.engine.device.backend)
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
-        self.engine.join(self.name, folder, self.manifest, self._own_group, threads, self.group)
+        self.engine.join(self.name, folder,
+                         self._own_group.group_name if self._own_group else "", threads)
 
     def _describe_input(self) -> Input:
         exchange = self.manifest.exchange
@@ -124,17 +126,17 @@ class Session:
                      exchange["weighted"],
                      ID_DTYPES[exchange["id_type"]])
 
-    def _describe_shapes(self) -> operators.Shapes:
+    def _describe_shapes(self) -> _operators.Shapes:
         exchange = self.manifest.exchange
-        return operators.Shapes(len(exchange["features"]), tuple(
-            operators.Result(one["feature"], one["pooling"] != "none",
+        return _operators.Shapes(len(exchange["features"]), tuple(
+            _operators.Result(one["feature"], one["pooling"] != "none",
                              self.manifest.table(one["table"])["dim"],
                              DTYPES[one["result_type"]])
             for one in exchange["lookups"]))
 
     @property
-    def results(self) -> tuple[operators.Result, ...]:
-        return operators.shapes_of(self.name).results
+    def results(self) -> tuple[_operators.Result, ...]:
+        return _operators.shapes_of(self.name).results
 
     def shards(self) -> tuple[LocalShard, ...]:
         self.require_open()
@@ -155,7 +157,7 @@ class Session:
         if self not in _open:
             return
         _open.discard(self)
-        operators.remove_model(self.name)
+        _operators.remove_model(self.name)
         self.engine.close()
         if self._own_group is not None:
             with contextlib.suppress(ValueError):  # if it was destroyed with all groups

@@ -112,8 +112,9 @@ def case_forms(context):
            lambda: tables((ids.view(2, 2), offsets)))
     raises(ValueError, "expected features * batch + 1 = 4 * batch + 1 values, found 4",
            lambda: tables((ids, offsets[:4])))
-    raises(ValueError, "weights: expected none", lambda: torch.ops.neuroshard.embeddings_start(
-        tables.name, torch.zeros(()), ids, offsets, torch.ones(4)))
+    raises(ValueError, "expected 2 tensors of ids, offsets and weights, found 3",
+           lambda: torch.ops.neuroshard.embeddings_start(
+               tables.name, torch.zeros(()), [ids, offsets, torch.ones(4)]))
     raises(TensorError, "expected a Jagged", lambda: tables(ids))
     raises(TensorError, "expected a Jagged", lambda: tables(None))
     raises(TensorError, "expected a Jagged", lambda: tables((ids,)))

@@ -1,10 +1,8 @@
-"""Cases of the engine for GPUs, on the emulator with Gloo. Most are the cases of the engine for
-CPUs."""
+"""Cases on emulated GPUs with Gloo. Most are the cases of CPUs."""
 
 import importlib
 
 import torch
-import torch.distributed as dist
 
 import neuroshard as ns
 from distributed_context import Context, raises, whole
@@ -13,16 +11,13 @@ from distributed_steps import given, small
 from distributed_torch import MODELS
 from distributed_training import Training, describe, local_sizes
 from neuroshard.distributed._compile_cache import make_artifact
-from neuroshard import cuda
-from neuroshard.distributed._gpu import operators
-from neuroshard.errors import TensorError
 from support.artifact import EMULATED
 
-OF_GPUS = {"engine": "cuda", "device": "cpu"}
+OF_GPUS = {"device": "emulator"}
 
 
 class GpuContext(Context):
-    """Makes modules of the engine for GPUs by default."""
+    """Makes modules on emulated GPUs by default."""
 
     def make(self, plan, problem, learning_rate=0.125, **options):
         return super().make(plan, problem, learning_rate, **{**OF_GPUS, **options})
@@ -37,7 +32,8 @@ def case_same(context, case, **options):
 
 
 def case_as_on_cpus(context, number, unpooled="0"):
-    """Both engines start with the same bits and train alike."""
+    """Of the same weights both devices give the same bits; they train alike: GPUs add up the
+    gradients of a row in chunks."""
     unpooled = unpooled == "1"
     problem, plan = describe(context, int(number), unpooled)
     modules = [context.make(plan, problem, seed=3, **OF_GPUS)]
@@ -48,6 +44,7 @@ def case_as_on_cpus(context, number, unpooled="0"):
     for sizes in local_sizes(context.size, generator):
         one, other = map(whole, modules)
         (assert_near if modules[0].step else assert_same)(one, other)
+        same_weights = modules[0].step == 0
         part = random_parts(problem, sizes, generator)[context.rank]
         weights = [[value.clone().requires_grad_() for value in part.tensors()[2:]]
                    for _ in modules]
@@ -55,6 +52,7 @@ def case_as_on_cpus(context, number, unpooled="0"):
                    for module, own in zip(modules, weights)]
         results = [[value[0] if unpooled else value for value in one] for one in results]
         for mine, theirs in zip(*results, strict=True):
+            assert not same_weights or torch.equal(mine, theirs)
             allowed = tolerance(mine, problem.batch.wire_type)
             torch.testing.assert_close(mine, theirs, rtol=allowed, atol=allowed)
         for values in results:
@@ -107,7 +105,7 @@ def case_ragged(context):
 
 
 def case_checkpoint(context):
-    """A checkpoint of one engine loads in the other under another plan bit by bit, and training
+    """A checkpoint of one device loads on the other under another plan bit by bit, and training
     goes on."""
     problem, plan = small(context.size, "rowwise_adagrad")
     other_plan = make_plan(problem, ["columns", "rows", "table_wise"], context.size, 2)
@@ -132,89 +130,38 @@ def learn(context, tables, problem, generator):
 
 
 def case_modes(context):
-    """Without gradients nothing is updated and ids of replicated tables stay on their rank; dropped
-    steps leave nothing; a rank in another mode is an error on all."""
+    """Without gradients nothing is updated; dropped steps leave nothing."""
     context.__class__ = GpuContext
     problem, plan = small(context.size, "adam")
     tables = context.make(plan, problem)
-    engine = operators.find(tables.name)
     part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
     before = whole(tables)
     trained = tables(given(part))
     tables.eval()
     for value, other in zip(tables(given(part)).values(), trained.values()):
         assert torch.equal(value, other) and not value.requires_grad and other.requires_grad
-    del trained, value, other
-    pending = tables.start(given(part))
     tables.train()
-    raises(TensorError, "were started without gradients", pending.wait)
-    del pending
     tables.start(given(part))
     with torch.no_grad():
         tables(given(part))
-    assert not engine.steps
-    if context.size > 1:
-        tables.train(context.rank != 1)
-        text = raises(TensorError, "rank 0 is to learn from this batch and rank 1 is not",
-                      lambda: tables(given(part)))
-        assert set(context.gather(text)) == {text}
-        tables.train()
     for name, (weights, states) in whole(tables).items():
         assert torch.equal(weights, before[name][0])
         assert all(map(torch.equal, states, before[name][1]))
-    raises(TensorError, "torch.profiler", tables.phases)
+    assert tables.phases()["results_exchange"][1] > 0 or context.size == 1
 
 
-def case_wrong(context):
-    """Wrong tensors on one rank are one error on all, and training goes on."""
-    context.__class__ = GpuContext
+def case_devices(context):
+    """Devices that are none, or not there, raise errors."""
     problem, plan = small(context.size, "adam")
-    tables = context.make(plan, problem)
-    ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
-    last = context.rank == context.size - 1
-    for part, wrong in (("ids: expected one dimension of torch.int64, found (4,) of torch.float32",
-                         (ids.float(), offsets)),
-                        ("offsets: expected 4 features * batch + 1 values, found 4",
-                         (ids, offsets[:4]))):
-        text = raises(TensorError, part, lambda: tables(wrong if last else (ids, offsets)))
-        assert text.startswith(f"rank {context.size - 1}: ") and set(context.gather(text)) == {text}
-    sum(one.sum() for one in tables((ids, offsets)).values()).backward()
-    assert tables.step == 1
-
-
-def case_broken(context):
-    """A GPU that fails within a step, in forward or update, ends the step on all ranks."""
-    context.__class__ = GpuContext
-    problem, plan = small(context.size, "adam")
-    for verb in ("forward", "backward"):
-        tables = context.make(plan, problem, process_group=dist.new_group())
-        part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
-        if context.rank == context.size - 1:
-            def fail(*_):
-                raise cuda.CudaError("the GPU fell off the bus")
-            setattr(operators.find(tables.name).stepper.shards.device, verb, fail)
-
-        def step(tables=tables, part=part):
-            sum(one.sum() for one in tables(given(part)).values()).backward()
-            tables(given(part))
-        raises(ns.distributed.GroupError, f"rank {context.size - 1}: the GPU fell off the bus",
-               step)
-
-
-def case_engines(context):
-    """Engines that cannot run raise errors that name those that can."""
-    problem, plan = small(context.size, "adam")
-    raises(ValueError, 'expected "cpu" or "cuda"', lambda: context.make(plan, problem, engine="x"))
-    raises(ValueError, "cannot run on cuda", lambda: context.make(plan, problem, engine="cpu",
-                                                                   device="cuda"))
+    for wrong in ("x", "cpu:1", "mps", 3.5):
+        raises(ValueError, 'device: expected "cpu", "cuda"',
+               lambda wrong=wrong: context.make(plan, problem, device=wrong))
     if not torch.cuda.is_available():
-        for options in ({"device": "cuda"}, {"engine": "cuda"}):
-            raises(TensorError, 'engine="cuda", device="cpu"',
-                   lambda options=options: context.make(plan, problem, **options))
-    tables = context.make(plan, problem, **OF_GPUS)
-    text = raises(ns.distributed.GroupError, "another code version", lambda: context.make(
-        plan, problem, **(OF_GPUS if context.rank else {}))) if context.size > 1 else ""
-    assert set(context.gather(text)) == {text} and tables.step == 0
+        for wrong in ("cuda", "cuda:0", 0):
+            raises(ValueError, 'this PyTorch sees 0 GPUs; device="emulator"',
+                   lambda wrong=wrong: context.make(plan, problem, device=wrong))
+    artifact = make_artifact(plan, problem)
+    raises(ValueError, "", lambda: context.make(plan, problem, artifact=artifact, **OF_GPUS))
 
 
 def case_export(context, kind):
@@ -231,5 +178,5 @@ def case_export(context, kind):
     shapes = ({0: ids}, {0: len(problem.features) * batch + 1}, {0: ids})
     program = torch.export.export(model, tuple(first.tensors()),
                                   dynamic_shapes=shapes[:len(first.tensors())])
-    assert "neuroshard.sharded_wait" in str(program.graph)
+    assert "neuroshard.embeddings_wait" in str(program.graph)
     assert torch.equal(program.module()(*second.tensors()), model(*second.tensors()))

@@ -13,7 +13,7 @@ import neuroshard as ns
 from distributed_context import raises, whole
 from distributed_models import exportable_parts, make_plan, random_parts
 from distributed_steps import Model, given, small
-from neuroshard.distributed._engine.engine import CpuEngine
+from neuroshard.distributed._engine import Engine
 
 SIZES = (4, 4, 3, 6)
 # Of the exchanges of a first step, the first of which is that of sizes.
@@ -160,14 +160,15 @@ def case_overlap(context):
     problem, plan = small(context.size)
     store = dist.PrefixStore("overlap", dist.distributed_c10d._get_default_store())
     last, keys = context.size - 1, [f"dense {rank}" for rank in range(context.size - 1)]
-    groups, join = [], CpuEngine.join
+    groups, join = [], Engine.join
 
-    def join_held(engine, name, folder, manifest, group, *rest):
-        groups.append(HeldGroup(group, store, keys))
-        with in_place_of(group, groups[0]):
-            join(engine, name, folder, manifest, group, *rest)
+    def join_held(engine, name, folder, group, *rest):
+        inner = dist.distributed_c10d._resolve_process_group(group)
+        groups.append(HeldGroup(inner, store, keys))
+        with in_place_of(inner, groups[0]):
+            join(engine, name, folder, group, *rest)
 
-    with mock.patch.object(CpuEngine, "join", join_held if context.rank == last else join):
+    with mock.patch.object(Engine, "join", join_held if context.rank == last else join):
         tables = context.make(plan, problem)
     part = random_parts(problem, [20] * context.size, context.generator())[context.rank]
     pending = tables.start(given(part))
@@ -202,24 +203,24 @@ def case_operators(context):
     real ones."""
     problem, plan = weighted(context.size)
     tables = context.make(plan, problem, 0.0)
-    ids, offsets, weights = random_parts(problem, [4] * context.size,
-                                         context.generator())[context.rank].tensors()
+    inputs = list(random_parts(problem, [4] * context.size,
+                               context.generator())[context.rank].tensors())
     ops, token = torch.ops.neuroshard, torch.zeros(())
 
-    def step(token, ids, offsets, weights):
-        ticket = ops.embeddings_start(tables.name, token, ids, offsets, weights)
+    def step(token, *inputs):
+        ticket = ops.embeddings_start(tables.name, token, inputs)
         sent = ops.embeddings_lookup(tables.name, token, ticket)
-        results = ops.embeddings_wait(tables.name, token, sent, ids, offsets, weights, None)
+        results = ops.embeddings_wait(tables.name, token, sent, inputs, None)
         gradients = [torch.ones_like(one) for one in results]
         return [ticket, sent, *results,
-                ops.embeddings_update(tables.name, token, ticket, gradients, ids)]
+                ops.embeddings_update(tables.name, token, ticket, gradients, inputs)]
 
-    torch.library.opcheck(ops.embeddings_start, (tables.name, token, ids, offsets, weights),
+    torch.library.opcheck(ops.embeddings_start, (tables.name, token, inputs),
                           test_utils="test_schema")
-    real = step(token, ids, offsets, weights)
+    real = step(token, *inputs)
     assert token == 1
     with FakeTensorMode() as mode:
-        fake = step(*map(mode.from_tensor, (token, ids, offsets, weights)))
+        fake = step(*map(mode.from_tensor, (token, *inputs)))
     assert tables.step == 1
     for one, other in zip(real, fake, strict=True):
         assert (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)

@@ -28,7 +28,7 @@ from faults_job import plan, problem  # noqa: E402
 from faults_kinds import KINDS  # noqa: E402
 from neuroshard.distributed import save  # noqa: E402, F401
 from neuroshard.distributed._compile_cache import make_artifact  # noqa: E402
-from neuroshard.distributed._engine import operators  # noqa: E402, F401
+from neuroshard.distributed import _operators as operators  # noqa: E402, F401
 from support.ports import port_of, reserve_port  # noqa: E402
 
 AT_ONCE = 6  # most wait most of the time

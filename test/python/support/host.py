@@ -37,6 +37,8 @@ def load_runtime():
     signatures = {
         "nsrt_last_error": (text, []),
         "nsrt_world_open": (pointer, [text, int32]),
+        "nsrt_make_backends": (pointer, [text, text]),
+        "nsrt_free_backends": (None, [pointer]),
         "nsrt_world_open_on": (pointer, [text, int32, pointer]),
         "nsrt_world_close": (None, [pointer]),
         "nsrt_world_num_devices": (int32, [pointer]),
@@ -55,17 +57,6 @@ def load_runtime():
         "nsrt_invoke_all": (int32, [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))]),
     }
     for name, (result, arguments) in signatures.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
-
-
-def load_backends():
-    """The GPU runtime, as far as it makes backends for worlds."""
-    library = ctypes.CDLL(str(build_folder() / "lib" / "libneuroshard_cuda.so"))
-    for name, result, arguments in (("nsc_make_backends", ctypes.c_void_p, [ctypes.c_char_p] * 2),
-                                    ("nsc_free_backends", None, [ctypes.c_void_p]),
-                                    ("nsc_last_error", ctypes.c_char_p, [ctypes.c_void_p])):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -91,15 +82,13 @@ def open_world(folder, threads_per_device, emulated):
     place = str(folder).encode()
     if not emulated:
         return runtime().nsrt_world_open(place, threads_per_device)
-    library = load_backends()
-    emulator = build_folder() / "lib" / "libneuroshard_emulator.so"
-    backends = library.nsc_make_backends(place, str(emulator).encode())
+    backends = runtime().nsrt_make_backends(place, b"emulator")
     if not backends:
-        raise RuntimeFailure(library.nsc_last_error(None).decode())
+        raise RuntimeFailure(runtime().nsrt_last_error().decode())
     try:
         return runtime().nsrt_world_open_on(place, threads_per_device, backends)
     finally:
-        library.nsc_free_backends(backends)
+        runtime().nsrt_free_backends(backends)
 
 
 def descriptor_type(rank):

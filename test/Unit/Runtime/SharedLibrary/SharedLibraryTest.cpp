@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const char *const kManifest = R"({
-  "schema": "neuroshard.manifest/5", "target_cpu": "generic", "devices": 1,
+  "schema": "neuroshard.manifest/6", "target_cpu": "generic", "devices": 1,
   "optimizer_semantics": "exact",
   "tables": [{"name": "t", "rows": 3, "dim": 4, "element_type": "f32",
               "optimizer": null}],
@@ -32,11 +32,10 @@ const char *const kManifest = R"({
               "devices": [0], "tier": "hbm"}],
   "functions": {},
   "layout": [{
-    "buckets": [{"lookup": 0, "rows": [0, 3], "layer": 0}],
+    "buckets": [{"lookup": 0, "rows": [0, 3]}],
     "devices": [{"streams": [0], "own_streams": 1, "entries": [
       {"kernel": 0, "slot": 0, "lookup": 0, "stream": 0, "cols": [0, 4],
-       "column": 0, "padded_column": 0, "replicated": false,
-       "relayed": false, "divided": false}]}],
+       "column": 0, "replicated": false, "relayed": false}]}],
     "results": [{"replicated": false, "parts": [[0, 0]],
       "segments": [{"cols": [0, 4], "parts": [[0, 0]]}],
       "relayed": [], "relayed_segments": []}],

@@ -2,7 +2,8 @@
 
 The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
 of a traced program take values only. `token` stands for the contents of the tables:
-embeddings_update changes it, so that no tracer moves a lookup past an update. With `anchor`
+embeddings_update changes it, so that no tracer moves a lookup past an update. `inputs` are ids,
+offsets and, where lookups are weighted, weights (lib/RuntimeTorch/StepInputs.h). With `anchor`
 autograd calls the backward (Autograd.cpp); None: no backward follows. The learning rate is not an
 argument, since a traced program would keep the value of its trace: each update asks for it."""
 
@@ -79,25 +80,26 @@ def learning_rate_of(name: str) -> float:
     return _model(name).learning_rate()
 
 
-def _run_update(model, token, ticket, gradients, ids):
+def _run_update(model, token, ticket, gradients, inputs):
     return torch.ops.neuroshard.update_at_rate(model, token, ticket, gradients,
                                                learning_rate_of(model))
 
 
-def _start(model, token, ids, offsets, weights):
-    return torch.empty(1, dtype=torch.int64, device=ids.device)
+def _start(model, token, inputs):
+    return torch.empty(1, dtype=torch.int64, device=token.device)
 
 
 def _lookup(model, token, ticket):
     return torch.empty_like(ticket)
 
 
-def _wait(model, token, ticket, ids, offsets, weights, anchor):
-    return shapes_of(model).allocate(ids, offsets)
+def _wait(model, token, ticket, inputs, anchor):
+    return shapes_of(model).allocate(*inputs[:2])
 
 
-def _update(model, token, ticket, gradients, ids):
-    return torch.empty(ids.shape[0], dtype=torch.float32, device=ids.device)
+def _update(model, token, ticket, gradients, inputs):
+    weights = [one for one in inputs if one.is_floating_point()]
+    return inputs[0].new_empty(sum(one.shape[0] for one in weights), dtype=torch.float32)
 
 
 def register() -> None:
@@ -106,7 +108,8 @@ def register() -> None:
         return
     load_library()
     library = torch.library.Library("neuroshard", "FRAGMENT")
-    library.impl("embeddings_update", _run_update, "CPU")
+    for key in ("CPU", "CUDA"):
+        library.impl("embeddings_update", _run_update, key)
     _registered.append(library)
     for name, fake in (("start", _start), ("lookup", _lookup), ("wait", _wait),
                        ("update", _update)):

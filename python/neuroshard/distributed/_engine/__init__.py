@@ -1,1 +1,0 @@
-"""Engines, which run a collection's plan on a rank, and the operators that call them."""

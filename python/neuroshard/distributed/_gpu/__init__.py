@@ -1,1 +1,0 @@
-"""Plans on the GPUs of a process group; docs/distributed-gpu.md explains how."""
