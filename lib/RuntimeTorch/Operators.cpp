@@ -118,6 +118,13 @@ std::vector<std::string> phaseNames_() {
   return names;
 }
 
+std::vector<std::string> phaseTerms() {
+  std::vector<std::string> terms;
+  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
+    terms.emplace_back(nsrt_phase_term(i));
+  return terms;
+}
+
 std::vector<std::string> bufferNames() {
   std::vector<std::string> names;
   for (int32_t i = 0; i < nsrt_num_buffer_kinds(); ++i)
@@ -172,6 +179,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   });
   m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
   m.def("phase_names() -> str[]", &phaseNames_);
+  m.def("phase_terms() -> str[]", &phaseTerms);
   m.def("phase_ms(str model) -> float[]", &phaseMs);
   m.def("phase_bytes(str model) -> int[]", &phaseBytes);
   m.def("reset_phases(str model) -> ()", [](const std::string &model) {

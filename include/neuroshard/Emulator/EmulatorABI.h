@@ -86,10 +86,10 @@ int32_t nse_free(void *memory);
 uint64_t nse_waits(void);
 
 /// For tests that show that streams need their waits for others. From here on
-/// drops one of the waits of streams of the calling context's device, by its
-/// number from 0 (-1: none); and, if `of_others`, all waits of other devices'
-/// streams. Returns how many of the former there were since the last call.
-int64_t nse_skip_stream_waits(int64_t own, int32_t of_others);
+/// drops one of the waits that device 0 lets its own streams have, by its
+/// number from 0 (-1: none); what follows it runs as early as it can. Returns
+/// how many of them there were since the last call.
+int64_t nse_skip_stream_wait(int64_t number);
 
 /// The message of the calling host thread's latest failed launch or driver
 /// call: kernel, block, thread and what it did. "" if there was none. Valid

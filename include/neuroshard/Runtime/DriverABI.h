@@ -218,6 +218,9 @@ const char *nsrt_device_error(const nsrt_device *);
 int32_t nsrt_num_phases(void);
 /// "route", "ids_exchange", "lookup", ...; null if there is no such phase.
 const char *nsrt_phase_name(int32_t phase);
+/// The term of the planner's objective that a phase belongs to: "input",
+/// "forward", ...
+const char *nsrt_phase_term(int32_t phase);
 /// Wall time in ms that the device's calling thread has spent in a phase
 /// since the world was opened or nsrt_device_reset_phases; waiting for other
 /// devices counts in the *_exchange phases.

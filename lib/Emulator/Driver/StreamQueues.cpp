@@ -48,10 +48,12 @@ struct WorkQueue {
 namespace {
 
 std::mutex queuesMutex;
-/// Waits for other queues that the calling context's queues had, which of them
-/// is dropped, and whether those of others are.
+/// Waits for other queues that the queues of device 0 had by its own calls, and
+/// which of them is dropped.
 int64_t ownWaits = 0, skippedWait = -1;
-bool skipsOthers = false;
+/// The queue with the dropped wait, and what it should have waited for.
+Queue hurried;
+QueuePoint missed;
 std::atomic<uint64_t> waits{0};
 std::atomic<int> numCaptures{0};
 
@@ -113,6 +115,14 @@ void runUntil(const QueuePoint &point) {
   }
 }
 
+/// Runs the work of the queue with the dropped wait as early as the others let
+/// it, as long as it is before what it should have waited for. The mutex must
+/// be held.
+void hurry(const Queue &queue) {
+  while (queue == hurried && !isDone(missed) && !queue->items.empty())
+    runFirst(*firstNeeded(queue));
+}
+
 /// The mutex must be held.
 void finishLocked(const Queue &queue) {
   QueuePoint end = {queue, queue->given(), nullptr};
@@ -160,6 +170,7 @@ CUresult submit(const Queue &queue, Work work) {
     }
     if (isLate() || !queue->items.empty()) {
       queue->items.push_back({std::move(work), {}});
+      hurry(queue);
       return CUDA_SUCCESS;
     }
   }
@@ -197,13 +208,13 @@ static CUresult waitCaptured(const Queue &queue, const QueuePoint &point) {
   return CUDA_SUCCESS;
 }
 
-/// Counts the wait.
+/// Counts the wait, if it is one of device 0's own.
 static bool isSkipped(const WorkQueue &queue, const QueuePoint &point) {
   if (!point.queue || point.queue.get() == &queue)
     return false;
   int device = 0;
   checkContext(&device);
-  return device == queue.device ? ownWaits++ == skippedWait : skipsOthers;
+  return device == 0 && queue.device == 0 && ownWaits++ == skippedWait;
 }
 
 CUresult waitFor(const Queue &queue, const QueuePoint &point) {
@@ -212,16 +223,20 @@ CUresult waitFor(const Queue &queue, const QueuePoint &point) {
     return point.capture ? waitCaptured(queue, point)
                          : fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
                                 "an event from outside of the capture");
-  bool isDropped = isSkipped(*queue, point);
-  if (!isDone(point) && !isDropped)
+  if (isSkipped(*queue, point)) {
+    hurried = queue;
+    missed = point;
+  } else if (!isDone(point)) {
     queue->items.push_back({nullptr, point});
+  }
   return CUDA_SUCCESS;
 }
 
-int64_t skipWaits(int64_t own, bool ofOthers) {
+int64_t skipWait(int64_t number) {
   std::lock_guard lock(queuesMutex);
-  skippedWait = own;
-  skipsOthers = ofOthers;
+  skippedWait = number;
+  hurried = nullptr;
+  missed = {};
   return std::exchange(ownWaits, 0);
 }
 

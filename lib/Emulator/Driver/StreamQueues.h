@@ -51,8 +51,8 @@ QueuePoint recordPoint(const Queue &queue);
 /// device.
 CUresult waitFor(const Queue &queue, const QueuePoint &point);
 
-/// Drops waits for other queues (nse_skip_stream_waits).
-int64_t skipWaits(int64_t own, bool ofOthers);
+/// Drops a wait for another queue (nse_skip_stream_wait).
+int64_t skipWait(int64_t number);
 
 // Do the work that is put off; not allowed for captured queues and points.
 CUresult finish(const Queue &queue);

@@ -82,7 +82,7 @@ bool isBufferKind(int32_t kind) {
 }
 
 bool isPhase(int32_t phase) {
-  return phase >= 0 && static_cast<size_t>(phase) < kPhaseNames.size();
+  return phase >= 0 && static_cast<size_t>(phase) < kNumPhases;
 }
 
 } // namespace
@@ -337,12 +337,18 @@ NSRT_EXPORT const char *nsrt_device_error(const nsrt_device *device) {
   return device->error.c_str();
 }
 
-NSRT_EXPORT int32_t nsrt_num_phases(void) {
-  return static_cast<int32_t>(kPhaseNames.size());
-}
+NSRT_EXPORT int32_t nsrt_num_phases(void) { return kNumPhases; }
 
 NSRT_EXPORT const char *nsrt_phase_name(int32_t phase) {
-  return isPhase(phase) ? kPhaseNames[static_cast<size_t>(phase)] : nullptr;
+  return isPhase(phase) ? kPhases[static_cast<size_t>(phase)].phase : nullptr;
+}
+
+NSRT_EXPORT const char *nsrt_phase_term(int32_t phase) {
+  return isPhase(phase) ? kPhases[static_cast<size_t>(phase)].term : nullptr;
+}
+
+NSRT_EXPORT void nsrt_observe_phases(PhaseObserver *observer) {
+  phaseObserver = observer;
 }
 
 NSRT_EXPORT double nsrt_device_phase_ms(const nsrt_device *device,

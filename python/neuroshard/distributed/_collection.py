@@ -153,6 +153,13 @@ class _Sharded(torch.nn.Module):
         """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
         return self._engine.phases()
 
+    def terms(self) -> dict[str, float]:
+        """The same milliseconds by the terms of the planner's objective: input, forward,
+        forward_communication, backward_communication and backward, which a device's cost
+        (`devices` of a breakdown) has as input_ms and so on. Waiting counts, as what the caller's
+        thread takes; an exchange that other work hides takes none."""
+        return self._engine.terms()
+
     def reset_phases(self) -> None:
         self._engine.reset_phases()
 

@@ -71,6 +71,12 @@ class Engine:
         return dict(zip(self._ops.phase_names(), zip(self._ops.phase_ms(self.name),
                                                      self._ops.phase_bytes(self.name))))
 
+    def terms(self) -> dict[str, float]:
+        terms = dict.fromkeys(self._ops.phase_terms(), 0.0)
+        for term, ms in zip(self._ops.phase_terms(), self._ops.phase_ms(self.name)):
+            terms[term] += ms
+        return terms
+
     def reset_phases(self) -> None:
         self._ops.reset_phases(self.name)
 

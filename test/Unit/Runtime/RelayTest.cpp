@@ -14,7 +14,7 @@
 #include <numeric>
 
 using namespace neuroshard::test;
-using neuroshard::runtime::Phase;
+using neuroshard::Phase;
 using testing::StartsWith;
 
 namespace {

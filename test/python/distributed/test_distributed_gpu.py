@@ -1,4 +1,4 @@
-"""Modules on 1, 2 and 4 ranks with emulated GPUs and Gloo: the cases of test_distributed.py, and
+"""Modules on 1, 2, 3 and 4 ranks with emulated GPUs and Gloo: the cases of test_distributed.py, and
 those of GPUs alone. No GPU and no NCCL take part."""
 
 import os
@@ -14,8 +14,8 @@ from support.ranks import Ranks
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 EMULATOR = BUILD / "lib" / "libneuroshard_emulator.so"
-POOLED = {1: 0, 2: 1, 4: 1}
-UNPOOLED = {1: 0, 2: 1, 4: 0}
+POOLED = {1: 0, 2: 1, 3: 1, 4: 1}
+UNPOOLED = {1: 0, 2: 1, 3: 0, 4: 0}
 
 sanitized = re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M)
 pytestmark = pytest.mark.skipif(bool(sanitized) or not EMULATOR.exists(),
@@ -37,10 +37,13 @@ def same(case, **options):
 
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
        2: ["traffic.norms", "traffic.numbered:first=1:count=2",
-           "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.devices",
-           same("errors/ids_of_one_rank"), same("errors/forms_of_one_rank"), same("steps/orders"), same("steps/learning_rate"),
+           "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
+           "gpu.modes", "gpu.devices", same("trace/overlap", device="emulator"),
+           same("errors/ids_of_one_rank"), same("errors/forms_of_one_rank"), same("steps/orders"),
+           same("steps/learning_rate"),
            same("steps/learning_rate", backend="aot_eager"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
+       3: ["gpu.ragged", same("errors/ids_of_one_rank")],
        4: ["gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
         2: [*(same("steps/convention", optimizer=one) for one in
@@ -50,6 +53,7 @@ MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
             *(same("training/same_bits", number=one) for one in range(COUNT)),
             *(same("torch/compile", backend="eager", kind=kind)
               for kind in ("pooled", "weighted", "unpooled"))],
+        3: [*(f"gpu.as_on_cpus:number={one}" for one in range(1, 4))],
         4: ["gpu.modes", same("steps/convention", optimizer="rowwise_adagrad"),
             same("steps/subgroups"), same("steps/pending"),
             "traffic.numbered:first=6:count=18",
