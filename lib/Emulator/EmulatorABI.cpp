@@ -82,9 +82,7 @@ EXPORT int32_t nse_free(void *memory) {
 
 EXPORT uint64_t nse_waits(void) { return countWaits(); }
 
-EXPORT int64_t nse_skip_stream_wait(int64_t number) {
-  return skipWait(number);
-}
+EXPORT int64_t nse_skip_stream_wait(int64_t number) { return skipWait(number); }
 
 EXPORT const char *nse_last_error(void) { return getLastError().c_str(); }
 

@@ -158,7 +158,8 @@ def try_without(folder, own):
 
 def in_a_process(folder, own):
     done = subprocess.run([sys.executable, __file__, folder, str(own)],
-                          capture_output=True, text=True, check=False, timeout=600)
+                          capture_output=True, text=True, check=False, timeout=600,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
