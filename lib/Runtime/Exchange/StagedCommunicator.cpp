@@ -60,11 +60,9 @@ StagedCommunicator::receive(std::unique_ptr<CommunicatorRequest> request) {
 }
 
 std::unique_ptr<CommunicatorRequest>
-StagedCommunicator::startAllToAll(MessageMemory where, SharedBytes send,
+StagedCommunicator::startOnDevice(SharedBytes send,
                                   std::span<const int64_t> sendBytes,
                                   std::span<const int64_t> receiveBytes) {
-  if (where == MessageMemory::Host)
-    return host->startAllToAll(where, std::move(send), sendBytes, receiveBytes);
   int64_t total =
       std::accumulate(sendBytes.begin(), sendBytes.end(), int64_t{0});
   return receive(host->startAllToAll(MessageMemory::Host,
@@ -73,12 +71,8 @@ StagedCommunicator::startAllToAll(MessageMemory where, SharedBytes send,
 }
 
 std::unique_ptr<CommunicatorRequest>
-StagedCommunicator::startAllGather(MessageMemory where, SharedBytes send,
-                                   int64_t sendBytes,
+StagedCommunicator::gatherOnDevice(SharedBytes send, int64_t sendBytes,
                                    std::span<const int64_t> receiveBytes) {
-  if (where == MessageMemory::Host)
-    return host->startAllGather(where, std::move(send), sendBytes,
-                                receiveBytes);
   return receive(host->startAllGather(MessageMemory::Host,
                                       copyToHost(send.get(), sendBytes),
                                       sendBytes, receiveBytes));

@@ -11,41 +11,30 @@
 
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/Buffer.h"
-#include "neuroshard/Runtime/Communicator.h"
+#include "neuroshard/Runtime/DeviceCommunicator.h"
 
 #include <memory>
-#include <string>
 
 namespace neuroshard::runtime {
 
-class StagedCommunicator : public Communicator {
+class StagedCommunicator : public DeviceCommunicator {
 public:
   /// The buffers are in memory of the device and of the host, and outlive this
   /// object.
   StagedCommunicator(std::shared_ptr<DeviceMemory> memory,
                      BufferSource &deviceBuffers, BufferSource &hostBuffers,
                      std::unique_ptr<Communicator> host)
-      : memory(std::move(memory)), deviceBuffers(deviceBuffers),
-        hostBuffers(hostBuffers), host(std::move(host)) {}
-
-  int rank() const override { return host->rank(); }
-  int size() const override { return host->size(); }
-  bool carriesDeviceMemory() const override { return true; }
-
-  std::unique_ptr<CommunicatorRequest>
-  startAllToAll(MessageMemory memory, SharedBytes send,
-                std::span<const int64_t> sendBytes,
-                std::span<const int64_t> receiveBytes) override;
-  std::unique_ptr<CommunicatorRequest>
-  startAllGather(MessageMemory memory, SharedBytes send, int64_t sendBytes,
-                 std::span<const int64_t> receiveBytes) override;
-
-  void abort(const std::string &cause) noexcept override { host->abort(cause); }
-  bool ended() const override { return host->ended(); }
-  void enterStep() override { host->enterStep(); }
-  void leaveStep() noexcept override { host->leaveStep(); }
+      : DeviceCommunicator(std::move(host)), memory(std::move(memory)),
+        deviceBuffers(deviceBuffers), hostBuffers(hostBuffers) {}
 
 private:
+  std::unique_ptr<CommunicatorRequest>
+  startOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
+                std::span<const int64_t> receiveBytes) override;
+  std::unique_ptr<CommunicatorRequest>
+  gatherOnDevice(SharedBytes send, int64_t sendBytes,
+                 std::span<const int64_t> receiveBytes) override;
+
   SharedBytes copyToHost(const std::byte *message, int64_t bytes);
   std::unique_ptr<CommunicatorRequest>
   receive(std::unique_ptr<CommunicatorRequest> request);
@@ -53,7 +42,6 @@ private:
   std::shared_ptr<DeviceMemory> memory;
   BufferSource &deviceBuffers;
   BufferSource &hostBuffers;
-  std::unique_ptr<Communicator> host;
 };
 
 } // namespace neuroshard::runtime

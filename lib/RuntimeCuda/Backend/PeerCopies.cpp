@@ -117,19 +117,15 @@ PeerCopies::start(SharedBytes send, std::span<const int64_t> begins,
   SharedBytes described(
       sent, reinterpret_cast<const std::byte *>(sent->slices.data()));
   return std::make_unique<PeerCopy>(backend, buffers,
-                                    group->startAllToAll(MessageMemory::Host,
-                                                         std::move(described),
-                                                         bytes, bytes),
+                                    host->startAllToAll(MessageMemory::Host,
+                                                        std::move(described),
+                                                        bytes, bytes),
                                     receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest>
-PeerCopies::startAllToAll(MessageMemory memory, SharedBytes send,
-                          std::span<const int64_t> sendBytes,
+PeerCopies::startOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
                           std::span<const int64_t> receiveBytes) {
-  if (memory == MessageMemory::Host)
-    return group->startAllToAll(memory, std::move(send), sendBytes,
-                                receiveBytes);
   std::vector<int64_t> begins = {0};
   for (int64_t bytes : sendBytes)
     begins.push_back(begins.back() + bytes);
@@ -137,12 +133,8 @@ PeerCopies::startAllToAll(MessageMemory memory, SharedBytes send,
 }
 
 std::unique_ptr<CommunicatorRequest>
-PeerCopies::startAllGather(MessageMemory memory, SharedBytes send,
-                           int64_t sendBytes,
+PeerCopies::gatherOnDevice(SharedBytes send, int64_t sendBytes,
                            std::span<const int64_t> receiveBytes) {
-  if (memory == MessageMemory::Host)
-    return group->startAllGather(memory, std::move(send), sendBytes,
-                                 receiveBytes);
   std::vector<int64_t> begins(receiveBytes.size());
   std::vector<int64_t> bytes(receiveBytes.size(), sendBytes);
   return start(std::move(send), begins, bytes, receiveBytes);
