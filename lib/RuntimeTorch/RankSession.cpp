@@ -61,6 +61,20 @@ std::vector<const ExchangeSpec *> inputsOf(const Manifest &manifest,
   return exchanges;
 }
 
+/// Throws a ValueError if a part of a step is missing, or cannot run there.
+void checkSteps(const Manifest &manifest, const Placement &placement,
+                const std::string &directory) {
+  for (const char *name : {kStartName, kLookupName, kWaitName})
+    findStep(manifest, name, directory);
+  for (const FunctionSpec &function : manifest.functions)
+    for (const char *name : {kStartName, kLookupName, kWaitName, kUpdateName})
+      TORCH_CHECK_VALUE(
+          placement.isHost() || !function.touchesTensors ||
+              function.name != name,
+          "function ", name, " of the artifact in ", directory,
+          " computes on tensors itself, which works on device \"cpu\" alone");
+}
+
 using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
 
 World openWorld(const std::string &directory, const std::string &groupName,
@@ -89,12 +103,7 @@ RankSession::RankSession(const std::string &directory,
     : placement(device), manifest(readManifest(directory)),
       stepInputs(inputsOf(manifest, directory), placement.place()),
       results(resultsOf(manifest)), world(nullptr, nsrt_world_close) {
-  for (const char *name : {kStartName, kLookupName, kWaitName})
-    TORCH_CHECK_VALUE(
-        placement.isHost() ||
-            !findStep(manifest, name, directory).touchesTensors,
-        "function ", name, " of the artifact in ", directory,
-        " computes on tensors itself, which works on device \"cpu\" alone");
+  checkSteps(manifest, placement, directory);
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,

@@ -53,8 +53,11 @@ class Manifest:
 
     @property
     def exchange(self) -> dict:
-        """The one input of ids."""
-        return self.plain["exchanges"][0]
+        """The one input of ids. Raises a TensorError if there are others."""
+        first, *others = self.plain["exchanges"]
+        if others:
+            raise TensorError(f"the artifact has {1 + len(others)} inputs of ids; expected one")
+        return first
 
     def shards_of(self, rank: int) -> list[dict]:
         """The shards of a rank, in the order of the runtime."""

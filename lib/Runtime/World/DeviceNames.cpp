@@ -57,8 +57,7 @@ int32_t parseGpu(std::string_view device) {
     }
   }
   fail("there is no device \"", device,
-       "\"; expected \"cpu\", \"cuda\", \"cuda:\" and a number, or "
-       "\"emulator\"");
+       "\"; expected \"cuda\", \"cuda:\" and a number, or \"emulator\"");
 }
 
 } // namespace

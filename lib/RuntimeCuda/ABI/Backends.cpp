@@ -6,6 +6,8 @@
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/BackendLibrary.h"
 
+#include <algorithm>
+
 using namespace neuroshard;
 using namespace neuroshard::cuda;
 using namespace neuroshard::runtime;
@@ -17,8 +19,8 @@ public:
   CudaBackendFactory(const char *directory, const char *file, int32_t gpu)
       : directory(directory), driver(load(file)), gpu(gpu) {
     driver->check(driver->deviceGetCount(&numGpus), "counting GPUs");
-    if (gpu >= numGpus)
-      fail("there is no GPU ", gpu, "; '", driver->name, "' has ", numGpus);
+    if (int32_t first = std::max(gpu, 0); first >= numGpus)
+      fail("there is no GPU ", first, "; '", driver->name, "' has ", numGpus);
   }
 
   std::shared_ptr<DeviceMemory> makeMemory(int32_t rank) override {

@@ -192,11 +192,6 @@ def watched_group_of(group: dist.ProcessGroup | None) -> WatchedGroup:
     return _open[group]
 
 
-def is_watched(group: dist.ProcessGroup) -> bool:
-    """Whether the group is watched."""
-    return group in _open
-
-
 def explain(error: BaseException, group: dist.ProcessGroup | None) -> str:
     """Why collectives of the group fail with `error`: a rank that has gone, or the error."""
     if group is None and not dist.is_initialized():

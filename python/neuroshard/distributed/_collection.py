@@ -75,7 +75,8 @@ class _Sharded(torch.nn.Module):
 
         self._optimizer, own_engine = together(make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
-                      "gradient_division": str(gradient_division)}, process_group,
+                      "gradient_division": str(gradient_division),
+                      "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         optimizer = self._optimizer
         self._session = Session(plan, problem, process_group, artifact, name, threads,

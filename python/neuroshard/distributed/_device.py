@@ -21,6 +21,11 @@ class Device:
     place: torch.device
 
     @property
+    def kind(self) -> str:
+        """What must be the same on all ranks."""
+        return self.name.split(":")[0]
+
+    @property
     def backend(self) -> str:
         """Of the process group that it uses: numbers travel between hosts, rows between GPUs."""
         return "cpu:gloo,cuda:nccl" if self.place.type == "cuda" else "gloo"

@@ -1,5 +1,8 @@
 """Cases: wrong input on one rank raises the same error on all ranks, and training goes on."""
 
+import json
+import shutil
+
 import torch
 import torch.distributed as dist
 
@@ -8,7 +11,10 @@ from distributed_context import raises, whole
 from distributed_models import make_plan, make_problem, random_parts
 from distributed_steps import given, small
 from distributed_training import Training
+from neuroshard._manifest import Manifest
+from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.errors import InvalidPlan, TensorError
+from support import sealing
 
 Jagged = ns.distributed.Jagged
 
@@ -217,6 +223,22 @@ def case_construction(context):
     tables = context.make(plan, problem, name="taken")
     raises(ValueError, "taken", lambda: context.make(plan, problem, name="taken"))
     sum(one.sum() for one in tables((torch.ones(4).long(), torch.arange(5))).values()).backward()
+
+
+def case_artifact(context):
+    """An artifact without a part of a step, or with two inputs, is refused when it is opened."""
+    problem, plan = small(context.size)
+    cut = context.folder / f"{context.name}-{context.rank}"
+    shutil.copytree(make_artifact(plan, problem), cut)
+    manifest = json.loads((cut / "manifest.json").read_text())
+    for part in ("embeddings_lookup", "embeddings_wait"):
+        functions = {name: one for name, one in manifest["functions"].items() if name != part}
+        (cut / "manifest.json").write_text(json.dumps({**manifest, "functions": functions}))
+        sealing.seal(cut)
+        raises(ValueError, f"has no function {part}; compile it again",
+               lambda: context.make(plan, problem, artifact=cut))
+    raises(TensorError, "has 2 inputs of ids; expected one",
+           lambda: Manifest({"exchanges": [{}, {}]}).exchange)
 
 
 def case_mixed_backwards(context):

@@ -162,6 +162,9 @@ def case_devices(context):
                    lambda wrong=wrong: context.make(plan, problem, device=wrong))
     artifact = make_artifact(plan, problem)
     raises(ValueError, "", lambda: context.make(plan, problem, artifact=artifact, **OF_GPUS))
+    text = raises(ns.distributed.GroupError, "another device than rank 0", lambda: context.make(
+        plan, problem, **(OF_GPUS if context.rank else {}))) if context.size > 1 else ""
+    assert set(context.gather(text)) == {text}
 
 
 def case_export(context, kind):

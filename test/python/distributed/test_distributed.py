@@ -38,7 +38,7 @@ FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
          "inputs.shared_feature", "inputs.shared_feature_unpooled"]
 ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
-          "errors.forms_of_one_rank", "errors.defaults"]
+          "errors.forms_of_one_rank", "errors.defaults", "errors.artifact"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "steps.two_collections",
          "steps.searched", "steps.unread_result", "steps.learning_rate",
          "steps.learning_rate:backend=aot_eager"]
@@ -50,7 +50,7 @@ GROUPS = ["errors.disagreement", "errors.mixed_backwards", "steps.subgroups", "s
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *TORCH,
             "training.seeds"]
 SOME = {
-    1: [CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], *STEPS[:4], *TORCH],
+    1: [CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
         "errors.mixed_backwards", "steps.other_orders", "torch.overlap", "trace.overlap",
