@@ -82,7 +82,7 @@ at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
       findSession(model)->update(stepOf(ticket), gradients, learningRate);
   token.mutable_data_ptr<float>()[0] += 1;
   if (ofWeights.empty())
-    return at::empty({0});
+    return at::empty({0}, gradients.front().options().dtype(at::kFloat));
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
 }
 
@@ -97,46 +97,48 @@ std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
   return findSession(model)->shards().at(static_cast<size_t>(shard));
 }
 
+/// What `valueOf` gives for each number below `count`.
+template <typename Value, typename Function>
+std::vector<Value> listOf(int32_t count, const Function &valueOf) {
+  std::vector<Value> values;
+  for (int32_t i = 0; i < count; ++i)
+    values.push_back(valueOf(i));
+  return values;
+}
+
+using Names = std::vector<std::string>;
+
+Names phaseNames() {
+  return listOf<std::string>(nsrt_num_phases(), nsrt_phase_name);
+}
+
+Names phaseTerms() {
+  return listOf<std::string>(nsrt_num_phases(), nsrt_phase_term);
+}
+
+Names bufferNames() {
+  return listOf<std::string>(nsrt_num_buffer_kinds(), nsrt_buffer_kind_name);
+}
+
 std::vector<double> phaseMs(const std::string &model) {
-  std::vector<double> times;
-  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-    times.push_back(nsrt_device_phase_ms(findSession(model)->device(), i));
-  return times;
+  auto session = findSession(model);
+  return listOf<double>(nsrt_num_phases(), [&](int32_t phase) {
+    return nsrt_device_phase_ms(session->device(), phase);
+  });
 }
 
 std::vector<int64_t> phaseBytes(const std::string &model) {
-  std::vector<int64_t> bytes;
-  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-    bytes.push_back(nsrt_device_phase_bytes(findSession(model)->device(), i));
-  return bytes;
-}
-
-std::vector<std::string> phaseNames_() {
-  std::vector<std::string> names;
-  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-    names.emplace_back(nsrt_phase_name(i));
-  return names;
-}
-
-std::vector<std::string> phaseTerms() {
-  std::vector<std::string> terms;
-  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-    terms.emplace_back(nsrt_phase_term(i));
-  return terms;
-}
-
-std::vector<std::string> bufferNames() {
-  std::vector<std::string> names;
-  for (int32_t i = 0; i < nsrt_num_buffer_kinds(); ++i)
-    names.emplace_back(nsrt_buffer_kind_name(i));
-  return names;
+  auto session = findSession(model);
+  return listOf<int64_t>(nsrt_num_phases(), [&](int32_t phase) {
+    return nsrt_device_phase_bytes(session->device(), phase);
+  });
 }
 
 std::vector<int64_t> bufferBytes(const std::string &model) {
-  std::vector<int64_t> bytes;
-  for (int32_t i = 0; i < nsrt_num_buffer_kinds(); ++i)
-    bytes.push_back(nsrt_device_buffer_bytes(findSession(model)->device(), i));
-  return bytes;
+  auto session = findSession(model);
+  return listOf<int64_t>(nsrt_num_buffer_kinds(), [&](int32_t kind) {
+    return nsrt_device_buffer_bytes(session->device(), kind);
+  });
 }
 
 } // namespace
@@ -178,7 +180,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
                 nsrt_last_error());
   });
   m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
-  m.def("phase_names() -> str[]", &phaseNames_);
+  m.def("phase_names() -> str[]", &phaseNames);
   m.def("phase_terms() -> str[]", &phaseTerms);
   m.def("phase_ms(str model) -> float[]", &phaseMs);
   m.def("phase_bytes(str model) -> int[]", &phaseBytes);

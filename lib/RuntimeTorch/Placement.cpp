@@ -1,4 +1,4 @@
-//===- Placement.cpp - Where the tensors of a session lie -----------------===//
+//===- Placement.cpp - Device of a session's tensors ----------------------===//
 
 #include "Placement.h"
 

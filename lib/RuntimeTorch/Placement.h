@@ -1,4 +1,4 @@
-//===- Placement.h - Where the tensors of a session lie ---------*- C++ -*-===//
+//===- Placement.h - Device of a session's tensors --------------*- C++ -*-===//
 //
 // The caller of a session has tensors on a device of torch, functions of the
 // artifact have theirs in memory of a device of the runtime. They are the same

@@ -1,4 +1,4 @@
-//===- BackendLibrary.h - What the library for GPUs exports -----*- C++ -*-===//
+//===- BackendLibrary.h - Entry point of the GPU library --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_RUNTIME_BACKENDLIBRARY_H
 #define NEUROSHARD_RUNTIME_BACKENDLIBRARY_H

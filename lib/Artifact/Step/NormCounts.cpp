@@ -6,7 +6,8 @@
 
 namespace neuroshard {
 
-std::vector<std::vector<const ShardSpec *>>
+/// Shards of each table that exchange norms with others: those of some columns.
+static std::vector<std::vector<const ShardSpec *>>
 shardsWithNorms(const ExchangePlan &plan) {
   std::vector<bool> needsNorms = plan.tablesWithNormExchange();
   std::vector<std::vector<const ShardSpec *>> ofTable(plan.tables.size());

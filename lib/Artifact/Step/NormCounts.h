@@ -40,10 +40,6 @@ private:
   std::map<std::pair<int32_t, Range>, int64_t> ids;
 };
 
-/// Shards of each table that exchange norms with others: those of some columns.
-std::vector<std::vector<const ShardSpec *>>
-shardsWithNorms(const ExchangePlan &plan);
-
 } // namespace neuroshard
 
 #endif // NEUROSHARD_LIB_ARTIFACT_STEP_NORMCOUNTS_H

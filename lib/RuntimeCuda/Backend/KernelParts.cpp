@@ -2,6 +2,7 @@
 
 #include "KernelParts.h"
 #include "Driver/Status.h"
+#include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Support/Round.h"
 
 namespace neuroshard::cuda {
@@ -40,8 +41,7 @@ bool RowStaging::takes(int32_t lookup, const float *first,
 }
 
 KernelRows RowStaging::make(BufferKind kind, int32_t lookup, int64_t rows) {
-  int64_t stride =
-      ceilDivide(dimOf(lookup), kValuesOf16Bytes) * kValuesOf16Bytes;
+  int64_t stride = paddedColumns(dimOf(lookup));
   buffers.push_back(source.acquire(
       kind, rows * stride * static_cast<int64_t>(sizeof(float))));
   return {as<float>(buffers.back()), stride};

@@ -13,15 +13,15 @@ from pathlib import Path
 import torch
 
 from neuroshard import _fields, cuda
-from neuroshard._gpu import table_tensors
-from neuroshard._gpu.out_of_memory import with_torch_memory
-from neuroshard._gpu.place import pick_place, require_driver
 from neuroshard._manifest import load_manifest, reading
 from neuroshard._row_layout import ALIGNMENT, padded
 from neuroshard.cuda import within
 from neuroshard.errors import TensorError
+from neuroshard.torch_cuda import _table_tensors
 from neuroshard.torch_cuda._checks import check_offsets, check_sizes, check_tensors
 from neuroshard.torch_cuda._layout import Group, make_layout
+from neuroshard.torch_cuda._out_of_memory import with_torch_memory
+from neuroshard.torch_cuda._place import pick_place, require_driver
 from neuroshard.torch_cuda._step import Step, address, expect_count
 from neuroshard.torch_cuda._weight_gradients import WeightGradients
 
@@ -94,7 +94,7 @@ class Program:
         cuda.check_artifact(folder)
         with reading(folder):
             check_whole(manifest)
-            arrays = table_tensors.find_arrays(manifest)
+            arrays = _table_tensors.find_arrays(manifest)
         self.allocate(folder, arrays)
         with reading(folder):
             self.layout = make_layout(manifest, self.device.lookups, settings.concatenate)
@@ -109,22 +109,22 @@ class Program:
         _open[self.name] = self
 
     def allocate(self, artifact: str | os.PathLike,
-                    arrays: dict[str, list[table_tensors.Array]]) -> None:
+                    arrays: dict[str, list[_table_tensors.Array]]) -> None:
         """Opens the artifact and sets `tables`: by name, the tensors that a user sees. On a GPU
         torch allocates them; the emulator allocates its own."""
         tensors = None
         if self.place.type == "cuda":
-            tensors = [table_tensors.allocate(group, self.place) for group in arrays.values()]
+            tensors = [_table_tensors.allocate(group, self.place) for group in arrays.values()]
         # seed=None: nothing is written before the driver is known to accept this memory.
         self.device = cuda.Device(
             artifact, 0, self.place.index or 0, seed=None,
-            memory=tensors and [table_tensors.as_slot_memory(group) for group in tensors])
-        self._lease = table_tensors.Lease(self.device)
+            memory=tensors and [_table_tensors.as_slot_memory(group) for group in tensors])
+        self._lease = _table_tensors.Lease(self.device)
         require_driver(self.device, self.place)
         for (name, group), slot in zip(arrays.items(), self.device.slots):
-            table_tensors.check_sizes(name, group, slot)
+            _table_tensors.check_sizes(name, group, slot)
         if tensors is None:
-            tensors = [table_tensors.adopt(group, slot, self._lease)
+            tensors = [_table_tensors.adopt(group, slot, self._lease)
                        for group, slot in zip(arrays.values(), self.device.slots)]
         self.tables = {
             name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
@@ -299,7 +299,7 @@ class Program:
                 shards.setdefault(slot.table, []).append((slot.col_begin, number))
         for members in shards.values():
             norms = [self.device.norms(number) for _, number in sorted(members)]
-            parts = [table_tensors.foreign(norm.norms, norm.capacity, self.place)
+            parts = [_table_tensors.foreign(norm.norms, norm.capacity, self.place)
                      for norm in norms]
             total = parts[0].clone()
             for part in parts[1:]:

@@ -1,1 +1,0 @@
-"""Tables of an artifact in device memory as tensors of PyTorch; for torch_cuda and distributed."""
