@@ -87,10 +87,11 @@ at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
 }
 
 void join(const std::string &model, const std::string &directory,
-          const std::string &group, const std::string &device,
-          int64_t threads) {
-  addSession(model,
-             std::make_shared<RankSession>(directory, group, device, threads));
+          const std::string &group, const std::string &device, int64_t threads,
+          bool checksLate) {
+  addSession(model, std::make_shared<RankSession>(
+                        directory, group, device, threads,
+                        checksLate ? IdCheck::Late : IdCheck::Early));
 }
 
 std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
@@ -152,9 +153,13 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
   m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, float learning_rate) -> Tensor");
-  m.def("join(str model, str directory, str group, str device, int threads) -> "
-        "()",
+  m.def("join(str model, str directory, str group, str device, int threads, "
+        "bool checks_late) -> ()",
         &join);
+  m.def("advance(str model, float learning_rate) -> ()",
+        [](const std::string &model, double learningRate) {
+          findSession(model)->advance(learningRate);
+        });
   m.def("leave(str model) -> ()", &closeSession);
   m.def("initialize(str model, int seed) -> ()",
         [](const std::string &model, int64_t seed) {
@@ -175,10 +180,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, int64_t count) {
           findSession(model)->setNumUpdates(count);
         });
-  m.def("settle(str model) -> ()", [](const std::string &model) {
-    TORCH_CHECK(nsrt_device_settle(findSession(model)->device()) == 0,
-                nsrt_last_error());
-  });
+  m.def("settle(str model) -> ()",
+        [](const std::string &model) { findSession(model)->settle(); });
   m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
   m.def("phase_names() -> str[]", &phaseNames);
   m.def("phase_terms() -> str[]", &phaseTerms);

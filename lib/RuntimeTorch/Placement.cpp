@@ -42,11 +42,11 @@ Placement::Placement(const std::string &device)
 }
 
 std::unique_ptr<BackendFactory>
-Placement::makeBackends(const std::string &directory) const {
+Placement::makeBackends(const std::string &directory, IdCheck check) const {
   if (isHost())
     return nullptr;
   std::unique_ptr<BackendFactory> backends(
-      nsrt_make_backends(directory.c_str(), name.c_str()));
+      nsrt_make_backends(directory.c_str(), name.c_str(), check));
   TORCH_CHECK_VALUE(backends, nsrt_last_error());
   if (kind == Kind::Gpu)
     backends = allocateWithTorch(std::move(backends), torchDevice);

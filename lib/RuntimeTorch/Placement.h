@@ -29,9 +29,10 @@ public:
   /// Whether functions run on threads of the host.
   bool isHost() const { return kind == Kind::Host; }
 
-  /// For the artifact in `directory`; null on CPUs. Throws a ValueError.
-  std::unique_ptr<BackendFactory>
-  makeBackends(const std::string &directory) const;
+  /// For the artifact in `directory`; null on CPUs, which check ids early.
+  /// Throws a ValueError.
+  std::unique_ptr<BackendFactory> makeBackends(const std::string &directory,
+                                               IdCheck check) const;
 
   /// Functions that are called next follow the caller's current stream.
   void followStream(nsrt_device *device) const;

@@ -78,9 +78,10 @@ void checkSteps(const Manifest &manifest, const Placement &placement,
 using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
 
 World openWorld(const std::string &directory, const std::string &groupName,
-                const Placement &placement, int64_t threads) {
+                const Placement &placement, int64_t threads, IdCheck check) {
   auto count = static_cast<int32_t>(std::clamp<int64_t>(threads, -1, 1 << 20));
-  std::unique_ptr<BackendFactory> backends = placement.makeBackends(directory);
+  std::unique_ptr<BackendFactory> backends =
+      placement.makeBackends(directory, check);
   nsrt_world *world = nullptr;
   if (groupName.empty())
     world = nsrt_world_open_on(directory.c_str(), count, backends.get());
@@ -99,7 +100,8 @@ World openWorld(const std::string &directory, const std::string &groupName,
 
 RankSession::RankSession(const std::string &directory,
                          const std::string &groupName,
-                         const std::string &device, int64_t threads)
+                         const std::string &device, int64_t threads,
+                         IdCheck check)
     : placement(device), manifest(readManifest(directory)),
       stepInputs(inputsOf(manifest, directory), placement.place()),
       results(resultsOf(manifest)), world(nullptr, nsrt_world_close) {
@@ -108,7 +110,7 @@ RankSession::RankSession(const std::string &directory,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
                     " devices; expected a process group of as many ranks");
-  world = openWorld(directory, groupName, placement, threads);
+  world = openWorld(directory, groupName, placement, threads, check);
   for (int32_t rank = 0; rank < manifest.numDevices && !ownDevice; ++rank)
     ownDevice = nsrt_world_device(world.get(), rank);
 }
@@ -339,7 +341,8 @@ RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
   call.addFloat(static_cast<float>(learningRate));
   call.addInteger(updates + 1);
   invoke(call, kUpdateName); // releases the handles, also when it fails
-  ++updates;
+  if (!nsrt_device_is_capturing(ownDevice)) // replays count: advance()
+    ++updates;
   std::vector<at::Tensor> ofWeights;
   for (size_t i = 0; i < returned.size(); ++i)
     ofWeights.push_back(take(returned, i));
@@ -359,6 +362,20 @@ void RankSession::release(int64_t number) noexcept {
     return; // other ranks may wait for its results
   releaseHandles(step);
   steps.erase(found);
+}
+
+void RankSession::advance(double learningRate) {
+  placement.followStream(ownDevice);
+  TORCH_CHECK_VALUE(nsrt_device_set_step(ownDevice,
+                                         static_cast<float>(learningRate),
+                                         updates + 1) == 0,
+                    nsrt_last_error());
+  ++updates;
+}
+
+void RankSession::settle() {
+  placement.followStream(ownDevice);
+  TORCH_CHECK_VALUE(nsrt_device_settle(ownDevice) == 0, nsrt_last_error());
 }
 
 void RankSession::initialize(int64_t seed) {

@@ -29,9 +29,11 @@ class RankSession {
 public:
   /// Opens the device of this process's rank in the named process group; with
   /// an empty name, the artifact's only device. `device`: as in Placement. 0
-  /// threads: as many as the machine has.
+  /// threads: as many as the machine has. With late checks settle() tells of
+  /// wrong ids, where a device can.
   RankSession(const std::string &directory, const std::string &groupName,
-              const std::string &device, int64_t threads);
+              const std::string &device, int64_t threads,
+              IdCheck check = IdCheck::Early);
   ~RankSession();
 
   /// Puts ids (StepInputs.h) in flight and returns the step's number.
@@ -52,6 +54,13 @@ public:
   /// Drops a step that will have no update. Unknown steps are ignored. What
   /// other ranks need of it is still sent, before the results of later steps.
   void release(int64_t step) noexcept;
+
+  /// To be called before each replay of a CUDA graph that updates: counts the
+  /// update and sets its step size.
+  void advance(double learningRate);
+  /// Waits until weights may be read and written. Throws a ValueError if ids
+  /// that were checked late were wrong.
+  void settle();
 
   void initialize(int64_t seed);
   void setGradientScale(double scale);

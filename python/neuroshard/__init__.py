@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from neuroshard.constraints import Constraints, Place, Reserves, TableRule
     from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
                                   device_classes)
-    from neuroshard.distributed import ShardedEmbeddingBagCollection, ShardedEmbeddingCollection
+    from neuroshard.distributed import (EmbeddingTables, ShardedEmbeddingBagCollection,
+                                        ShardedEmbeddingCollection)
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan, InvalidProblem,
                                    PlanningError, UnknownCostModel, UnknownPolicy)
     from neuroshard.export import export, load_export
@@ -41,7 +42,7 @@ __all__ = [
     "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
     "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
-    "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
+    "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
     "device_classes", "evaluate", "export", "inspect", "load_export", "plan", "what_if",
 ]
 
@@ -62,7 +63,8 @@ _MODULES = {
     "topology": "Device Host Level Topology",
     "what_if_cases": "WhatIf WhatIfCase what_if",
 }
-_NEED_TORCH = ("ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "distributed")
+_NEED_TORCH = ("EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
+               "distributed")
 
 
 def __getattr__(name: str) -> object:

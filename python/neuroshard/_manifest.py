@@ -52,12 +52,13 @@ class Manifest:
         return cls(plain)
 
     @property
-    def exchange(self) -> dict:
-        """The one input of ids. Raises a TensorError if there are others."""
-        first, *others = self.plain["exchanges"]
-        if others:
-            raise TensorError(f"the artifact has {1 + len(others)} inputs of ids; expected one")
-        return first
+    def exchanges(self) -> list[dict]:
+        """One for each input of ids."""
+        return self.plain["exchanges"]
+
+    @property
+    def devices(self) -> int:
+        return self.plain["devices"]
 
     def shards_of(self, rank: int) -> list[dict]:
         """The shards of a rank, in the order of the runtime."""

@@ -37,6 +37,12 @@ struct JaggedInput {
   const float *weights;
 };
 
+/// When the ids of a batch are checked.
+enum class IdCheck {
+  Early, ///< before kernels read them: a wrong one ends the step.
+  Late,  ///< by the kernels that read them: Backend::check() tells of it.
+};
+
 /// Numbers of ids, from which the sizes of messages follow.
 struct IdCounts {
   std::vector<int64_t> firstOfFeature; ///< [features + 1]
@@ -93,6 +99,9 @@ struct PeerIds {
   const int64_t *offsets = nullptr;
   int64_t bags = 0;
   int64_t numIds = 0;
+  /// Whether bags have all of the ids. Else others have some of them, and the
+  /// first bag may begin anywhere.
+  bool isExact = true;
 };
 
 /// One lookup of a shard on the ids of one rank. Row i of the results, a bag or
@@ -179,7 +188,8 @@ public:
 
   /// Adds up gradients and applies the optimizers. Slots whose optimizer needs
   /// the norms of rows over all columns of their table wait for finish().
-  /// `stepSizes`: per slot.
+  /// `stepSizes`: per slot; while capturing, those of setStepSizes take their
+  /// place at each replay.
   virtual void run(std::span<const float> stepSizes) = 0;
 
   /// The distinct rows of a slot, counted from the first, that lie among these
@@ -204,6 +214,10 @@ public:
   /// Later calls take effect in the order of this stream (a CUstream), after
   /// those before. CPUs have none.
   virtual void useStream(void *) {}
+  /// Whether calls are recorded now, to be replayed: into a graph of CUDA.
+  virtual bool isCapturing() const { return false; }
+  /// Step sizes of the updates in graphs that are replayed from here on.
+  virtual void setStepSizes(std::span<const float>) {}
   /// Waits for the work of the calls before.
   virtual void finish() {}
   virtual void clear(std::byte *first, int64_t bytes) = 0;
@@ -212,6 +226,18 @@ public:
   /// `batch`: samples of each feature.
   virtual std::unique_ptr<IdPacker>
   packIds(int32_t exchange, const JaggedInput &input, int64_t batch) = 0;
+  /// Whether kernels can read ids in the caller's memory and check them (Late).
+  /// Then, on a single device, the host need not wait for their numbers.
+  virtual bool readsInPlace() const { return false; }
+  /// Takes the place of packIds. Writes the offsets of all bags, [features *
+  /// batch + 1]: those of the input if they are right, else of empty bags, and
+  /// check() tells of it. `sizes`: gets the number of ids of each bag; or null.
+  virtual void readInPlace(int32_t /*exchange*/, const JaggedInput & /*input*/,
+                           int64_t * /*offsets*/, float * /*sizes*/) {}
+  /// Waits for the work of the calls before. Throws what was wrong with ids
+  /// that were read in place since the last call.
+  virtual void check() { finish(); }
+
   virtual void addUp(std::span<const BagLengths> bags) = 0;
   /// `isRead`: kernels read the results soon. Else the caller does, later.
   virtual void lookUp(std::span<const LookupPart> parts, bool isRead) = 0;

@@ -12,6 +12,7 @@
 /// ranks get GPU `gpu`; negative: they take turns. The caller deletes the
 /// result. Throws a std::exception.
 extern "C" neuroshard::runtime::BackendFactory *
-nsc_make_backends(const char *directory, const char *driver, int32_t gpu);
+nsc_make_backends(const char *directory, const char *driver, int32_t gpu,
+                  neuroshard::runtime::IdCheck check);
 
 #endif // NEUROSHARD_RUNTIME_BACKENDLIBRARY_H

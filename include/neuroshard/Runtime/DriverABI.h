@@ -152,7 +152,18 @@ int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 
 /// Computes results that lookups have deferred, and waits for the work of the
 /// device. Call it before you read or write weights through nsrt_shard_info.
+/// Fails with what was wrong with ids that were checked late (Open.h).
 int32_t nsrt_device_settle(nsrt_device *);
+
+/// Whether the device's stream is captured into a CUDA graph. Then functions
+/// add their work to the graph: call nsrt_device_use_stream when a capture has
+/// begun and when it has ended. The buffers of graphs are kept until the world
+/// is closed.
+int32_t nsrt_device_is_capturing(const nsrt_device *);
+
+/// Sets the step size of updates in graphs, where the arguments of the update
+/// would stay those of the capture. To be called before each replay.
+int32_t nsrt_device_set_step(nsrt_device *, float learning_rate, int64_t step);
 
 /// Makes the device refuse the next ids that it routes with this text: the step
 /// fails on all ranks as it does for wrong ids. For drivers that find a mistake

@@ -16,10 +16,12 @@
 ///   "cuda"      the machine's GPUs; ranks take turns where there are fewer,
 ///   "cuda:1"    this GPU for all ranks,
 ///   "emulator"  GPUs that are threads of the host.
-/// Loads the library for GPUs, which lies beside that of the runtime. Null on
-/// failure; nsrt_last_error says why.
-extern "C" neuroshard::runtime::BackendFactory *
-nsrt_make_backends(const char *directory, const char *device);
+/// Loads the library for GPUs, which lies beside that of the runtime. With late
+/// checks a single device reads ids in place, so that the host waits for
+/// nothing in a step. Null on failure; nsrt_last_error says why.
+extern "C" neuroshard::runtime::BackendFactory *nsrt_make_backends(
+    const char *directory, const char *device,
+    neuroshard::runtime::IdCheck check = neuroshard::runtime::IdCheck::Early);
 
 /// Null is allowed.
 extern "C" void nsrt_free_backends(neuroshard::runtime::BackendFactory *);

@@ -25,6 +25,8 @@
 //   nsg_add_up(const nsg_bags *sets, int32_t num_sets)
 //   nsg_check_offsets(const int64_t *offsets, int64_t bags,
 //              uint64_t *first_bad)
+//   nsg_trust_offsets(const int64_t *offsets, int64_t bags, int64_t num_ids,
+//              uint64_t *bad, int64_t *trusted, float *sizes)
 //   nsg_count_bags(const nsg_bucket *buckets, int32_t num_buckets,
 //              uint64_t *bad_id)
 //   nsg_pack_ids(const nsg_bucket *buckets, int32_t num_buckets)
@@ -61,6 +63,10 @@
 // Both run the bags of a bucket with `lanes` threads each, in blocks of its
 // own, from first_block on. nsg_check_offsets lessens *first_bad, a number of a
 // bag, to that of the first bag that ends before it begins or has 2^31 ids.
+// nsg_trust_offsets copies the bags + 1 offsets to `trusted` if bad[0], what
+// nsg_check_offsets has found, is all ones and they go from 0 to num_ids; else
+// it sets all of them to 0, and in the second case bad[1] as well. If `sizes`
+// is not null it gets the number of ids of each bag.
 // nsg_add_values adds values[i] to out[places[i]], or to out[first + i] if
 // places is null; no two places are the same.
 //
@@ -98,7 +104,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 4
+#define NSG_VERSION 5
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32

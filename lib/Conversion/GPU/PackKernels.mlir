@@ -74,6 +74,57 @@ gpu.func @nsg_check_offsets(%offsets: !ptr, %bags_i64: i64, %first_bad: !ptr) ke
   gpu.return
 }
 
+// nsg_trust_offsets: copies offsets that are right; others as if all bags were empty. A thread for each
+// offset.
+
+gpu.func @nsg_trust_offsets(%offsets: !ptr, %bags_i64: i64, %num_ids: i64, %bad: !ptr, %trusted: !ptr,
+                            %sizes: !ptr) kernel {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0 : i64
+  %nothing_bad = arith.constant -1 : i64
+  %block = gpu.block_id x
+  %thread = gpu.thread_id x
+  %bags = arith.index_cast %bags_i64 : i64 to index
+  %threads = func.call @NSG_THREADS() : () -> index
+  %before = arith.muli %block, %threads : index
+  %number = arith.addi %before, %thread : index
+  %is_there = arith.cmpi ule, %number, %bags : index
+  scf.if %is_there {
+    %first_bad = func.call @load_i64(%bad, %zero) : (!ptr, index) -> i64
+    %first = func.call @load_i64(%offsets, %zero) : (!ptr, index) -> i64
+    %last = func.call @load_i64(%offsets, %bags) : (!ptr, index) -> i64
+    %begins = arith.cmpi eq, %first, %none : i64
+    %ends = arith.cmpi eq, %last, %num_ids : i64
+    %spans = arith.andi %begins, %ends : i1
+    %ascends = arith.cmpi eq, %first_bad, %nothing_bad : i64
+    %is_right = arith.andi %spans, %ascends : i1
+    %given = func.call @load_i64(%offsets, %number) : (!ptr, index) -> i64
+    %begin = arith.select %is_right, %given, %none : i64
+    func.call @store_i64(%trusted, %number, %begin) : (!ptr, index, i64) -> ()
+    %is_first = arith.cmpi eq, %number, %zero : index
+    %true = arith.constant true
+    %is_short = arith.xori %spans, %true : i1
+    %tells = arith.andi %is_first, %is_short : i1
+    scf.if %tells {
+      func.call @store_i64(%bad, %one, %none) : (!ptr, index, i64) -> ()
+    }
+    %null = llvm.mlir.zero : !ptr
+    %is_asked = llvm.icmp "ne" %sizes, %null : !ptr
+    %is_bag = arith.cmpi ult, %number, %bags : index
+    %is_sized = arith.andi %is_asked, %is_bag : i1
+    scf.if %is_sized {
+      %next = arith.addi %number, %one : index
+      %following = func.call @load_i64(%offsets, %next) : (!ptr, index) -> i64
+      %end = arith.select %is_right, %following, %none : i64
+      %size = arith.subi %end, %begin : i64
+      %size_f32 = arith.sitofp %size : i64 to f32
+      func.call @store_f32(%sizes, %number, %size_f32) : (!ptr, index, f32) -> ()
+    }
+  }
+  gpu.return
+}
+
 // Bags of a bucket. A bag has one lane, or all of a warp.
 
 // The last bucket whose blocks begin at this one or before, by bisection.

@@ -96,10 +96,11 @@ NSRT_EXPORT nsrt_world *nsrt_world_open(const char *directory,
   });
 }
 
-NSRT_EXPORT BackendFactory *nsrt_make_backends(const char *directory,
-                                               const char *device) {
-  return orElse<BackendFactory *>(
-      nullptr, [&] { return makeBackends(directory, device).release(); });
+NSRT_EXPORT BackendFactory *
+nsrt_make_backends(const char *directory, const char *device, IdCheck check) {
+  return orElse<BackendFactory *>(nullptr, [&] {
+    return makeBackends(directory, device, check).release();
+  });
 }
 
 NSRT_EXPORT void nsrt_free_backends(BackendFactory *backends) {
@@ -267,7 +268,18 @@ NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
 NSRT_EXPORT int32_t nsrt_device_settle(nsrt_device *device) {
   return status([&] {
     finishDeferred(*device);
-    device->backend->finish();
+    device->backend->check();
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_is_capturing(const nsrt_device *device) {
+  return orElse(0, [&] { return int(device->backend->isCapturing()); });
+}
+
+NSRT_EXPORT int32_t nsrt_device_set_step(nsrt_device *device,
+                                         float learning_rate, int64_t step) {
+  return status([&] {
+    device->backend->setStepSizes(stepSizesOf(*device, learning_rate, step));
   });
 }
 
@@ -276,7 +288,11 @@ NSRT_EXPORT int32_t nsrt_device_refuse(nsrt_device *device, const char *text) {
 }
 
 NSRT_EXPORT int32_t nsrt_device_use_stream(nsrt_device *device, void *stream) {
-  return status([&] { device->backend->useStream(stream); });
+  return status([&] {
+    device->backend->useStream(stream);
+    if (device->backend->isCapturing())
+      device->buffers->keepAll();
+  });
 }
 
 NSRT_EXPORT int32_t nsrt_tensor_read(nsrt_device *device, void *to,

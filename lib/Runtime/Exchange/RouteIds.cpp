@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "IdExchange.h"
+#include "InPlaceIds.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdHeader.h"
@@ -331,9 +332,13 @@ void routeIds(Device &device, const JaggedInput &input, Routed &routed,
   if (error.empty()) {
     PhaseTimer timer(device.figures, Phase::Route);
     try {
-      Packing packing(device, input, routed);
-      packing.run();
-      payloadBytes = std::move(packing.payloadBytes);
+      if (canReadInPlace(device, routed)) {
+        readInPlace(device, input, routed);
+      } else {
+        Packing packing(device, input, routed);
+        packing.run();
+        payloadBytes = std::move(packing.payloadBytes);
+      }
     } catch (const RuntimeError &failure) {
       error = failure.what();
     }

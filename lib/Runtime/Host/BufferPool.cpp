@@ -48,7 +48,7 @@ Buffer BufferPool::take(int64_t used) {
   {
     std::lock_guard lock(mutex);
     block = takeFree(bytes);
-    if (++requests % kKeptRequests == 0)
+    if (++requests % kKeptRequests == 0 && !keepsAll)
       dropUnused();
   }
   if (!block.data()) {
@@ -74,6 +74,11 @@ void BufferPool::giveBack(PageBlock block) noexcept {
   } catch (const std::bad_alloc &) {
     held -= size; // no memory for a list entry: free the block
   }
+}
+
+void BufferPool::keepAll() {
+  std::lock_guard lock(mutex);
+  keepsAll = true;
 }
 
 int64_t BufferPool::heldBytes() const {

@@ -43,6 +43,9 @@ public:
     return acquire(kind, count * static_cast<int64_t>(sizeof(T)));
   }
 
+  /// Gives no free memory back any more: graphs use it when they are replayed.
+  void keepAll();
+
   /// Bytes the pool holds, in use or free.
   int64_t heldBytes() const;
   /// Bytes it was asked for since it was made.
@@ -64,6 +67,7 @@ private:
   std::multimap<int64_t, FreeBlock> free; ///< by size.
   int64_t held = 0;
   int64_t requests = 0;
+  bool keepsAll = false;
   BufferBytes asked;
 };
 

@@ -11,9 +11,8 @@
 
 namespace neuroshard::runtime {
 
-/// Per slot; 0 for tables that nothing trains.
-static std::vector<float> stepSizesOf(const Device &device, float learningRate,
-                                      int64_t step) {
+std::vector<float> stepSizesOf(const Device &device, float learningRate,
+                               int64_t step) {
   std::vector<float> sizes;
   for (const Shard &slot : device.slots)
     sizes.push_back(slot.table().trained()

@@ -63,13 +63,14 @@ int32_t parseGpu(std::string_view device) {
 } // namespace
 
 std::unique_ptr<BackendFactory> makeBackends(const std::string &directory,
-                                             const std::string &device) {
+                                             const std::string &device,
+                                             IdCheck check) {
   fs::path folder = libraryFolder();
   fs::path emulator = folder / "libneuroshard_emulator.so";
   bool isEmulated = device == kEmulator;
   int32_t gpu = isEmulated ? kTakeTurns : parseGpu(device);
   return std::unique_ptr<BackendFactory>(loadMaker(folder)(
-      directory.c_str(), isEmulated ? emulator.c_str() : nullptr, gpu));
+      directory.c_str(), isEmulated ? emulator.c_str() : nullptr, gpu, check));
 }
 
 } // namespace neuroshard::runtime

@@ -12,7 +12,8 @@ namespace neuroshard::runtime {
 
 /// See nsrt_make_backends. Throws a std::exception.
 std::unique_ptr<BackendFactory> makeBackends(const std::string &directory,
-                                             const std::string &device);
+                                             const std::string &device,
+                                             IdCheck check);
 
 } // namespace neuroshard::runtime
 

@@ -16,8 +16,9 @@ namespace {
 
 class CudaBackendFactory : public BackendFactory {
 public:
-  CudaBackendFactory(const char *directory, const char *file, int32_t gpu)
-      : directory(directory), driver(load(file)), gpu(gpu) {
+  CudaBackendFactory(const char *directory, const char *file, int32_t gpu,
+                     IdCheck check)
+      : directory(directory), driver(load(file)), gpu(gpu), check(check) {
     driver->check(driver->deviceGetCount(&numGpus), "counting GPUs");
     if (int32_t first = std::max(gpu, 0); first >= numGpus)
       fail("there is no GPU ", first, "; '", driver->name, "' has ", numGpus);
@@ -29,7 +30,7 @@ public:
 
   std::unique_ptr<Backend> make(int32_t rank, BackendParts parts) override {
     auto backend = std::make_unique<CudaBackend>(gpuOf(rank), directory, rank,
-                                                 std::move(parts));
+                                                 check, std::move(parts));
     made = backend.get();
     return backend;
   }
@@ -54,6 +55,7 @@ private:
   std::string directory;
   std::shared_ptr<const CudaDriver> driver;
   int32_t gpu; ///< of all ranks; negative: they take turns.
+  IdCheck check;
   int numGpus = 0;
   const CudaBackend *made = nullptr; ///< by the last make.
 };
@@ -61,6 +63,7 @@ private:
 } // namespace
 
 NSC_EXPORT BackendFactory *nsc_make_backends(const char *directory,
-                                             const char *driver, int32_t gpu) {
-  return new CudaBackendFactory(directory, driver, gpu);
+                                             const char *driver, int32_t gpu,
+                                             IdCheck check) {
+  return new CudaBackendFactory(directory, driver, gpu, check);
 }

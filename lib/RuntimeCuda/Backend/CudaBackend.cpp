@@ -47,30 +47,30 @@ int64_t rowsOf(const LookupPart &part) {
 
 CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
                          const std::string &directory, int32_t rank,
-                         BackendParts parts)
-    : holder(std::move(ownGpu)), gpu(*holder), buffers(parts.buffers),
-      host(std::move(parts.host)) {
+                         IdCheck check, BackendParts parts)
+    : holder(std::move(ownGpu)), gpu(*holder), idCheck(check),
+      buffers(parts.buffers), host(std::move(parts.host)) {
   std::vector<nsc_slot_memory> memory;
   for (const SlotMemory &slot : parts.slots)
     memory.push_back({slot.weights, slot.states[0], slot.states[1]});
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   ownStream = std::make_unique<OwnStream>(gpu);
   stream = ownStream->get();
   Binding binding = readBinding(directory, rank);
   manifest = binding.manifest;
-  device =
-      std::make_unique<Device>(gpu, directory, readSums(std::move(binding)),
-                               optionsOf(memory), IdCheck::ByCaller);
+  device = std::make_unique<Device>(
+      gpu, directory, readSums(std::move(binding)), optionsOf(memory), idCheck);
   routing = std::make_unique<Routing>(gpu, device->kernels);
   packing = std::make_unique<PackingTools>(
       PackingTools{gpu, manifest, *routing, buffers, *host, {}});
+  lateChecks = std::make_unique<LateChecks>(gpu, manifest, *routing);
 }
 
 void CudaBackend::useStream(void *next) {
   auto following = static_cast<CUstream>(next);
   if (following == stream)
     return;
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   // Neither a graph nor what follows it can wait for the other's events.
   if (!gpu.isCapturing(stream) && !gpu.isCapturing(following)) {
     Event before(gpu);
@@ -80,15 +80,25 @@ void CudaBackend::useStream(void *next) {
   stream = following;
 }
 
+bool CudaBackend::isCapturing() const {
+  GpuScope scope(gpu);
+  return gpu.isCapturing(stream);
+}
+
+void CudaBackend::setStepSizes(std::span<const float> ofSlot) {
+  GpuScope scope(gpu);
+  device->setStepSizes(ofSlot, stream);
+}
+
 void CudaBackend::finish() {
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   gpu.waitForAll();
 }
 
 void CudaBackend::clear(std::byte *first, int64_t bytes) {
   if (bytes == 0)
     return;
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   gpu.driver.check(
       gpu.driver.memsetD8Async(reinterpret_cast<CUdeviceptr>(first), 0,
                                static_cast<size_t>(bytes), stream),
@@ -98,7 +108,7 @@ void CudaBackend::clear(std::byte *first, int64_t bytes) {
 void CudaBackend::copy(std::byte *to, const std::byte *from, int64_t bytes) {
   if (bytes == 0)
     return;
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   gpu.driver.check(
       gpu.driver.memcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
                                  reinterpret_cast<CUdeviceptr>(from),
@@ -109,19 +119,40 @@ void CudaBackend::copy(std::byte *to, const std::byte *from, int64_t bytes) {
 std::unique_ptr<IdPacker> CudaBackend::packIds(int32_t exchange,
                                                const JaggedInput &input,
                                                int64_t batch) {
+  if (isCapturing())
+    fail(manifest.exchanges[static_cast<size_t>(exchange)].where,
+         "the host must know how many ids there are, which no CUDA graph can "
+         "tell it: capture models whose ids are read in place");
   return std::make_unique<IdPacking>(*packing, exchange, input, batch, stream);
+}
+
+void CudaBackend::readInPlace(int32_t exchange, const JaggedInput &input,
+                              int64_t *offsets, float *sizes) {
+  GpuScope scope(gpu);
+  lateChecks->trust(exchange, input, offsets, sizes, stream);
+}
+
+void CudaBackend::check() {
+  finish();
+  if (idCheck == IdCheck::Early)
+    return;
+  GpuScope scope(gpu);
+  std::optional<std::string> offsets = lateChecks->take(stream);
+  std::optional<std::string> id = device->check(stream);
+  if (offsets || id)
+    fail(offsets ? *offsets : *id);
 }
 
 void CudaBackend::addUp(std::span<const BagLengths> bags) {
   std::vector<nsg_bags> sets;
   for (const BagLengths &set : bags)
     sets.push_back({set.lengths, set.offsets, set.bags, nullptr});
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   routing->addUp(sets, stream);
 }
 
 void CudaBackend::moveRows(std::span<const RowMove> moves) {
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   routing->moveRows(moves, stream);
 }
 
@@ -133,7 +164,7 @@ void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
     int64_t rows = rowsOf(part);
     if (rows == 0)
       continue;
-    Part &lookup = lookups.emplace_back(partOf(part.lookup, part.ids));
+    Part &lookup = lookups.emplace_back(staging.partOf(part.lookup, part.ids));
     lookup.out = part.out;
     lookup.out_stride = part.stride;
     if (!part.divisors && staging.takes(part.lookup, part.out, part.stride))
@@ -151,7 +182,7 @@ void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
   }
   if (lookups.empty())
     return;
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   device->forward(lookups, NSC_INFERENCE, stream);
   routing->moveRows(moves, stream);
 }
@@ -171,12 +202,12 @@ void CudaBackend::computeWeightGradients(
       continue;
     KernelRows rows =
         staging.read(part.lookup, part.gradients, part.stride, part.ids.bags);
-    lookups.push_back(partOf(part.lookup, part.ids));
+    lookups.push_back(staging.partOf(part.lookup, part.ids));
     gradients.push_back({rows.first, rows.stride, part.out});
   }
   if (lookups.empty())
     return;
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   device->computeWeightGradients(lookups, gradients, stream);
 }
 
@@ -184,7 +215,7 @@ void CudaBackend::addAtPlaces(std::span<const PlacedValues> values, float *out,
                               int64_t count, float divisor) {
   clear(reinterpret_cast<std::byte *>(out),
         count * static_cast<int64_t>(sizeof(float)));
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   // One after the other: a place may get values of several lookups.
   for (const PlacedValues &run : values)
     routing->addValues(run, out, stream);

@@ -1,7 +1,8 @@
 //===- CudaBackend.h - A backend on the kernels of a GPU --------*- C++ -*-===//
 //
 // All work is put on one stream, and the host waits for the numbers of ids
-// alone, and for the rows of norms where column shards have different rows.
+// alone, if they are not read in place, and for the rows of norms where column
+// shards have different rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +10,7 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 
 #include "IdPacking.h"
+#include "LateChecks.h"
 #include "Step/Device.h"
 #include "neuroshard/Runtime/Backend.h"
 
@@ -20,15 +22,24 @@ namespace neuroshard::cuda {
 class CudaBackend : public runtime::Backend {
 public:
   CudaBackend(std::shared_ptr<const Gpu> gpu, const std::string &directory,
-              int32_t rank, runtime::BackendParts parts);
+              int32_t rank, runtime::IdCheck check,
+              runtime::BackendParts parts);
 
   void useStream(void *stream) override;
+  bool isCapturing() const override;
+  void setStepSizes(std::span<const float> ofSlot) override;
   void finish() override;
   void clear(std::byte *first, int64_t bytes) override;
   void copy(std::byte *to, const std::byte *from, int64_t bytes) override;
   std::unique_ptr<runtime::IdPacker> packIds(int32_t exchange,
                                              const runtime::JaggedInput &input,
                                              int64_t batch) override;
+  bool readsInPlace() const override {
+    return idCheck == runtime::IdCheck::Late;
+  }
+  void readInPlace(int32_t exchange, const runtime::JaggedInput &input,
+                   int64_t *offsets, float *sizes) override;
+  void check() override;
   void addUp(std::span<const runtime::BagLengths> bags) override;
   void moveRows(std::span<const runtime::RowMove> moves) override;
   void lookUp(std::span<const runtime::LookupPart> parts, bool isRead) override;
@@ -45,6 +56,7 @@ public:
 private:
   std::shared_ptr<const Gpu> holder;
   const Gpu &gpu;
+  const runtime::IdCheck idCheck;
   runtime::BufferSource &buffers;
   std::unique_ptr<runtime::Backend> host;
   Manifest manifest; ///< of the artifact, as the compiler wrote it.
@@ -53,6 +65,7 @@ private:
   std::unique_ptr<Device> device;
   std::unique_ptr<Routing> routing;
   std::unique_ptr<PackingTools> packing;
+  std::unique_ptr<LateChecks> lateChecks;
 };
 
 } // namespace neuroshard::cuda

@@ -60,7 +60,7 @@ CudaUpdate::CudaUpdate(Device &device, Backend &backend, BufferSource &buffers,
       add(part);
   if (parts.empty())
     return;
-  ContextScope scope(device.gpu);
+  GpuScope scope(device.gpu);
   device.forward(parts, NSC_TRAINING_JOINED, stream);
 }
 
@@ -72,7 +72,7 @@ void CudaUpdate::add(const GradientPart &part) {
   int64_t rows = part.ids.offsets ? part.ids.bags : part.ids.numIds;
   KernelRows read =
       staging.read(part.lookup, part.gradients, part.stride, rows);
-  Part &added = parts.emplace_back(partOf(part.lookup, part.ids));
+  Part &added = parts.emplace_back(staging.partOf(part.lookup, part.ids));
   added.padding = part.padding.value_or(-1);
   gradients.push_back({read.first, read.stride, nullptr});
   idsOfSlot[slotOf(part.lookup)] += part.ids.numIds;
@@ -81,8 +81,9 @@ void CudaUpdate::add(const GradientPart &part) {
 void CudaUpdate::run(std::span<const float> stepSizes) {
   if (parts.empty())
     return;
-  ContextScope scope(device.gpu);
-  device.setStepSizes(stepSizes, stream);
+  GpuScope scope(device.gpu);
+  if (!device.gpu.isCapturing(stream))
+    device.setStepSizes(stepSizes, stream);
   device.backward(gradients, stream);
 }
 
@@ -98,7 +99,7 @@ int64_t CudaUpdate::mostRows(int32_t slot) const {
 const std::vector<int64_t> &CudaUpdate::readRows(int32_t slot) const {
   auto [entry, isNew] = rowsOfSlots.try_emplace(slot);
   if (isNew && idsOfSlot.contains(slot)) {
-    ContextScope scope(device.gpu);
+    GpuScope scope(device.gpu);
     const CudaDriver &driver = device.gpu.driver;
     driver.check(driver.streamSynchronize(stream), "waiting for the GPU");
     DistinctRows distinct = device.distinctRowsOf(slot);
@@ -171,7 +172,7 @@ void CudaUpdate::finish(std::span<const NormTerm> given) {
                                 device.normsOf(slot).norms, count));
   }
   backend.moveRows(moves); // last: all sums have read these norms
-  ContextScope scope(device.gpu);
+  GpuScope scope(device.gpu);
   device.applyNorms(stream);
 }
 

@@ -6,7 +6,10 @@
 
 namespace neuroshard::cuda {
 
-CUdeviceptr KernelArguments::reserve(int64_t bytes) {
+CUdeviceptr KernelArguments::reserve(int64_t bytes, CUstream stream) {
+  if (gpu.isCapturing(stream))
+    return ofGraphs.emplace_back(gpu, bytes, "the arguments of kernels")
+        .address();
   if (bytes > device.size()) {
     int64_t room = std::max(bytes, device.size() * 2);
     if (device.size() > 0)
@@ -19,7 +22,10 @@ CUdeviceptr KernelArguments::reserve(int64_t bytes) {
 
 void KernelArguments::upload(std::span<const std::byte> bytes,
                              CUstream stream) {
-  ring.upload(device.address(), bytes, stream);
+  if (!gpu.isCapturing(stream))
+    return ring.upload(device.address(), bytes, stream);
+  ring.upload(ofGraphs.back().address(), bytes, uploads.get());
+  uploads.wait();
 }
 
 } // namespace neuroshard::cuda

@@ -15,22 +15,23 @@ constexpr int64_t kValuesOf16Bytes = 4;
 
 } // namespace
 
-Part partOf(int32_t lookup, const PeerIds &ids) {
+int64_t RowStaging::dimOf(int32_t lookup) const {
+  auto slot = static_cast<size_t>(
+      binding.program.lookups[static_cast<size_t>(lookup)].slot);
+  return binding.program.slots[slot].dim;
+}
+
+Part RowStaging::partOf(int32_t lookup, const PeerIds &ids) const {
   Part part = {};
   part.lookup = lookup;
-  part.exact = 1;
+  part.feature = binding.specOf(static_cast<size_t>(lookup)).feature;
+  part.exact = ids.isExact;
   part.ids = ids.ids;
   part.offsets = ids.offsets;
   part.sample_weights = ids.weights;
   part.id_end = ids.numIds;
   part.bags = ids.bags;
   return part;
-}
-
-int64_t RowStaging::dimOf(int32_t lookup) const {
-  auto slot = static_cast<size_t>(
-      binding.program.lookups[static_cast<size_t>(lookup)].slot);
-  return binding.program.slots[slot].dim;
 }
 
 bool RowStaging::takes(int32_t lookup, const float *first,

@@ -16,9 +16,6 @@
 
 namespace neuroshard::cuda {
 
-/// The ids of a lookup, without a place for its results.
-Part partOf(int32_t lookup, const runtime::PeerIds &ids);
-
 /// Rows of f32 values where kernels take them.
 struct KernelRows {
   float *first;
@@ -40,6 +37,8 @@ public:
   KernelRows read(int32_t lookup, const float *gradients, int64_t stride,
                   int64_t rows);
   int64_t dimOf(int32_t lookup) const;
+  /// The ids of a lookup, without a place for its results.
+  Part partOf(int32_t lookup, const runtime::PeerIds &ids) const;
 
 private:
   const Binding &binding;

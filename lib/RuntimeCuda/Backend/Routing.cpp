@@ -160,7 +160,7 @@ void Routing::moveRows(std::span<const RowMove> given, CUstream stream) {
   auto movesBytes = static_cast<int64_t>(table.moves.size() * sizeof(nsg_move));
   auto addendsBytes =
       static_cast<int64_t>(table.addends.size() * sizeof(nsg_rows));
-  CUdeviceptr moves = arguments.reserve(movesBytes + addendsBytes);
+  CUdeviceptr moves = arguments.reserve(movesBytes + addendsBytes, stream);
   auto *addends = reinterpret_cast<const nsg_rows *>(
       moves + static_cast<CUdeviceptr>(movesBytes));
   for (nsg_move &move : table.moves) {
@@ -187,6 +187,13 @@ void Routing::checkOffsets(const int64_t *offsets, int64_t bags,
                            uint64_t *firstBad, CUstream stream) {
   kernels.launch(Kernel::CheckOffsets, blocksOf(bags), stream, offsets, bags,
                  firstBad);
+}
+
+void Routing::trustOffsets(const JaggedInput &input, uint64_t *bad,
+                           int64_t *trusted, float *sizes, CUstream stream) {
+  kernels.launch(Kernel::TrustOffsets, blocksOf(input.numOffsets), stream,
+                 input.offsets, input.numOffsets - 1, input.numIds, bad,
+                 trusted, sizes);
 }
 
 void Routing::countBags(std::vector<nsg_bucket> &buckets, uint64_t *badId,

@@ -27,6 +27,10 @@ public:
   /// Lessens *firstBad to the number of the first bag that is wrong.
   void checkOffsets(const int64_t *offsets, int64_t bags, uint64_t *firstBad,
                     CUstream stream);
+  /// Copies the offsets of `bags` bags, or sets them to 0 if bad[0] or they
+  /// themselves say that they are wrong; `sizes` may be null.
+  void trustOffsets(const runtime::JaggedInput &input, uint64_t *bad,
+                    int64_t *trusted, float *sizes, CUstream stream);
   /// Sets the first blocks of the buckets.
   void countBags(std::vector<nsg_bucket> &buckets, uint64_t *badId,
                  CUstream stream);

@@ -68,6 +68,16 @@ private:
   int mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
+/// Both.
+class GpuScope {
+public:
+  explicit GpuScope(const Gpu &gpu) : context(gpu), relaxed(gpu) {}
+
+private:
+  ContextScope context;
+  RelaxedCapture relaxed;
+};
+
 /// A stream that does not wait for the legacy default stream.
 class OwnStream {
 public:

@@ -6,7 +6,7 @@
 namespace neuroshard::cuda {
 
 std::byte *PlainMemory::allocate(int64_t bytes) {
-  ContextScope scope(gpu);
+  GpuScope scope(gpu);
   auto size = static_cast<size_t>(bytes);
   CUdeviceptr pointer = 0;
   CUresult result = driver.memAlloc(&pointer, size);

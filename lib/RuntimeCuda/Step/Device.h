@@ -19,6 +19,7 @@
 #include "ShardMemory.h"
 #include "StepMemory.h"
 #include "Uploader.h"
+#include "neuroshard/Runtime/Backend.h"
 
 #include <span>
 #include <string>
@@ -36,17 +37,13 @@ struct DistinctRows {
   const int32_t *runBegin;
 };
 
-/// Who looks whether ids are in range.
-enum class IdCheck {
-  ByKernels, ///< check() reports what they find.
-  ByCaller,  ///< before the ids are passed.
-};
-
 class Device {
 public:
   /// `binding` was read from `directory`.
+  /// With late checks, check() reports what kernels find wrong with ids.
   Device(const Gpu &gpu, const std::string &directory, Binding binding,
-         const nsc_options &options, IdCheck idCheck = IdCheck::ByKernels);
+         const nsc_options &options,
+         runtime::IdCheck idCheck = runtime::IdCheck::Late);
 
   void initialize(uint64_t seed);
 
@@ -114,7 +111,7 @@ private:
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
   void updateSmall(const StepPlan &plan, CUstream stream) const;
 
-  const IdCheck idCheck;
+  const runtime::IdCheck idCheck;
   OwnStream side;
   OwnStream uploads;
   UploadRing ring;

@@ -30,6 +30,7 @@ enum class Kernel {
   MoveRows,
   AddUp,
   CheckOffsets,
+  TrustOffsets,
   CountBags,
   PackIds,
   AddValues,

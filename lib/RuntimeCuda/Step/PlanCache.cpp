@@ -2,18 +2,27 @@
 
 #include "PlanCache.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace neuroshard::cuda {
 namespace {
 
-/// Enough for inputs that rotate among a few buffers.
+/// Of the same lookups: enough for inputs that rotate among a few buffers.
 constexpr size_t kKeptPlans = 8;
+/// Of all. A step has a few lists of lookups for each of its inputs.
+constexpr size_t kMostPlans = 512;
 
 bool sameParts(std::span<const Part> a, std::span<const Part> b) {
   static_assert(sizeof(Part) == 96, "parts are compared as bytes");
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+bool sameLookups(std::span<const Part> a, std::span<const Part> b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const Part &x, const Part &y) { return x.lookup == y.lookup; });
 }
 
 } // namespace
@@ -28,24 +37,35 @@ StepPlan *PlanCache::find(std::span<const Part> parts, bool training) {
   return nullptr;
 }
 
-StepPlan &PlanCache::take(bool capturing) {
+/// Among the plans that have the lookups of `parts`, or among all if it is
+/// empty; null if there are fewer than `kept`.
+StepPlan *PlanCache::leastRecent(std::span<const Part> parts, size_t kept) {
   StepPlan *oldest = nullptr;
-  size_t eager = 0;
+  size_t count = 0;
   for (const auto &plan : plans) {
-    if (plan->captured)
+    if (plan->captured || (!parts.empty() && !sameLookups(plan->parts, parts)))
       continue;
-    ++eager;
+    ++count;
     if (!oldest || plan->lastUse < oldest->lastUse)
       oldest = plan.get();
   }
-  if (capturing || eager < kKeptPlans) {
+  return count < kept ? nullptr : oldest;
+}
+
+StepPlan &PlanCache::take(std::span<const Part> parts, bool capturing) {
+  StepPlan *plan = nullptr;
+  if (!capturing)
+    plan = leastRecent(parts, kKeptPlans);
+  if (!capturing && !plan)
+    plan = leastRecent({}, kMostPlans);
+  if (!plan) {
     plans.push_back(std::make_unique<StepPlan>(gpu));
-    oldest = plans.back().get();
-    oldest->badIdWord = plans.size() - 1;
+    plan = plans.back().get();
+    plan->badIdWord = plans.size() - 1;
   }
-  oldest->captured = capturing;
-  oldest->lastUse = ++uses;
-  return *oldest;
+  plan->captured = capturing;
+  plan->lastUse = ++uses;
+  return *plan;
 }
 
 void PlanCache::drop(StepPlan &plan) {

@@ -25,8 +25,9 @@ public:
   /// The plan of these parts, or null. Ignores captured plans.
   StepPlan *find(std::span<const Part> parts, bool training);
 
-  /// Returns a plan to fill: a new one, or the least recently used.
-  StepPlan &take(bool capturing);
+  /// Returns a plan to fill with these parts: a new one, or the least recently
+  /// used of those with the same lookups.
+  StepPlan &take(std::span<const Part> parts, bool capturing);
 
   /// Drops a plan that was not filled to its end.
   void drop(StepPlan &plan);
@@ -34,6 +35,8 @@ public:
   const std::vector<std::unique_ptr<StepPlan>> &all() const { return plans; }
 
 private:
+  StepPlan *leastRecent(std::span<const Part> parts, size_t kept);
+
   const Gpu &gpu;
   std::vector<std::unique_ptr<StepPlan>> plans;
   uint64_t uses = 0;

@@ -43,7 +43,7 @@ StepPlan &Device::planFor(std::span<const Part> parts, bool training,
     return *plan;
   checkParts(binding, parts, training);
   if (!plan)
-    plan = &plans.take(capturing);
+    plan = &plans.take(parts, capturing);
   for (StepPlan **user : {&trained, &reduced})
     if (*user == plan)
       *user = nullptr;
@@ -60,7 +60,7 @@ void Device::fill(StepPlan &plan, std::span<const Part> parts, bool training,
                   CUstream stream) {
   badIds.wordOf(plan);
   // A bad id that this plan's kernels have found belongs to its old lookups.
-  if (idCheck == IdCheck::ByKernels && !plan.parts.empty() &&
+  if (idCheck == runtime::IdCheck::Late && !plan.parts.empty() &&
       lookupsOf(plan.parts) != lookupsOf(parts))
     badIds.keep(plan);
   plan.parts.clear(); // matches nothing until it is complete

@@ -18,7 +18,8 @@ from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, spl
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.errors import TensorError
-from neuroshard._jagged import Exchange, Jagged, as_jagged, fixed_offsets, from_keyed
+from neuroshard.distributed._inputs import as_tensors
+from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -198,7 +199,7 @@ class _Sharded(torch.nn.Module):
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
         results = self._engine.wait(self._token, ticket, ids,
-                                    self._anchor if self._learns() else None)
+                                    anchor=self._anchor if self._learns() else None)
         return self._as_output(results, ids, keyed)
 
     def _learns(self) -> bool:
@@ -209,12 +210,8 @@ class _Sharded(torch.nn.Module):
 
     def _as_jagged(self, features: object) -> Jagged:
         expected = self._session.input
-        ids = as_jagged(pick_features(features, expected, self._keys), expected)
-        if ids.offsets is None:
-            bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
-            ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
-        if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:
-            ids = ids._replace(ids=ids.ids.long())
+        ids = as_tensors(as_jagged(pick_features(features, expected, self._keys), expected),
+                         expected)
         return ids if expected.weighted else ids._replace(weights=None)
 
     # Hooks of nn.Module

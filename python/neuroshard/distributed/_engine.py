@@ -24,11 +24,12 @@ class Engine:
         """Loads the library and defines its operators; raises what is missing."""
         _operators.register()
 
-    def join(self, name: str, folder: pathlib.Path, group: str, threads: int) -> None:
+    def join(self, name: str, folder: pathlib.Path, group: str, threads: int,
+             checks_late: bool = False) -> None:
         """Opens the shards. group: the name of a process group for this engine alone; "": one
-        rank."""
+        rank. checks_late: settle() tells of wrong ids, where a device can."""
         self.name = name
-        self._ops.join(name, str(folder.resolve()), group, self.device.name, threads)
+        self._ops.join(name, str(folder.resolve()), group, self.device.name, threads, checks_late)
 
     def initialize(self, seed: int) -> None:
         self._ops.initialize(self.name, seed)
@@ -42,25 +43,30 @@ class Engine:
     def set_num_updates(self, count: int) -> None:
         self._ops.set_num_updates(self.name, count)
 
-    def start(self, token: torch.Tensor, ids: Jagged) -> torch.Tensor:
+    def advance(self, learning_rate: float) -> None:
+        """Called before a CUDA graph that updates is replayed."""
+        self._ops.advance(self.name, learning_rate)
+
+    def start(self, token: torch.Tensor, *inputs: Jagged) -> torch.Tensor:
         """Sends the ids; gives a ticket."""
-        return self._ops.embeddings_start(self.name, token, tensors_of(ids))
+        return self._ops.embeddings_start(self.name, token, tensors_of(inputs))
 
     def look_up(self, token: torch.Tensor, ticket: torch.Tensor) -> torch.Tensor:
         """Waits for the ids, looks rows up and starts to send them; gives a ticket for wait."""
         return self._ops.embeddings_lookup(self.name, token, ticket)
 
-    def wait(self, token: torch.Tensor, ticket: torch.Tensor, ids: Jagged,
+    def wait(self, token: torch.Tensor, ticket: torch.Tensor, *inputs: Jagged,
              anchor: torch.Tensor | None) -> list[torch.Tensor]:
-        """The results of all lookups, whose backward is the update. ids: those of start."""
-        return self._ops.embeddings_wait(self.name, token, ticket, tensors_of(ids), anchor)
+        """The results of all lookups, whose backward is the update. inputs: those of start."""
+        return self._ops.embeddings_wait(self.name, token, ticket, tensors_of(inputs), anchor)
 
     def refuse(self, text: str) -> None:
         """Called instead of start(): ends the step on the other ranks with this error text."""
         self._ops.refuse(self.name, text)
 
     def settle(self) -> None:
-        """Waits until weights may be read and written."""
+        """Waits until weights may be read and written. Raises a ValueError for ids that were
+        checked late and wrong."""
         self._ops.settle(self.name)
 
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:
@@ -84,5 +90,6 @@ class Engine:
         self._ops.leave(self.name)
 
 
-def tensors_of(ids: Jagged) -> list[torch.Tensor]:
-    return [ids.ids, ids.offsets] if ids.weights is None else [ids.ids, ids.offsets, ids.weights]
+def tensors_of(inputs: Sequence[Jagged]) -> list[torch.Tensor]:
+    return [tensor for one in inputs for tensor in (one.ids, one.offsets, one.weights)
+            if tensor is not None]

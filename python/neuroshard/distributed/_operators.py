@@ -9,7 +9,7 @@ argument, since a traced program would keep the value of its trace: each update 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,10 +29,11 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Shapes:
-    """The shapes of a model's results, for tracing."""
+class InputShapes:
+    """The shapes of an input's results."""
 
     features: int
+    weighted: bool
     results: tuple[Result, ...]
 
     def allocate(self, ids: torch.Tensor, offsets: torch.Tensor) -> list[torch.Tensor]:
@@ -44,6 +45,26 @@ class Shapes:
         if self.features == 1:
             return ids.shape[0]
         return torch.library.get_ctx().new_dynamic_size()
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The shapes of a model's results, for tracing."""
+
+    inputs: tuple[InputShapes, ...]
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        return tuple(result for one in self.inputs for result in one.results)
+
+    def allocate(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """tensors: those of all inputs, as the operators take them."""
+        left, results = iter(tensors), []
+        for one in self.inputs:
+            results += one.allocate(next(left), next(left))
+            if one.weighted:
+                next(left)
+        return results
 
 
 @dataclass(frozen=True)
@@ -94,7 +115,7 @@ def _lookup(model, token, ticket):
 
 
 def _wait(model, token, ticket, inputs, anchor):
-    return shapes_of(model).allocate(*inputs[:2])
+    return shapes_of(model).allocate(inputs)
 
 
 def _update(model, token, ticket, gradients, inputs):

@@ -11,13 +11,11 @@ import os
 import pathlib
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
 
 from neuroshard import _planner
-from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._group.agreement import host_leaders, rank_of, require_same, size_of, together
 from neuroshard._group.watched_group import watched_group_of, is_forked
 from neuroshard._host import local_ranks
@@ -26,6 +24,7 @@ from neuroshard._torch_library import code_version
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed import _operators
 from neuroshard.distributed._engine import Engine
+from neuroshard.distributed._inputs import Input, inputs_of, shapes_of
 from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.errors import InvalidPlan, TensorError
 from neuroshard.plans import Plan
@@ -33,17 +32,6 @@ from neuroshard.problem import ShardingProblem
 
 _numbers = itertools.count()
 _open: "weakref.WeakSet[Session]" = weakref.WeakSet()
-
-
-@dataclass(frozen=True)
-class Input:
-    """A model's jagged input (the Exchange of neuroshard._jagged)."""
-
-    name: str
-    features: tuple[str, ...]
-    unpooled: bool
-    weighted: bool
-    id_dtype: torch.dtype
 
 
 class Session:
@@ -66,10 +54,10 @@ class Session:
                      "the plan of rank 0 to all")
         folder = self._artifact(plan, problem, artifact)
         self.manifest = Manifest.read(folder)
-        self.input = self._describe_input()
+        self.input = self._find_input()
         self._own_group = None
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
-        _operators.add_model(self.name, self._describe_shapes(), learning_rate)
+        _operators.add_model(self.name, shapes_of(self.manifest), learning_rate)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
@@ -119,20 +107,11 @@ class Session:
         self.engine.join(self.name, folder,
                          self._own_group.group_name if self._own_group else "", threads)
 
-    def _describe_input(self) -> Input:
-        exchange = self.manifest.exchange
-        return Input("ids", tuple(exchange["features"]),
-                     any(one["pooling"] == "none" for one in exchange["lookups"]),
-                     exchange["weighted"],
-                     ID_DTYPES[exchange["id_type"]])
-
-    def _describe_shapes(self) -> _operators.Shapes:
-        exchange = self.manifest.exchange
-        return _operators.Shapes(len(exchange["features"]), tuple(
-            _operators.Result(one["feature"], one["pooling"] != "none",
-                             self.manifest.table(one["table"])["dim"],
-                             DTYPES[one["result_type"]])
-            for one in exchange["lookups"]))
+    def _find_input(self) -> Input:
+        first, *others = inputs_of(self.manifest)
+        if others:
+            raise TensorError(f"the artifact has {1 + len(others)} inputs of ids; expected one")
+        return first
 
     @property
     def results(self) -> tuple[_operators.Result, ...]:

@@ -37,7 +37,7 @@ def load_runtime():
     signatures = {
         "nsrt_last_error": (text, []),
         "nsrt_world_open": (pointer, [text, int32]),
-        "nsrt_make_backends": (pointer, [text, text]),
+        "nsrt_make_backends": (pointer, [text, text, int32]),
         "nsrt_free_backends": (None, [pointer]),
         "nsrt_world_open_on": (pointer, [text, int32, pointer]),
         "nsrt_world_close": (None, [pointer]),
@@ -53,6 +53,9 @@ def load_runtime():
         "nsrt_table_read": (int32, [pointer, int32, int64, int64, pointer]),
         "nsrt_state_write": (int32, [pointer, int32, int32, int64, int64, pointer]),
         "nsrt_state_read": (int32, [pointer, int32, int32, int64, int64, pointer]),
+        "nsrt_device_use_stream": (int32, [pointer, pointer]),
+        "nsrt_device_set_step": (int32, [pointer, ctypes.c_float, int64]),
+        "nsrt_device_settle": (int32, [pointer]),
         "nsrt_table_initialize": (int32, [pointer, int32, ctypes.c_uint64]),
         "nsrt_invoke_all": (int32, [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))]),
     }
@@ -77,12 +80,12 @@ def check(status):
         raise RuntimeFailure(runtime().nsrt_last_error().decode())
 
 
-def open_world(folder, threads_per_device, emulated):
+def open_world(folder, threads_per_device, emulated, checks_late):
     """The handle of a world, which may run its kernels for GPUs in the emulator."""
     place = str(folder).encode()
     if not emulated:
         return runtime().nsrt_world_open(place, threads_per_device)
-    backends = runtime().nsrt_make_backends(place, b"emulator")
+    backends = runtime().nsrt_make_backends(place, b"emulator", int(checks_late))
     if not backends:
         raise RuntimeFailure(runtime().nsrt_last_error().decode())
     try:
@@ -259,7 +262,7 @@ class Function:
 class World:
     """All devices of an artifact in this process. Tables are torch tensors."""
 
-    def __init__(self, folder, threads_per_device=1, emulated=False):
+    def __init__(self, folder, threads_per_device=1, emulated=False, checks_late=False):
         self.environment = pytest.MonkeyPatch()
         self.emulated = emulated
         if emulated:  # as a GPU without memory in common with the host, and as late
@@ -268,7 +271,7 @@ class World:
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
-        self.handle = open_world(folder, threads_per_device, emulated)
+        self.handle = open_world(folder, threads_per_device, emulated, checks_late)
         if not self.handle:
             raise RuntimeFailure(runtime().nsrt_last_error().decode())
         self.devices = runtime().nsrt_world_num_devices(self.handle)

@@ -1,0 +1,75 @@
+"""Inputs and results of a model, from its manifest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import torch
+
+from neuroshard._dtypes import DTYPES, ID_DTYPES
+from neuroshard._jagged import Jagged, fixed_offsets
+from neuroshard._manifest import Manifest
+from neuroshard.distributed._operators import InputShapes, Result, Shapes
+
+
+@dataclass(frozen=True)
+class Input:
+    """A model's jagged input (the Exchange of neuroshard._jagged). key: the compiler's name for it.
+    name: for messages."""
+
+    key: str
+    name: str
+    features: tuple[str, ...]
+    unpooled: bool
+    weighted: bool
+    id_dtype: torch.dtype
+
+
+def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
+    """In the order of the step's arguments."""
+    return tuple(Input(one["input"], name_of(one["features"]), tuple(one["features"]),
+                       any(lookup["pooling"] == "none" for lookup in one["lookups"]),
+                       one["weighted"], ID_DTYPES[one["id_type"]])
+                 for one in manifest.exchanges)
+
+
+def name_of(features: list[str]) -> str:
+    """All features, or the first and the last."""
+    if len(features) <= 4:
+        return ", ".join(features)
+    return f"{features[0]}, ..., {features[-1]} ({len(features)} features)"
+
+
+def shapes_of(manifest: Manifest) -> Shapes:
+    return Shapes(tuple(InputShapes(
+        len(one["features"]), one["weighted"],
+        tuple(Result(lookup["feature"], lookup["pooling"] != "none",
+                     manifest.table(lookup["table"])["dim"], DTYPES[lookup["result_type"]])
+              for lookup in one["lookups"])) for one in manifest.exchanges))
+
+
+def names_of_results(manifest: Manifest) -> list[str]:
+    """The feature; feature@table where several lookups read it; with #1, #2, ... where they read
+    one table."""
+    lookups = [(one["features"][lookup["feature"]], manifest.table(lookup["table"])["name"])
+               for one in manifest.exchanges for lookup in one["lookups"]]
+    features, both, seen = Counter(f for f, _ in lookups), Counter(lookups), Counter()
+    names = []
+    for feature, table in lookups:
+        name = feature if features[feature] == 1 else f"{feature}@{table}"
+        if both[feature, table] > 1:
+            seen[feature, table] += 1
+            name = f"{name}#{seen[feature, table]}"
+        names.append(name)
+    return names
+
+
+def as_tensors(ids: Jagged, expected: Input) -> Jagged:
+    """The ids as operators take them: with offsets, and of the model's type if that is wider."""
+    if ids.offsets is None:
+        bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
+        ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
+    if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:
+        ids = ids._replace(ids=ids.ids.long())
+    return ids
