@@ -142,7 +142,9 @@ void RankSession::invoke(HostCall &call, const char *function) {
   if (call.invoke(function) == 0)
     return;
   std::string error = nsrt_last_error();
-  TORCH_CHECK_WITH(DistBackendError, !nsrt_device_group_ended(ownDevice),
+  TORCH_CHECK_WITH(DistBackendError,
+                   manifest.numDevices == 1 ||
+                       !nsrt_device_group_ended(ownDevice),
                    error);
   TORCH_CHECK_VALUE(false, error);
 }
@@ -154,10 +156,12 @@ int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
     refuse(error.what_without_backtrace());
     throw;
   }
+  std::lock_guard one(running);
   return startChecked(inputs);
 }
 
 void RankSession::refuse(const std::string &text) {
+  std::lock_guard one(running);
   if (manifest.numDevices == 1)
     return;
   TORCH_CHECK(nsrt_device_refuse(ownDevice, text.c_str()) == 0,
@@ -231,6 +235,7 @@ RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
 }
 
 void RankSession::lookUp(int64_t number) {
+  std::lock_guard one(running);
   lookUpEarlier(number);
   Step step = takeStep(number, "its rows are looked up before its results are "
                                "asked for");
@@ -268,6 +273,7 @@ at::Tensor RankSession::take(Results &returned, size_t index) const {
 }
 
 std::vector<at::Tensor> RankSession::wait(int64_t number) {
+  std::lock_guard one(running);
   lookUpEarlier(number);
   Step step = takeStep(number, "its results can be asked for once");
   lookUp(step);
@@ -318,6 +324,7 @@ void RankSession::checkGradients(
 std::vector<at::Tensor>
 RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
                     double learningRate) {
+  std::lock_guard one(running);
   TORCH_CHECK_VALUE(results.count(kUpdateName),
                     "the artifact has no update; compile it with --training");
   Step step = takeStep(number, "it was updated or dropped; a backward runs "
@@ -365,6 +372,7 @@ void RankSession::release(int64_t number) noexcept {
 }
 
 void RankSession::advance(double learningRate) {
+  std::lock_guard one(running);
   placement.followStream(ownDevice);
   TORCH_CHECK_VALUE(nsrt_device_set_step(ownDevice,
                                          static_cast<float>(learningRate),
@@ -374,6 +382,7 @@ void RankSession::advance(double learningRate) {
 }
 
 void RankSession::settle() {
+  std::lock_guard one(running);
   placement.followStream(ownDevice);
   TORCH_CHECK_VALUE(nsrt_device_settle(ownDevice) == 0, nsrt_last_error());
 }

@@ -107,7 +107,8 @@ private:
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;
 
-  std::mutex mutex; ///< guards these three: other threads may free tickets.
+  std::mutex running; ///< a device runs the functions of one thread at a time.
+  std::mutex mutex;   ///< guards these three: other threads may free tickets.
   std::map<int64_t, Step> steps;
   int64_t owed = -1; ///< step that lookUpEarlier has taken.
   bool droppedOwed = false;

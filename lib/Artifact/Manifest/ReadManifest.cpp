@@ -284,6 +284,18 @@ Manifest readManifest(const Value &root) {
   return manifest;
 }
 
+/// All features, or the first and the last.
+std::string namesOf(const std::vector<std::string> &features) {
+  constexpr size_t kMost = 4;
+  if (features.size() > kMost)
+    return features.front() + ", ..., " + features.back() + " (" +
+           std::to_string(features.size()) + " features)";
+  std::string names;
+  for (const std::string &feature : features)
+    names += (names.empty() ? "" : ", ") + feature;
+  return names;
+}
+
 } // namespace
 
 Manifest parseManifest(const std::string &text) {
@@ -294,7 +306,7 @@ Manifest parseManifest(const std::string &text) {
       readLayouts(Value(document, "manifest")["layout"], manifest);
   if (manifest.exchanges.size() > 1)
     for (ExchangeSpec &exchange : manifest.exchanges)
-      exchange.where.append("input \"").append(exchange.input).append("\": ");
+      exchange.where = "input \"" + namesOf(exchange.features) + "\": ";
   return manifest;
 }
 

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from neuroshard import _fields
 from neuroshard._group.agreement import require_same, together
 from neuroshard.distributed._problem_of_modules import key_of
+from neuroshard.distributed import _arguments
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._optimizer import FusedOptimizer
@@ -22,8 +23,6 @@ from neuroshard.distributed._inputs import as_tensors
 from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
-
-MOST_THREADS = 1024  # As lib/Runtime/World takes.
 
 
 class Pending:
@@ -298,19 +297,9 @@ def check_arguments(plan: object, problem: object, seed: object, name: object,
         if not isinstance(value, wanted):
             raise TypeError(f"{what}: expected a {wanted.__name__}, "
                             f"found {_fields.shown(value)}")
-    if not is_whole(seed) or not -2**63 <= seed < 2**63:
-        raise ValueError("seed: expected a number of 64 bits with sign, "
-                         f"found {_fields.shown(seed)}")
-    if name is not None and not (isinstance(name, str) and name.isprintable()):
-        raise ValueError("name: expected printable text, or None, "
-                         f"found {_fields.shown(name)}")
-    if threads is not None and not (is_whole(threads) and 0 <= threads <= MOST_THREADS):
-        raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, "
-                         f"found {_fields.shown(threads)}")
-
-
-def is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    _arguments.seed(seed)
+    _arguments.name(name)
+    _arguments.threads(threads)
 
 
 def require_values(ids: Jagged) -> None:

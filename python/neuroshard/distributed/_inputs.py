@@ -11,6 +11,7 @@ from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._jagged import Jagged, fixed_offsets
 from neuroshard._manifest import Manifest
 from neuroshard.distributed._operators import InputShapes, Result, Shapes
+from neuroshard.errors import TensorError
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
                        any(lookup["pooling"] == "none" for lookup in one["lookups"]),
                        one["weighted"], ID_DTYPES[one["id_type"]])
                  for one in manifest.exchanges)
+
+
+def only_input_of(manifest: Manifest) -> Input:
+    """Raises a TensorError if there are others."""
+    if len(manifest.exchanges) > 1:
+        raise TensorError(f"the artifact has {len(manifest.exchanges)} inputs of ids; expected one")
+    return inputs_of(manifest)[0]
 
 
 def name_of(features: list[str]) -> str:
@@ -68,7 +76,7 @@ def names_of_results(manifest: Manifest) -> list[str]:
 def as_tensors(ids: Jagged, expected: Input) -> Jagged:
     """The ids as operators take them: with offsets, and of the model's type if that is wider."""
     if ids.offsets is None:
-        bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
+        bags = ids.ids.shape[0] // ids.pooling if ids.pooling and ids.ids.dim() else 0
         ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
     if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:
         ids = ids._replace(ids=ids.ids.long())

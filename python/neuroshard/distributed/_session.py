@@ -24,7 +24,7 @@ from neuroshard._torch_library import code_version
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed import _operators
 from neuroshard.distributed._engine import Engine
-from neuroshard.distributed._inputs import Input, inputs_of, shapes_of
+from neuroshard.distributed._inputs import only_input_of, shapes_of
 from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.errors import InvalidPlan, TensorError
 from neuroshard.plans import Plan
@@ -54,7 +54,7 @@ class Session:
                      "the plan of rank 0 to all")
         folder = self._artifact(plan, problem, artifact)
         self.manifest = Manifest.read(folder)
-        self.input = self._find_input()
+        self.input = only_input_of(self.manifest)
         self._own_group = None
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
         _operators.add_model(self.name, shapes_of(self.manifest), learning_rate)
@@ -106,12 +106,6 @@ class Session:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder,
                          self._own_group.group_name if self._own_group else "", threads)
-
-    def _find_input(self) -> Input:
-        first, *others = inputs_of(self.manifest)
-        if others:
-            raise TensorError(f"the artifact has {1 + len(others)} inputs of ids; expected one")
-        return first
 
     @property
     def results(self) -> tuple[_operators.Result, ...]:

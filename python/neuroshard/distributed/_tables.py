@@ -14,7 +14,7 @@ import torch
 from neuroshard import _fields, _planner
 from neuroshard._jagged import Jagged, as_jagged
 from neuroshard._manifest import Manifest
-from neuroshard.distributed import _operators
+from neuroshard.distributed import _arguments, _operators
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import (Input, as_tensors, inputs_of, names_of_results,
@@ -57,22 +57,25 @@ class EmbeddingTables(torch.nn.Module):
         self._token = torch.zeros((), dtype=torch.float32, device="cpu")
         self._optimizer = FusedOptimizer(self._anchor, learning_rate)
         self._engine = Engine(pick_device(device))
-        self._name = _fields.text(name, "name") if name is not None else \
-            f"embedding_tables_{next(_numbers)}"
+        self._name = _arguments.name(name) or f"embedding_tables_{next(_numbers)}"
         self._manifest = read_manifest(folder)
         self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
         self._calls = 0
-        self._open(folder, seed, threads)
+        self._open(folder, _arguments.seed(seed), _arguments.threads(threads))
 
     def _open(self, folder: Path, seed: int, threads: int | None) -> None:
         engine, optimizer = self._engine, self._optimizer
         engine.load()
-        engine.join(self._name, folder, "", threads or os.cpu_count() or 1,
-                    checks_late=self._check_every != 1)
+        try:
+            engine.join(self._name, folder, "", threads or os.cpu_count() or 1,
+                        checks_late=self._check_every != 1)
+        except ValueError as error:
+            raise TensorError(str(error)) from None
         _operators.add_model(self._name, shapes_of(self._manifest),
                              lambda: optimizer.learning_rate)
         self._end = weakref.finalize(self, close, engine, self._name)
+        self._is_open = True  # tracers cannot look at _end
         engine.initialize(seed)
 
     # Properties
@@ -180,10 +183,11 @@ class EmbeddingTables(torch.nn.Module):
 
     def close(self) -> None:
         """Frees the tables; tensors on them must not be used any more. Later calls do nothing."""
+        self._is_open = False
         self._end()
 
     def _require_open(self) -> None:
-        if not self._end.alive:
+        if not self._is_open:
             raise TensorError(f"the embedding tables \"{self._name}\" are closed")
 
     # Hooks of nn.Module

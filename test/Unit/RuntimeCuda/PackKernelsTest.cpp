@@ -259,6 +259,57 @@ TEST(PackKernelsTest, ChangesAreNoticed) {
   }
 }
 
+/// What nsg_trust_offsets makes of offsets: the offsets, the sizes of bags, and
+/// bad[1].
+struct Trusted {
+  std::vector<int64_t> offsets;
+  std::vector<float> sizes;
+  uint64_t bad;
+
+  bool operator==(const Trusted &) const = default;
+};
+
+constexpr uint64_t kNoneBad = ~uint64_t{0};
+
+Trusted trust(RoutingKernels &kernels, const std::vector<int64_t> &offsets,
+              int64_t numIds, uint64_t firstBad = kNoneBad) {
+  auto bags = static_cast<int64_t>(offsets.size()) - 1;
+  Trusted result = {std::vector<int64_t>(offsets.size(), 9),
+                    std::vector<float>(offsets.size() - 1, 9.0f), 0};
+  std::vector<uint64_t> words = {firstBad, kNoneBad};
+  CUdeviceptr bad = kernels.upload(words);
+  CUdeviceptr trusted = kernels.upload(result.offsets);
+  CUdeviceptr sizes = kernels.upload(result.sizes);
+  CUdeviceptr given = kernels.upload(offsets);
+  int64_t blocks = ceilDivide(bags + 1, int64_t{NSG_THREADS});
+  EXPECT_TRUE(kernels.launch("nsg_trust_offsets", blocks, given, bags, numIds,
+                             bad, trusted, sizes));
+  EXPECT_TRUE(kernels.launch("nsg_trust_offsets", blocks, given, bags, numIds,
+                             bad, trusted, CUdeviceptr{0}));
+  kernels.emulator.download(trusted, result.offsets);
+  kernels.emulator.download(sizes, result.sizes);
+  kernels.emulator.download(bad, words);
+  EXPECT_EQ(words[0], firstBad);
+  result.bad = words[1];
+  return result;
+}
+
+TEST(TrustOffsetsTest, CopiesRightOffsetsAlone) {
+  RoutingKernels kernels(routeModule());
+  std::vector<int64_t> offsets = {0, 2, 2, 7}, none(4, 0);
+  EXPECT_EQ(trust(kernels, offsets, 7),
+            (Trusted{offsets, {2, 0, 5}, kNoneBad}));
+  EXPECT_EQ(trust(kernels, offsets, 7, 1),
+            (Trusted{none, {0, 0, 0}, kNoneBad}));
+  EXPECT_EQ(trust(kernels, offsets, 8), (Trusted{none, {0, 0, 0}, 0}));
+  EXPECT_EQ(trust(kernels, {1, 2, 2, 7}, 7), (Trusted{none, {0, 0, 0}, 0}));
+  EXPECT_EQ(trust(kernels, {0}, 0), (Trusted{{0}, {}, kNoneBad}));
+  std::vector<int64_t> many(600);
+  for (size_t i = 0; i < many.size(); ++i)
+    many[i] = static_cast<int64_t>(i);
+  EXPECT_EQ(trust(kernels, many, 599).offsets, many);
+}
+
 TEST(AddValuesTest, AddsAtPlacesAndDivides) {
   RoutingKernels kernels(routeModule());
   std::vector<float> out(300, 1.0f), values(300);

@@ -13,6 +13,7 @@ from distributed_steps import given, small
 from distributed_training import Training
 from neuroshard._manifest import Manifest
 from neuroshard.distributed._compile_cache import make_artifact
+from neuroshard.distributed._inputs import only_input_of
 from neuroshard.errors import InvalidPlan, TensorError
 from support import sealing
 
@@ -238,7 +239,7 @@ def case_artifact(context):
         raises(ValueError, f"has no function {part}; compile it again",
                lambda: context.make(plan, problem, artifact=cut))
     raises(TensorError, "has 2 inputs of ids; expected one",
-           lambda: Manifest({"exchanges": [{}, {}]}).exchange)
+           lambda: only_input_of(Manifest({"exchanges": [{}, {}]})))
 
 
 def case_mixed_backwards(context):

@@ -165,7 +165,7 @@ def check_bad_step(model, artifact, generator, key, feature, place, bad):
             opened.device.check()
         lookup = first_lookup(opened, number, feature)
         table = opened.slots[opened.lookups[lookup].slot].table.decode()
-        where = f'input "exchange{number}": ' if len(model.inputs) > 1 else ""
+        where = f'input "{", ".join(input_.features)}": ' if len(model.inputs) > 1 else ""
         assert str(caught.value) == (
             f'device 0: {where}id {bad} at position {position} of the ids of lookup {lookup} (table '
             f'"{table}", feature "{feature}"), part {lookup}: expected '

@@ -1,6 +1,6 @@
-"""Small models for the PyTorch operators, their artifacts on the emulator, and the same tables
-as torch.nn.EmbeddingBag with the optimizers of torch. Importing this chooses the emulator as
-the driver."""
+"""Small models for neuroshard.EmbeddingTables and neuroshard.cuda, their artifacts on the emulator, and
+the same tables as torch.nn.EmbeddingBag with the optimizers of torch. Importing this chooses the
+emulator as the driver of neuroshard.cuda."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import neuroshard.torch_cuda as torch_cuda
+import neuroshard as ns
 from support import artifact
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 
@@ -18,6 +18,7 @@ EMULATOR = BUILD / "lib" / "libneuroshard_emulator.so"
 os.environ["NEUROSHARD_CUDA_DRIVER"] = str(EMULATOR)
 os.environ.setdefault("NEUROSHARD_CUDA_LIBRARY", str(BUILD / "lib" / "libneuroshard_cuda.so"))
 
+DEVICES = ("cpu", "emulator")
 OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
 ROWS = {"first": 60, "second": 40, "third": 30}
 DIMS = {"first": 8, "second": 12, "third": 20}
@@ -170,7 +171,7 @@ def assert_same(actual, expected):
 @pytest.fixture(scope="module")
 def artifacts(tmp_path_factory):
     """kind of optimizer -> artifact of bags_model, or "types"."""
-    folder, made = tmp_path_factory.mktemp("torch_cuda"), {}
+    folder, made = tmp_path_factory.mktemp("tables"), {}
 
     def get(kind):
         if kind not in made:
@@ -180,12 +181,13 @@ def artifacts(tmp_path_factory):
     return get
 
 
-@pytest.fixture
-def open_tables(artifacts):
+@pytest.fixture(params=DEVICES)
+def open_tables(artifacts, request):
+    """(kind of optimizer, options) -> tables on a device, which are closed in the end."""
     opened = []
 
     def get(kind="sgd", **options):
-        opened.append(torch_cuda.EmbeddingTables(artifacts(kind), **options))
+        opened.append(ns.EmbeddingTables(artifacts(kind), **{"device": request.param, **options}))
         return opened[-1]
     yield get
     for tables in opened:

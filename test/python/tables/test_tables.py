@@ -1,13 +1,14 @@
-"""neuroshard.torch_cuda on the emulator: results, updates and gradients of compiled tables
-against torch.nn.EmbeddingBag and the optimizers of torch."""
+"""EmbeddingTables: results, updates and gradients of compiled tables against torch.nn.EmbeddingBag and
+the optimizers of torch."""
 
 import pytest
 import torch
 
-import neuroshard.torch_cuda as torch_cuda
-import torch_cuda_models as models
+import neuroshard as ns
+from neuroshard.distributed import Jagged
+from support import table_models as models
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
-from torch_cuda_models import BATCH, artifacts, open_tables, train  # noqa: F401, fixtures
+from support.table_models import BATCH, artifacts, open_tables, train  # noqa: F401, fixtures
 
 pytestmark = models.usable()
 
@@ -61,13 +62,14 @@ def test_types_and_ids_without_pooling(open_tables, generator):
     assert torch.equal(tables.weights["brain"], (brain.float() - counts).bfloat16())
 
 
-def test_rows_split_by_columns_have_one_norm(tmp_path, generator):
+@pytest.mark.parametrize("device", models.DEVICES)
+def test_rows_split_by_columns_have_one_norm(device, tmp_path, generator):
     """The exact row-wise optimizer over two shards is that of the whole rows."""
     model = Model([Table("t", 30, 24, "f32", Optimizer("rowwise_adagrad"))],
                   [Input("x", ("a",), (Lookup("a", "t"),))])
     split = Plan(1, [Shard("t", (0, 30), columns, (0,)) for columns in ((0, 8), (8, 24))])
-    ours = torch_cuda.EmbeddingTables(models.compiled(model, tmp_path / "split", split))
-    whole = torch_cuda.EmbeddingTables(models.compiled(model, tmp_path / "whole"))
+    ours = ns.EmbeddingTables(models.compiled(model, tmp_path / "split", split), device=device)
+    whole = ns.EmbeddingTables(models.compiled(model, tmp_path / "whole"), device=device)
     assert list(ours.weights) == ["t.s0", "t.s1"] and list(whole.weights) == ["t"]
     for _ in range(3):
         batch = models.random_jagged([30], BATCH, generator)[:2]
@@ -80,7 +82,8 @@ def test_rows_split_by_columns_have_one_norm(tmp_path, generator):
         assert torch.equal(ours.states["t.s0"]["sum"], ours.states["t.s1"]["sum"])
 
 
-def test_gradients_of_weights_that_several_lookups_read(tmp_path, generator):
+@pytest.mark.parametrize("device", models.DEVICES)
+def test_gradients_of_weights_that_several_lookups_read(device, tmp_path, generator):
     """Also of shards by columns; ids that only unweighted lookups read have none."""
     adagrad = Optimizer("adagrad")
     model = Model([Table("t", 30, 8, "f32", adagrad), Table("split", 30, 24, "f32", adagrad)],
@@ -89,7 +92,7 @@ def test_gradients_of_weights_that_several_lookups_read(tmp_path, generator):
                                            Lookup("d", "t")), weighted=True)])
     plan = Plan(1, [Shard("t", (0, 30), (0, 8), (0,)), Shard("split", (0, 30), (0, 8), (0,)),
                     Shard("split", (0, 30), (8, 24), (0,))])
-    tables = torch_cuda.EmbeddingTables(models.compiled(model, tmp_path / "model", plan))
+    tables = ns.EmbeddingTables(models.compiled(model, tmp_path / "model", plan), device=device)
     for _ in range(2):
         ids, offsets, weights = models.random_jagged([30, 30], BATCH, generator, weighted=True)
         weights.requires_grad_()
@@ -107,6 +110,27 @@ def test_gradients_of_weights_that_several_lookups_read(tmp_path, generator):
         models.loss_of(expected, factors).backward()
         torch.testing.assert_close(weights.grad, theirs.grad, rtol=1e-4, atol=1e-5)
         assert not weights.grad[middle:].any() and weights.grad[:middle].any()
+
+
+@pytest.mark.parametrize("device", models.DEVICES)
+def test_rows_cut_and_padding(device, tmp_path, generator):
+    """Ids of two row shards, less those that are padding, as the plain sums."""
+    model = Model([Table("t", 30, 8, "f32", Optimizer("sgd"))],
+                  [Input("x", ("a",), (Lookup("a", "t", padding_idx=3),))])
+    plan = Plan(1, [Shard("t", (0, 13), (0, 8), (0,)), Shard("t", (13, 30), (0, 8), (0,))])
+    tables = ns.EmbeddingTables(models.compiled(model, tmp_path / "model", plan), device=device,
+                                learning_rate=0.5)
+    ids, offsets, _ = models.random_jagged([30], BATCH, generator)
+    ids[::4] = 3
+    before = torch.cat(list(tables.weights.values())).requires_grad_()
+    expected = torch.nn.functional.embedding_bag(ids, before, offsets, mode="sum", padding_idx=3,
+                                                 include_last_offset=True)
+    results = tables((ids, offsets))
+    torch.testing.assert_close(results["a"], expected)
+    for one in (results["a"], expected):
+        one.sum().backward()
+    torch.testing.assert_close(torch.cat(list(tables.weights.values())),
+                               before.detach() - 0.5 * before.grad)
 
 
 # Forms of inputs and results
@@ -141,7 +165,7 @@ def test_forms_of_inputs(open_tables, generator):
     spread = torch.stack([ids, ids], 1)[:, 0]
     assert not spread.is_contiguous()
     for x, given_w in (
-            (torch_cuda.Jagged(ids, offsets), torch_cuda.Jagged(*w)),
+            (Jagged(ids, offsets), Jagged(*w)),
             (KeyedJaggedTensor(["a", "b"], ids, offsets.int(), None),
              KeyedJaggedTensor(["c"], *w)),
             (by_feature, {"c": w}), ([spread, offsets], list(w))):
@@ -159,8 +183,8 @@ def test_bags_of_one_size(open_tables, generator):
             weights.append(torch.linspace(-1, 1, len(ids)).requires_grad_())
             flat = torch.cat([x["a"], x["b"]]).reshape(-1)
             if tables is fixed:
-                batch = [torch_cuda.Jagged(flat, pooling=pooling),
-                         torch_cuda.Jagged(ids, None, weights[-1], pooling)]
+                batch = [Jagged(flat, pooling=pooling),
+                         Jagged(ids, None, weights[-1], pooling)]
             else:
                 batch = [x, (ids, torch.arange(BATCH + 1) * pooling, weights[-1])]
             results = tables(*batch)
@@ -168,21 +192,6 @@ def test_bags_of_one_size(open_tables, generator):
             models.loss_of(results, factors).backward()
         models.assert_same(models.all_arrays(fixed), models.all_arrays(ragged))
         assert torch.equal(weights[0].grad, weights[1].grad)
-
-
-def test_results_side_by_side(open_tables, generator):
-    """concatenate: the same bits, in one tensor."""
-    one, many = open_tables("adam", concatenate=True), open_tables("adam")
-    assert one.columns["b@first"] == slice(20, 28)
-    for _ in range(3):
-        batch = models.random_batch(BATCH, generator)
-        results, expected = one(*batch), many(*batch)
-        factors = models.random_factors(expected, generator)
-        parts = {name: results[:, columns] for name, columns in one.columns.items()}
-        models.assert_same(parts, expected)
-        models.loss_of(parts, factors).backward()
-        models.loss_of(expected, factors).backward()
-        models.assert_same(models.all_arrays(one), models.all_arrays(many))
 
 
 def test_gradients_that_are_views(open_tables, generator):

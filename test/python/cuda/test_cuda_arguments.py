@@ -8,7 +8,7 @@ import numpy
 import pytest
 import torch
 
-import torch_cuda_models as models
+from support import table_models as models
 from neuroshard import cuda
 from support.model import Input, Lookup, Model, Optimizer, Table
 

@@ -9,8 +9,8 @@ import shutil
 import pytest
 import torch
 
-import neuroshard.torch_cuda as torch_cuda
-import torch_cuda_models as models
+import neuroshard as ns
+from support import table_models as models
 from neuroshard import cuda
 from neuroshard.errors import Error
 from support import matrix, sealing
@@ -39,7 +39,7 @@ def artifact(compiled, tmp_path):
 def refusal(artifact):
     """The error of both ways to open it."""
     texts = []
-    for open_it in (lambda: cuda.Device(artifact), lambda: torch_cuda.EmbeddingTables(artifact)):
+    for open_it in (lambda: cuda.Device(artifact), lambda: ns.EmbeddingTables(artifact, device="emulator")):
         with pytest.raises(Error) as error:
             open_it().close()
         texts.append(str(error.value))
@@ -47,7 +47,7 @@ def refusal(artifact):
 
 
 def results(artifact):
-    tables = torch_cuda.EmbeddingTables(artifact, learning_rate=0.5)
+    tables = ns.EmbeddingTables(artifact, device="emulator", learning_rate=0.5)
     found = models.train(tables, (X, W), {name: torch.ones(()) for name in tables.names})
     tables.check()
     found.update(models.all_arrays(tables))
@@ -182,7 +182,7 @@ def test_damaged_manifests(artifact):
         assert refusal(artifact), what
         (artifact / MANIFEST).write_text(sealing.sealed(damaged))
         try:
-            tables = torch_cuda.EmbeddingTables(artifact, learning_rate=0.5)
+            tables = ns.EmbeddingTables(artifact, device="emulator", learning_rate=0.5)
         except Error as error:
             assert str(error) and len(str(error)) < 2000, what
             continue

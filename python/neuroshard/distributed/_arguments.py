@@ -1,0 +1,31 @@
+"""Arguments that the modules have in common. Each function raises a TypeError or ValueError for what is
+none, and else gives the value."""
+
+from __future__ import annotations
+
+from neuroshard import _fields
+
+MOST_THREADS = 1024  # As lib/Runtime/World takes.
+
+
+def seed(value: object) -> int:
+    if not is_whole(value) or not -2**63 <= value < 2**63:
+        raise ValueError(f"seed: expected a number of 64 bits with sign, found {_fields.shown(value)}")
+    return value
+
+
+def name(value: object) -> str | None:
+    if value is not None and not (isinstance(value, str) and value and value.isprintable()):
+        raise ValueError(f"name: expected printable text, or None, found {_fields.shown(value)}")
+    return value
+
+
+def threads(value: object) -> int | None:
+    if value is not None and not (is_whole(value) and 0 <= value <= MOST_THREADS):
+        raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, "
+                         f"found {_fields.shown(value)}")
+    return value
+
+
+def is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
