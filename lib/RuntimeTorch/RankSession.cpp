@@ -142,10 +142,9 @@ void RankSession::invoke(HostCall &call, const char *function) {
   if (call.invoke(function) == 0)
     return;
   std::string error = nsrt_last_error();
-  TORCH_CHECK_WITH(DistBackendError,
-                   manifest.numDevices == 1 ||
-                       !nsrt_device_group_ended(ownDevice),
-                   error);
+  TORCH_CHECK_WITH(
+      DistBackendError,
+      manifest.numDevices == 1 || !nsrt_device_group_ended(ownDevice), error);
   TORCH_CHECK_VALUE(false, error);
 }
 

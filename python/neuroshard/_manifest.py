@@ -1,16 +1,13 @@
-"""An artifact's manifest.json as Python reads it, and the errors of one that cannot be read or that
-neuroshard-compile has not written. docs/compile.md says what is in it."""
+"""An artifact's manifest.json as Python reads it. docs/compile.md says what is in it."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroshard.errors import Error, TensorError
+from neuroshard.errors import TensorError
 
 
 def load_manifest(artifact: str | os.PathLike) -> dict:
@@ -22,19 +19,6 @@ def load_manifest(artifact: str | os.PathLike) -> dict:
     except (OSError, ValueError, RecursionError) as error:
         raise TensorError(f"{path} cannot be read ({error}); expected the directory that "
                           "neuroshard-compile wrote") from None
-
-
-@contextlib.contextmanager
-def reading(artifact: Path) -> Iterator[None]:
-    """Raises one error for whatever a manifest lacks. The library checks the rest when it opens
-    the artifact."""
-    try:
-        yield
-    except Error:
-        raise
-    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise TensorError(f"{artifact / 'manifest.json'} is not what neuroshard-compile writes "
-                          f"({type(error).__name__}: {error}); compile the model again") from None
 
 
 @dataclass(frozen=True)
@@ -55,10 +39,6 @@ class Manifest:
     def exchanges(self) -> list[dict]:
         """One for each input of ids."""
         return self.plain["exchanges"]
-
-    @property
-    def devices(self) -> int:
-        return self.plain["devices"]
 
     def shards_of(self, rank: int) -> list[dict]:
         """The shards of a rank, in the order of the runtime."""

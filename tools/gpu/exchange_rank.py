@@ -48,8 +48,7 @@ class Check:
         group = watched_group_of(None).new_group(picked.backend) if self.ranks > 1 else None
         self.engine.join(name, folder / exchange_cases.place(name, self.ranks),
                          group.group_name if group else "", 1)
-        operators.add_model(name, operators.Shapes(len(self.model.inputs[0].features), ()),
-                            lambda: 0.125)
+        operators.add_model(name, operators.Shapes(()), lambda: 0.125)
         self.engine.initialize(exchange_cases.SEED)
         self.engine.set_gradient_scale(1 / self.ranks)
         self.token = torch.zeros(())
@@ -94,7 +93,7 @@ class Check:
         weights = [one.requires_grad_() for one in weights]
         given = Jagged(ids, offsets, *weights)
         ticket = self.engine.start(self.token, given)
-        results = self.engine.wait(self.token, ticket, given, self.anchor)
+        results = self.engine.wait(self.token, ticket, given, anchor=self.anchor)
         for index, (lookup, result) in enumerate(zip(self.lookups, results, strict=True)):
             expected = oracle.forward(before[lookup.table][0], own, index, lookup)
             oracle.assert_within(result.detach().cpu(), expected, f"step {number}: {lookup}")

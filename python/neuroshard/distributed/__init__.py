@@ -19,10 +19,10 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
                                                     ShardedEmbeddingCollection)
     from neuroshard.distributed._problem_of_modules import problem_of
     from neuroshard.distributed._planning import plan
-    from neuroshard.distributed._tables import EmbeddingTables
 
 from neuroshard.distributed._lockstep import lockstep
 from neuroshard.distributed._shards import LocalShard
+from neuroshard.distributed._tables import EmbeddingTables
 from neuroshard.errors import GroupError
 from neuroshard._jagged import Jagged
 

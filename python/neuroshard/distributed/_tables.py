@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from neuroshard import _fields, _planner
+from neuroshard import _fields
 from neuroshard._jagged import Jagged, as_jagged
 from neuroshard._manifest import Manifest
 from neuroshard.distributed import _arguments, _operators
@@ -58,25 +58,25 @@ class EmbeddingTables(torch.nn.Module):
         self._optimizer = FusedOptimizer(self._anchor, learning_rate)
         self._engine = Engine(pick_device(device))
         self._name = _arguments.name(name) or f"embedding_tables_{next(_numbers)}"
-        self._manifest = read_manifest(folder)
-        self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
-        self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
         self._calls = 0
         self._open(folder, _arguments.seed(seed), _arguments.threads(threads))
-
-    def _open(self, folder: Path, seed: int, threads: int | None) -> None:
-        engine, optimizer = self._engine, self._optimizer
-        engine.load()
-        try:
-            engine.join(self._name, folder, "", threads or os.cpu_count() or 1,
-                        checks_late=self._check_every != 1)
-        except ValueError as error:
-            raise TensorError(str(error)) from None
+        self._manifest = Manifest.read(folder)
+        self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
+        self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
+        optimizer = self._optimizer
         _operators.add_model(self._name, shapes_of(self._manifest),
                              lambda: optimizer.learning_rate)
-        self._end = weakref.finalize(self, close, engine, self._name)
+
+    def _open(self, folder: Path, seed: int, threads: int | None) -> None:
+        self._engine.load()
+        try:
+            self._engine.join(self._name, folder, "", threads or os.cpu_count() or 1,
+                              checks_late=self._check_every != 1)
+        except ValueError as error:  # whatever is wrong with the artifact
+            raise TensorError(str(error)) from None
+        self._end = weakref.finalize(self, close, self._engine, self._name)
         self._is_open = True  # tracers cannot look at _end
-        engine.initialize(seed)
+        self._engine.initialize(seed)
 
     # Properties
 
@@ -246,16 +246,6 @@ class EmbeddingTables(torch.nn.Module):
 def close(engine: Engine, name: str) -> None:
     _operators.remove_model(name)
     engine.close()
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """Raises a TensorError unless the artifact is whole and for one device."""
-    manifest = Manifest.read(folder)
-    _planner.check_artifact(os.fspath(folder))
-    if manifest.devices != 1:
-        raise TensorError(f"expected an artifact for 1 device, found {manifest.devices}; a "
-                          "ShardedEmbeddingBagCollection runs larger plans, on as many ranks")
-    return manifest
 
 
 def complete(given: Jagged, expected: Input) -> Jagged:

@@ -342,6 +342,7 @@ def test_dry_run_of_everything(prepared, tmp_path):
     assert not any("error" in record for section in of.values() for record in section.values())
     for point in points.tiny():
         assert {"neuroshard", "torch.nn.EmbeddingBag"} <= set(of["speed"][point.name]["forward_ms"])
+    assert of["exchange"]["whole step"]["passed"]
     assert not any(machine["measured"] for machine in results["machines"])
     assert "not measured" in (tmp_path / "results" / "results.md").read_text()
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == \

@@ -72,17 +72,17 @@ def test_a_name_that_is_taken(artifact):
 
 
 def test_no_artifact(tmp_path):
-    with pytest.raises(TensorError, match="manifest.json cannot be read"):
+    with pytest.raises(TensorError, match="none/manifest.json"):
         ns.EmbeddingTables(tmp_path / "none")
     (tmp_path / "manifest.json").write_text("{")
-    with pytest.raises(TensorError, match="manifest.json cannot be read"):
+    with pytest.raises(TensorError, match="manifest.json|manifest"):
         ns.EmbeddingTables(tmp_path)
 
 
 def test_an_artifact_for_more_devices(tmp_path):
     model = models.bags_model("sgd")
     artifact = models.compiled(model, tmp_path / "model", models.whole(model, 2))
-    with pytest.raises(TensorError, match="expected an artifact for 1 device, found 2"):
+    with pytest.raises(TensorError, match="is for 2 devices; expected a process group of as many ranks"):
         ns.EmbeddingTables(artifact)
 
 

@@ -1,5 +1,7 @@
-"""Sharded modules: one rank, and as many as there are GPUs, over NCCL (a dry run: Gloo)."""
+"""Modules: steps on one GPU, alone and in a CUDA graph; and sharded, on one rank and on as many as there
+are GPUs, over NCCL (a dry run: Gloo)."""
 
+import json
 import os
 import socket
 import sys
@@ -10,18 +12,29 @@ from pathlib import Path
 import torch
 
 import exchange_cases
-from processes import end, start
+from processes import end, run_child, start
 
-RANK = Path(__file__).resolve().parents[1] / "exchange_rank.py"
+TOOLS = Path(__file__).resolve().parents[1]
+RANK, WHOLE_STEP = TOOLS / "exchange_rank.py", TOOLS / "whole_step.py"
 LIMIT_S = 120
 DRY_LIMIT_S = 1000  # ranks may share a busy core
 
 
 def run(context):
+    context.attempt("whole step", lambda: run_whole_step(context))
     there = 2 if context.dry else torch.cuda.device_count()
     for ranks in exchange_cases.RANKS:
         context.attempt(f"{ranks} ranks", lambda ranks=ranks: (
             {"skipped": f"{there} GPUs here"} if ranks > there else check(context, ranks)))
+
+
+def run_whole_step(context):
+    limit_s = DRY_LIMIT_S if context.dry else LIMIT_S
+    code, output = run_child([sys.executable, WHOLE_STEP, context.artifacts,
+                              *(["--dry-run"] if context.dry else [])], limit_s)
+    if code is None:
+        return {"error": f"not done after {limit_s} s"}
+    return json.loads(output.splitlines()[-1]) if code == 0 else {"error": first_error(output)}
 
 
 def check(context, ranks):
