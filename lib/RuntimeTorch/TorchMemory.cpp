@@ -5,6 +5,7 @@
 #include "neuroshard/Artifact/Error.h"
 
 #include <c10/core/Allocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
@@ -85,6 +86,8 @@ private:
 
 std::unique_ptr<BackendFactory>
 allocateWithTorch(std::unique_ptr<BackendFactory> backends, c10::Device gpu) {
+  backends->whenFull(
+      [gpu] { c10::getDeviceAllocator(gpu.type())->emptyCache(); });
   return std::make_unique<TorchBackends>(std::move(backends), gpu);
 }
 

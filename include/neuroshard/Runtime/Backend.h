@@ -21,6 +21,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -290,6 +291,10 @@ struct BackendParts {
 class BackendFactory {
 public:
   virtual ~BackendFactory() = default;
+
+  /// Sets what gives memory of a device back that the caller keeps: where there
+  /// is none, it is called and allocation tried again. To be called first.
+  virtual void whenFull(std::function<void()>) {}
 
   /// Called once for each device, before make. The memory may outlive the
   /// device.

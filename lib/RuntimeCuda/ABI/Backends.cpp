@@ -24,6 +24,10 @@ public:
       fail("there is no GPU ", first, "; '", driver->name, "' has ", numGpus);
   }
 
+  void whenFull(std::function<void()> function) override {
+    freeCache = std::move(function);
+  }
+
   std::shared_ptr<DeviceMemory> makeMemory(int32_t rank) override {
     return std::make_shared<PlainMemory>(gpuOf(rank));
   }
@@ -49,13 +53,14 @@ private:
   }
 
   std::shared_ptr<const Gpu> gpuOf(int32_t rank) const {
-    return openGpu(driver, gpu < 0 ? rank % numGpus : gpu);
+    return openGpu(driver, gpu < 0 ? rank % numGpus : gpu, freeCache);
   }
 
   std::string directory;
   std::shared_ptr<const CudaDriver> driver;
   int32_t gpu; ///< of all ranks; negative: they take turns.
   IdCheck check;
+  std::function<void()> freeCache;
   int numGpus = 0;
   const CudaBackend *made = nullptr; ///< by the last make.
 };

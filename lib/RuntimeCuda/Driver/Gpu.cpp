@@ -31,8 +31,9 @@ CUdevice deviceOf(const CudaDriver &driver, int ordinal) {
 
 } // namespace
 
-Gpu::Gpu(const CudaDriver &driver, int ordinal)
-    : driver(driver), device(deviceOf(driver, ordinal)) {
+Gpu::Gpu(const CudaDriver &driver, int ordinal, std::function<void()> freeCache)
+    : driver(driver), device(deviceOf(driver, ordinal)),
+      freeCache(std::move(freeCache)) {
   char text[256] = {};
   driver.check(driver.deviceGetName(text, sizeof(text) - 1, device),
                "asking for the GPU's name");
@@ -51,11 +52,21 @@ Gpu::Gpu(const CudaDriver &driver, int ordinal)
                "making a context on the GPU");
 }
 
+CUresult Gpu::allocate(CUdeviceptr &pointer, size_t bytes) const {
+  CUresult result = driver.memAlloc(&pointer, bytes);
+  if (result != CUDA_ERROR_OUT_OF_MEMORY || !freeCache)
+    return result;
+  freeCache();
+  return driver.memAlloc(&pointer, bytes);
+}
+
 Gpu::~Gpu() { driver.primaryCtxRelease(device); }
 
 std::shared_ptr<const Gpu> openGpu(std::shared_ptr<const CudaDriver> driver,
-                                   int ordinal) {
-  auto gpu = std::make_unique<const Gpu>(*driver, ordinal);
+                                   int ordinal,
+                                   std::function<void()> freeCache) {
+  auto gpu =
+      std::make_unique<const Gpu>(*driver, ordinal, std::move(freeCache));
   return {gpu.release(), [driver = std::move(driver)](const Gpu *opened) {
             delete opened; // the driver goes after it
           }};

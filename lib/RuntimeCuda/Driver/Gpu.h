@@ -10,6 +10,8 @@
 
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +20,9 @@ namespace neuroshard::cuda {
 /// A GPU and its primary context, which PyTorch uses as well.
 class Gpu {
 public:
-  Gpu(const CudaDriver &driver, int ordinal);
+  /// `freeCache` gives memory of the GPU back that the caller keeps; or null.
+  Gpu(const CudaDriver &driver, int ordinal,
+      std::function<void()> freeCache = nullptr);
   ~Gpu();
   Gpu(const Gpu &) = delete;
   Gpu &operator=(const Gpu &) = delete;
@@ -35,13 +39,20 @@ public:
   /// Waits for all work in the context. Not allowed while capturing.
   void waitForAll() const;
 
+  /// cuMemAlloc; once more after freeCache if there is no memory.
+  CUresult allocate(CUdeviceptr &pointer, size_t bytes) const;
+
   /// Whether `stream` is being captured into a graph.
   bool isCapturing(CUstream stream) const;
+
+private:
+  std::function<void()> freeCache;
 };
 
 /// A GPU that keeps its driver.
 std::shared_ptr<const Gpu> openGpu(std::shared_ptr<const CudaDriver> driver,
-                                   int ordinal);
+                                   int ordinal,
+                                   std::function<void()> freeCache = nullptr);
 
 /// Makes a context current for the calling thread while in scope.
 class ContextScope {

@@ -9,7 +9,7 @@ std::byte *PlainMemory::allocate(int64_t bytes) {
   GpuScope scope(gpu);
   auto size = static_cast<size_t>(bytes);
   CUdeviceptr pointer = 0;
-  CUresult result = driver.memAlloc(&pointer, size);
+  CUresult result = gpu.allocate(pointer, size);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free = 0, total = 0;
     driver.memGetInfo(&free, &total);

@@ -7,6 +7,8 @@
 
 #include "DeviceFixture.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Runtime/BackendLibrary.h"
 #include "neuroshard/Runtime/Initializer.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
@@ -261,6 +263,25 @@ TEST_F(DeviceTest, TooLittleMemoryNamesTableAndBytes) {
   fake.freeBytes = 192 + 80 + 10;
   EXPECT_THAT(openError(NSC_OUT_OF_MEMORY),
               HasSubstr("optimizer state of table \"t1\""));
+}
+
+TEST_F(DeviceTest, MemoryThatTheCallerKeepsIsAskedFor) {
+  std::unique_ptr<runtime::BackendFactory> backends(nsc_make_backends(
+      artifact.path().c_str(), nullptr, 0, runtime::IdCheck::Early));
+  int asked = 0;
+  int64_t given = 0;
+  backends->whenFull([&] {
+    ++asked;
+    fake.freeBytes += given;
+  });
+  std::shared_ptr<runtime::DeviceMemory> memory = backends->makeMemory(0);
+  fake.freeBytes = 100;
+  EXPECT_THROW(memory->allocate(1000), RuntimeError);
+  EXPECT_EQ(asked, 1);
+  given = 1000;
+  std::byte *block = memory->allocate(1000);
+  EXPECT_EQ(asked, 2);
+  memory->free(block);
 }
 
 TEST_F(DeviceTest, AStepWithoutMemoryFailsAndTheNextWorks) {
