@@ -2,6 +2,7 @@
 rank."""
 
 import atexit
+import ctypes
 import os
 import resource
 import signal
@@ -91,6 +92,25 @@ def save_at_exit(folder):
     if job.rank == 1:
         raise ArithmeticError("the loss is nan")
     job.train()
+
+
+def broken_gpu(folder):
+    """Weights on the emulated GPU of rank 1 are gone before a step."""
+    job = Job(folder)
+    tables = ns.ShardedEmbeddingBagCollection(job.plan, job.problem, learning_rate=0.1,
+                                              device="emulator", threads=1)
+
+    def step(number):
+        sum(one.sum() for one in tables(job.ids(number)).values()).backward()
+        tables.local_shards()  # waits for the GPU
+
+    step(1)
+    if job.rank == 1:
+        emulator = ctypes.CDLL(str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) /
+                                   "lib" / "libneuroshard_emulator.so"))
+        assert emulator.nse_free(ctypes.c_void_p(tables.local_shards()[0].weights.data_ptr())) == 0
+    say(f"broken: {failure(lambda: step(2))}")
+    say(f"next: {failure(lambda: step(3))}")
 
 
 def two_leave(folder):

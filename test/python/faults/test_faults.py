@@ -23,7 +23,7 @@ DRAWN = {"the store's rank is stopped": {**IN_A_STEP, "kind": "stop", "victim": 
          **{f"fault-{number}": draw(matrix.seed(), number)
             for number in matrix.sample(range(200), 5, "faults")}}
 CASES = {**{name: {"case": name, "ranks": 3}
-            for name in ("recoverable", "save_at_exit", "two_leave")}, **DRAWN}
+            for name in ("recoverable", "save_at_exit", "two_leave", "broken_gpu")}, **DRAWN}
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,12 @@ def test_exit_handlers_of_failed_programs_run_to_their_end(results, folder):
 def test_all_ranks_that_have_left_are_named(results):
     assert lines_of(results["two_leave"][0], "alone") == (
         "DistBackendError: ranks 1 and 2 have left: their programs have ended")
+
+
+def test_a_gpu_that_fails_in_a_step_ends_it_on_all_ranks(results):
+    said = [[lines_of(rank, name) for name in ("broken", "next")] for rank in results["broken_gpu"]]
+    assert all("CUDA_ERROR_ILLEGAL_ADDRESS" in text for one in said for text in one), said
+    assert all("rank 1: " in text for rank in (0, 2) for text in said[rank]), said
 
 
 def lines_of(rank, name):
