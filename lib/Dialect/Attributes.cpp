@@ -435,7 +435,8 @@ void DevicesAttr::print(AsmPrinter &printer) const {
 
 LogicalResult LevelAttr::verify(EmitError emitError, StringAttr name,
                                 DenseI64ArrayAttr groups,
-                                FloatAttr bandwidthGBps, FloatAttr latencyUs) {
+                                FloatAttr bandwidthGBps, FloatAttr latencyUs,
+                                FloatAttr groupBandwidthGBps) {
   if (name.empty())
     return emitError() << "level name must not be empty";
   if (groups.empty() ||
@@ -444,7 +445,9 @@ LogicalResult LevelAttr::verify(EmitError emitError, StringAttr name,
   double bandwidth = bandwidthGBps.getValueAsDouble();
   if (!(std::isfinite(bandwidth) && bandwidth > 0))
     return emitError() << "'bandwidth' must be finite and positive";
-  return checkNonNegative(emitError, "latency", latencyUs);
+  return failure(failed(checkNonNegative(emitError, "latency", latencyUs)) ||
+                 failed(checkNonNegative(emitError, "group_bandwidth",
+                                         groupBandwidthGBps)));
 }
 
 Attribute LevelAttr::parse(AsmParser &parser, Type) {
@@ -452,7 +455,8 @@ Attribute LevelAttr::parse(AsmParser &parser, Type) {
   llvm::SMLoc loc = parser.getCurrentLocation();
   std::string name;
   SmallVector<int64_t> groups;
-  FloatAttr bandwidth = f64(context, 0), latency = f64(context, 0);
+  FloatAttr bandwidth = f64(context, 0), latency = bandwidth,
+            groupBandwidth = bandwidth;
   auto parseGroup = [&]() {
     return parser.parseInteger(groups.emplace_back());
   };
@@ -465,15 +469,18 @@ Attribute LevelAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, bandwidth);
     if (key == "latency")
       return parseNumber(parser, latency);
+    if (key == "group_bandwidth")
+      return parseNumber(parser, groupBandwidth);
     return std::nullopt;
   };
   if (parser.parseLess() || parser.parseString(&name) ||
-      parsePairs(parser, "groups, bandwidth, latency", /*first=*/false,
-                 parseValue))
+      parsePairs(parser, "groups, bandwidth, latency, group_bandwidth",
+                 /*first=*/false, parseValue))
     return {};
-  return parser.getChecked<LevelAttr>(
-      loc, context, StringAttr::get(context, name),
-      DenseI64ArrayAttr::get(context, groups), bandwidth, latency);
+  return parser.getChecked<LevelAttr>(loc, context,
+                                      StringAttr::get(context, name),
+                                      DenseI64ArrayAttr::get(context, groups),
+                                      bandwidth, latency, groupBandwidth);
 }
 
 void LevelAttr::print(AsmPrinter &printer) const {
@@ -485,5 +492,9 @@ void LevelAttr::print(AsmPrinter &printer) const {
   printNumber(printer, getBandwidthGBps());
   printer << ", latency = ";
   printNumber(printer, getLatencyUs());
+  if (getGroupBandwidthGBps().getValueAsDouble() != 0) {
+    printer << ", group_bandwidth = ";
+    printNumber(printer, getGroupBandwidthGBps());
+  }
   printer << ">";
 }

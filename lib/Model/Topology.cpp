@@ -43,6 +43,13 @@ void checkLevel(const TopologyLevel &level, const std::string &where,
     errors.push_back({where + ".bandwidth_gb_per_s",
                       "expected a number in [1e-9, 1e30], got: " +
                           inShort(level.bandwidthGBps)});
+  if (double shared = level.groupBandwidthGBps;
+      shared != 0 && !(shared >= 1e-9 && shared <= 1e30))
+    errors.push_back(
+        {where + ".group_bandwidth_gb_per_s",
+         "expected 0, for links that nobody shares, or a number in "
+         "[1e-9, 1e30], got: " +
+             inShort(shared)});
   if (!(level.latencyUs >= 0 && level.latencyUs <= 1e30))
     errors.push_back(
         {where + ".latency_us",
@@ -140,6 +147,21 @@ std::vector<int> nodeSizes(const std::vector<std::string_view> &counts,
   return nodes;
 }
 
+/// Gigabytes per second of "200mbit", "25gbit", "25MB/s" or "12.5GB/s".
+std::optional<double> parseRate(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"mbit", 1e-3 / 8}, {"gbit", 1.0 / 8}, {"MB/s", 1e-3}, {"GB/s", 1}};
+  double number = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit =
+      trimmed(text.substr(static_cast<size_t>(end - text.data())));
+  for (auto [name, gigabytes] : kUnits)
+    if (error == std::errc() && unit == name && number > 0)
+      return number * gigabytes;
+  return std::nullopt;
+}
+
 Topology build(const std::vector<int> &nodes, const DeviceClass &deviceClass,
                int64_t memoryBytes) {
   Topology topology;
@@ -210,8 +232,8 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
 }
 
 Expected<Topology> neuroshard::parseTopology(std::string_view text) {
-  size_t at = text.find('@');
-  std::vector<std::string_view> parts = split(text.substr(0, at), 'x');
+  std::vector<std::string_view> settings = split(text, '@');
+  std::vector<std::string_view> parts = split(settings.front(), 'x');
   std::transform(parts.begin(), parts.end(), parts.begin(), trimmed);
   std::string_view className = parts.back();
   const DeviceClass *deviceClass = findDeviceClass(className);
@@ -223,8 +245,8 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
   parts.pop_back();
   if (parts.empty() || parts.size() > 2)
     return failure("topology",
-                   "expected [NODES x] DEVICES x CLASS [@ MEMORY], e.g. "
-                   "2x8xA100-40GB, got: " +
+                   "expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ RATE], "
+                   "e.g. 2x8xA100-40GB, got: " +
                        inQuotes(text));
   std::vector<int> nodes = nodeSizes(parts, *deviceClass);
   int64_t total = std::accumulate(nodes.begin(), nodes.end(), int64_t{0});
@@ -233,12 +255,27 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
                                    std::to_string(kMaxDevices) +
                                    " devices in all, got: " + inQuotes(text));
   int64_t memoryBytes = deviceClass->memoryBytes;
-  if (at != std::string_view::npos) {
-    Expected<int64_t> size = parseByteSize(trimmed(text.substr(at + 1)));
+  double nodeRate = 0;
+  for (size_t i = 1; i < settings.size(); ++i) {
+    std::string_view setting = trimmed(settings[i]);
+    if (std::optional<double> rate = parseRate(setting)) {
+      nodeRate = *rate;
+      continue;
+    }
+    Expected<int64_t> size = parseByteSize(setting);
     if (!size)
-      return failure("topology", "memory of a device in " + inQuotes(text) +
-                                     ": " + size.error().front().message);
+      return failure("topology",
+                     "in " + inQuotes(text) + ": " +
+                         size.error().front().message +
+                         "; or the rate that the devices of a node share, such "
+                         "as 200mbit, 25gbit, 25MB/s or 12.5GB/s");
     memoryBytes = *size;
   }
-  return build(nodes, *deviceClass, memoryBytes);
+  Topology topology = build(nodes, *deviceClass, memoryBytes);
+  if (nodeRate > 0 && nodes.size() == 1)
+    return failure("topology", "in " + inQuotes(text) +
+                                   ": one node has no link to others, so its "
+                                   "devices share none");
+  topology.levels.front().groupBandwidthGBps = nodeRate;
+  return topology;
 }

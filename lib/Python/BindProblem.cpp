@@ -57,6 +57,7 @@ nb::dict toDict(const Topology &topology) {
     entry["groups"] = nb::cast(level.groupSizes);
     entry["bandwidth_gb_per_s"] = level.bandwidthGBps;
     entry["latency_us"] = level.latencyUs;
+    entry["group_bandwidth_gb_per_s"] = level.groupBandwidthGBps;
     levels.append(entry);
   }
   for (const Device &device : topology.devices) {

@@ -233,6 +233,8 @@ Topology WorkloadReader::readTopology(const Json &value, const Path &path) {
                                 });
                   entry.required("bandwidth_gb_per_s", level.bandwidthGBps);
                   entry.required("latency_us", level.latencyUs);
+                  entry.optional("group_bandwidth_gb_per_s",
+                                 level.groupBandwidthGBps);
                   topology.levels.push_back(std::move(level));
                 });
   if (const Json *hosts = object.findRequired("hosts"))

@@ -104,6 +104,8 @@ Json writeTopology(const Topology &topology) {
     entry["groups"] = level.groupSizes;
     entry["bandwidth_gb_per_s"] = level.bandwidthGBps;
     entry["latency_us"] = level.latencyUs;
+    if (level.groupBandwidthGBps > 0)
+      entry["group_bandwidth_gb_per_s"] = level.groupBandwidthGBps;
   }
   json["hosts"] = Json::array();
   for (const Host &host : topology.hosts)

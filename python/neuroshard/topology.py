@@ -15,23 +15,26 @@ class Level(_fields.Record):
 
     Two devices that share a group of this level, but none of the next inner one, talk over
     its link. bandwidth_gb_per_s: gigabytes per second that one device reaches, each way.
-    latency_us: microseconds.
+    latency_us: microseconds. group_bandwidth_gb_per_s: what the devices of one group of the next
+    inner level reach together, where they share a link, such as the card of a host; 0: they share
+    none.
     """
 
     name: str
     groups: tuple[int, ...]
     bandwidth_gb_per_s: float
     latency_us: float
+    group_bandwidth_gb_per_s: float = 0
 
     if TYPE_CHECKING:
         def __init__(self, *, name: str, groups: Iterable[int], bandwidth_gb_per_s: float,
-                     latency_us: float) -> None:
+                     latency_us: float, group_bandwidth_gb_per_s: float = 0) -> None:
             ...
 
     def __post_init__(self) -> None:
         self._text("name")
         self._set("groups", _fields.device_list(self.groups, "Level.groups"))
-        self._number("bandwidth_gb_per_s", "latency_us")
+        self._number("bandwidth_gb_per_s", "latency_us", "group_bandwidth_gb_per_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,8 @@ class Topology(_fields.Record):
 
         "8xH200": one node of 8. "2x8xA100-40GB": 2 nodes of 8. "8+4xA100-40GB": nodes of 8
         and of 4. "256xH200": cut into nodes of the class. "4xCPU@2GiB": 2 GiB of usable
-        memory per device. Raises InvalidProblem for any other text.
+        memory per device. "2x4xCPU@200mbit": the devices of a node share 200 Mbit/s to the other
+        nodes (also gbit, MB/s, GB/s). Raises InvalidProblem for any other text.
         """
         _fields.text(text, "Topology.parse", "a text such as '8xH200'")
         return topology_of_plain(_planner.parse_topology(text))
@@ -131,7 +135,8 @@ class Topology(_fields.Record):
         links[made.levels[-1].name] = self.levels[-1]
         levels = tuple(
             level.replace(bandwidth_gb_per_s=links[level.name].bandwidth_gb_per_s,
-                          latency_us=links[level.name].latency_us)
+                          latency_us=links[level.name].latency_us,
+                          group_bandwidth_gb_per_s=links[level.name].group_bandwidth_gb_per_s)
             if level.name in links else level for level in made.levels)
         host_memory = min(host.memory_bytes for host in self.hosts)
         hosts = tuple(Host(memory_bytes=host_memory) for _ in made.hosts)

@@ -33,9 +33,11 @@ module @c attributes {test.lookups = [
 
 // CHECK: #neuroshard.devices<4 x "H200", host = 2, memory = 1000>
 // CHECK-SAME: #neuroshard.level<"with \22quotes\22", groups = [2, 1], bandwidth = 2.200000e+01, latency = 0.000000e+00>
+// CHECK-SAME: #neuroshard.level<"card", groups = [4], bandwidth = 2.000000e+00, latency = 0.000000e+00, group_bandwidth = 3.000000e+00>
 module @d attributes {test.values = [
   #neuroshard.devices<4 x "H200", memory = 1000, host = 2>,
-  #neuroshard.level<"with \"quotes\"", groups = [2, 1], bandwidth = 22.0>]} {}
+  #neuroshard.level<"with \"quotes\"", groups = [2, 1], bandwidth = 22.0>,
+  #neuroshard.level<"card", groups = [4], group_bandwidth = 3.0, bandwidth = 2.0>]} {}
 
 // CHECK: test.types = [
 // CHECK-SAME: !ids

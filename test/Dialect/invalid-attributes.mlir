@@ -136,6 +136,11 @@
 
 // -----
 
+// expected-error@below {{'group_bandwidth' must be finite and not negative}}
+"x"() {a = #neuroshard.level<"n", groups = [1], bandwidth = 1.0, group_bandwidth = -1.0>} : () -> ()
+
+// -----
+
 // expected-error@below {{jagged type must have at least one feature}}
 func.func private @f(!neuroshard.jagged<[], i64>)
 

@@ -148,16 +148,22 @@ def NeuroShard_LevelAttr : NeuroShard_Attr<"Level", "level"> {
     sum to the number of devices. Two devices that share a group of this level,
     but none of the next inner one, talk over its links: bandwidth in GB/s per
     device and direction (reached, not nominal), latency in microseconds.
+    `group_bandwidth`: what the devices of one group of the next inner level
+    reach together, where they share a link, such as the card of a host.
 
     ```mlir
     #neuroshard.level<"nvlink", groups = [8, 8], bandwidth = 450.0, latency = 5.0>
+    #neuroshard.level<"network", groups = [16], bandwidth = 12.5, latency = 30.0,
+                      group_bandwidth = 12.5>
     ```
   }];
   let parameters = (ins
     "::mlir::StringAttr":$name,
     "::mlir::DenseI64ArrayAttr":$groups,
     "::mlir::FloatAttr":$bandwidthGBps,
-    "::mlir::FloatAttr":$latencyUs
+    "::mlir::FloatAttr":$latencyUs,
+    /// 0: devices share no link.
+    "::mlir::FloatAttr":$groupBandwidthGBps
   );
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

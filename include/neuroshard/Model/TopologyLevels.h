@@ -19,6 +19,10 @@ struct TopologyLevel {
   /// Per device and direction, reached (not nominal).
   double bandwidthGBps = 0;
   double latencyUs = 0;
+  /// What the devices of one group of the next inner level reach together, per
+  /// direction, where they share a link: the card of a host. 0: they share
+  /// none.
+  double groupBandwidthGBps = 0;
 
   bool operator==(const TopologyLevel &) const = default;
 };

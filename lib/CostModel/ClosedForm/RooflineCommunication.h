@@ -11,7 +11,8 @@
 namespace neuroshard {
 
 /// Time of an all-to-all per device: the slowest level of the topology, each
-/// with its latency and the larger of the bytes out and in that cross it.
+/// with its latency and the larger of the bytes out and in that cross it. Where
+/// a group shares a link, each of its devices waits for the bytes of all.
 std::vector<double> linkTimesMs(const Traffic &traffic);
 
 /// The times of each level by itself: [levels, devices]. `levels` may be those

@@ -179,6 +179,7 @@ FailureOr<Topology> neuroshard::topologyFromIR(TopologyOp op) {
       level.groupSizes.push_back(static_cast<int>(size));
     level.bandwidthGBps = attr.getBandwidthGBps().getValueAsDouble();
     level.latencyUs = attr.getLatencyUs().getValueAsDouble();
+    level.groupBandwidthGBps = attr.getGroupBandwidthGBps().getValueAsDouble();
   }
   return topology;
 }

@@ -56,7 +56,8 @@ ArrayAttr levelsAttr(const Topology &topology, Builder &builder) {
         builder.getContext(), builder.getStringAttr(level.name),
         builder.getDenseI64ArrayAttr(groups),
         builder.getF64FloatAttr(level.bandwidthGBps),
-        builder.getF64FloatAttr(level.latencyUs)));
+        builder.getF64FloatAttr(level.latencyUs),
+        builder.getF64FloatAttr(level.groupBandwidthGBps)));
   }
   return builder.getArrayAttr(levels);
 }

@@ -206,6 +206,21 @@ TEST(RooflineTest, UnequalGroupsReachDifferentNumbersOfPeers) {
   EXPECT_NEAR(times[3], 0.030 + 0.75, 1e-12);
 }
 
+TEST(RooflineTest, DevicesOfAHostShareItsCard) {
+  Topology topology = *parseTopology("2x2xCPU@200mbit");
+  Traffic traffic = evenTraffic(topology, 0);
+  traffic.bytesOut = {3e6, 1e6, 2e6, 0};
+  traffic.bytesIn = {1e6, 1e6, 0, 1e6};
+  std::vector<double> times = makeRooflineModel()->communicationMs(
+      traffic, {}, Direction::Forward);
+  double latency = topology.levels[0].latencyUs * 1e-3;
+  // Half of 4 MB leave the first host, half of 2 MB the second, at 25 MB/s.
+  EXPECT_NEAR(times[0], latency + 80, 1e-9);
+  EXPECT_NEAR(times[1], latency + 80, 1e-9);
+  EXPECT_NEAR(times[2], latency + 40, 1e-9);
+  EXPECT_NEAR(times[3], latency + 40, 1e-9);
+}
+
 TEST(RooflineTest, OneDeviceExchangesNothing) {
   Topology topology = *parseTopology("1xH200");
   EXPECT_THAT(makeRooflineModel()->communicationMs(evenTraffic(topology, 1e9),

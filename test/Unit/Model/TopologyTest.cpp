@@ -61,6 +61,22 @@ TEST(TopologyTest, MemoryOverride) {
   EXPECT_EQ(parseTopology("1xCPU@12345B")->devices[0].memoryBytes, 12345);
 }
 
+TEST(TopologyTest, RateOfANode) {
+  Topology topology = *parseTopology("2x2xCPU@1GiB@200mbit");
+  EXPECT_EQ(topology.devices[0].memoryBytes, kGiB);
+  EXPECT_DOUBLE_EQ(topology.levels[0].groupBandwidthGBps, 0.025);
+  EXPECT_EQ(topology.levels[1].groupBandwidthGBps, 0);
+  EXPECT_EQ(*parseTopology("2x2xCPU@25 MB/s@1GiB"), topology);
+  EXPECT_EQ(parseTopology("2x2xCPU@25gbit")->levels[0],
+            parseTopology("2x2xCPU@3.125GB/s")->levels[0]);
+  EXPECT_THAT(errorOf("4xCPU@25gbit"),
+              HasSubstr("one node has no link to others"));
+  topology.levels[0].groupBandwidthGBps = -1;
+  EXPECT_THAT(text(check(topology)),
+              HasSubstr("topology.levels[0].group_bandwidth_gb_per_s: expected "
+                        "0, for links that nobody shares, or a number"));
+}
+
 TEST(TopologyTest, UnknownClassListsTheKnownOnes) {
   EXPECT_THAT(errorOf("8xH100"),
               HasSubstr("unknown device class 'H100' in '8xH100'; known: H200, "
@@ -71,7 +87,8 @@ TEST(TopologyTest, MalformedTextsAreRefused) {
   for (const char *bad :
        {"", "H200", "x8xH200", "0xH200", "-1xH200", "8.5xH200", "2x2x2xH200",
         "8+xH200", "99999999999xH200", "60000x60000xH200", "8xH200@",
-        "8xH200@lots", "8xH200@-1GiB", "8xH200@nan", "2xCPU@40"})
+        "8xH200@lots", "8xH200@-1GiB", "8xH200@nan", "2xCPU@40",
+        "2x2xCPU@0mbit", "2x2xCPU@5 parsecs"})
     EXPECT_FALSE(parseTopology(bad).has_value()) << bad;
 }
 
@@ -82,8 +99,8 @@ TEST(TopologyTest, SpacesAreAllowed) {
 
 TEST(TopologyTest, ErrorsOfMemoryNameTheTopology) {
   EXPECT_THAT(errorOf("8xH200@5TiB"),
-              HasSubstr("topology: memory of a device in '8xH200@5TiB': "
-                        "expected a size with its unit"));
+              HasSubstr("topology: in '8xH200@5TiB': expected a size with its "
+                        "unit"));
 }
 
 TEST(TopologyTest, TimesOfLinksAreFinite) {

@@ -132,6 +132,18 @@ def test_topologies_by_text(text, devices, groups):
     assert small_problem(topology=text) == small_problem(topology=topology)
 
 
+def test_a_rate_that_a_node_shares():
+    topology = ns.Topology.parse("2x2xCPU@1GiB@200mbit")
+    assert [level.group_bandwidth_gb_per_s for level in topology.levels] == [0.025, 0]
+    problem = small_problem(topology=topology)
+    assert ns.ShardingProblem.from_json(problem.to_json()) == problem
+    assert topology.with_devices(6).levels[0].group_bandwidth_gb_per_s == 0.025
+    plan = ns.plan(problem, evaluation_budget=50).plan
+    shared, own = (ns.evaluate(small_problem(topology=one), plan)
+                   for one in (topology, "2x2xCPU@1GiB"))
+    assert shared.cost_ms > own.cost_ms
+
+
 def test_other_device_counts_keep_memory_and_links():
     topology = ns.Topology.parse("8xH200@100GiB")
     slow = topology.replace(levels=[topology.levels[0].replace(bandwidth_gb_per_s=7.5)])
