@@ -1,6 +1,8 @@
-"""Runs the plans of every algorithm on the ranks of a process group, side by side.
+r"""Runs the plans of every algorithm on the ranks of a process group, side by side.
 
     torchrun --nproc-per-node 2 -m neuroshard.bench.plans -o plans.json
+    python -m neuroshard.bench.cluster 2x2@200mbit -m neuroshard.bench.plans \
+        --topology 2x2xCPU@200mbit -o plans.json
 
 All plans of a task are open at once and take turns step by step, so that other load on the machine
 affects all of them alike. A step is the lookups and updates of one batch, without a dense part; its
@@ -123,6 +125,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         help="samples over all ranks")
     parser.add_argument("--megabytes", type=real(0.001, 1e6), default=120,
                         help="of a task's weights, about")
+    parser.add_argument("--topology", help="that plans are made for (default: one node of the ranks)")
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     options = parser.parse_args(arguments)
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
@@ -141,10 +144,10 @@ def main() -> None:
     options = parse(sys.argv[1:])
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
+    topology = options.topology or f"{dist.get_world_size()}xCPU"
     rows: list[Measured] = []
     for task in range(options.tasks):
-        problem = make_task(options.seed + task, dist.get_world_size(), options.batch,
-                            options.megabytes)
+        problem = make_task(options.seed + task, topology, options.batch, options.megabytes)
         rows += measure_task(task, problem, options.algorithms.split(","), options.rounds)
         if dist.get_rank() == 0:
             print(f"task {task + 1} of {options.tasks}: {len(problem.tables)} tables",

@@ -60,8 +60,8 @@ def test_statistics():
 
 
 def test_tasks_are_seeded():
-    task = make_task(3, 2, 64, 2)
-    assert task == make_task(3, 2, 64, 2) != make_task(4, 2, 64, 2)
+    task = make_task(3, "2xCPU", 64, 2)
+    assert task == make_task(3, "2xCPU", 64, 2) != make_task(4, "2xCPU", 64, 2)
     assert max(feature.mean_pooling for feature in task.features) == 100
     ids = draw_ids(task, 5, 1)
     assert ids.offsets[-1] == len(ids.ids) == 5 * sum(int(one.mean_pooling)

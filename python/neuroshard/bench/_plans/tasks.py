@@ -15,7 +15,7 @@ from neuroshard.tables import Feature, Table
 MEGABYTE = 1_000_000
 
 
-def make_task(seed: int, devices: int, batch: int, megabytes: float) -> ShardingProblem:
+def make_task(seed: int, topology: str, batch: int, megabytes: float) -> ShardingProblem:
     """10 to 30 tables of 8 to 128 columns and at most so many MB, one optimizer, fixed poolings
     from 1 to 40 and some table that is looked up far more than the rest."""
     dice = random.Random(seed)
@@ -33,7 +33,7 @@ def make_task(seed: int, devices: int, batch: int, megabytes: float) -> Sharding
     hot = dice.randrange(len(features))
     features[hot] = features[hot].replace(mean_pooling=100, p99_pooling=100)
     return ShardingProblem(tables=tables, features=features, batch=batch,
-                           topology=f"{devices}xCPU")
+                           topology=topology)
 
 
 def draw_ids(problem: ShardingProblem, batch: int, seed: int) -> Jagged:
