@@ -1,12 +1,18 @@
-//===- Autograd.cpp - The backward of embeddings_wait ---------------------===//
+//===- Autograd.cpp - The backward of a lookup ----------------------------===//
 //
-// The backward of a lookup is the update of its tables. `anchor` requires a
-// gradient and never gets one: with it autograd calls the backward of lookups
-// without another input to differentiate.
+// The backward of a lookup is the update of its tables, in two nodes. That of
+// embeddings_wait sends the gradients. That of embeddings_anchor, which is
+// called before dense operations between start and wait, waits for gradients
+// and updates: autograd runs later nodes first, so gradients travel during the
+// backward of those operations. Without an anchor of its own, wait does both.
+//
+// `anchor` requires a gradient, which is zero: with it autograd calls the
+// backward of lookups without another input to differentiate.
 //
 //===----------------------------------------------------------------------===//
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -26,50 +32,96 @@ template <typename Signature> auto findOperator(const char *name) {
       .typed<Signature>();
 }
 
-Tensors wait(const std::string &model, const at::Tensor &token,
-             const at::Tensor &ticket, at::TensorList inputs,
-             const OptionalTensor &anchor) {
+at::Tensor anchorOf(const std::string &model, const at::Tensor &token,
+                    const at::Tensor &ticket, at::TensorList inputs,
+                    const at::Tensor &anchor) {
   static auto operation =
-      findOperator<decltype(wait)>("neuroshard::embeddings_wait");
+      findOperator<decltype(anchorOf)>("neuroshard::embeddings_anchor");
   at::AutoDispatchBelowADInplaceOrView guard;
   return operation.call(model, token, ticket, inputs, anchor);
 }
 
-at::Tensor update(const std::string &model, const at::Tensor &token,
-                  const at::Tensor &ticket, at::TensorList gradients,
-                  at::TensorList inputs) {
+Tensors wait(const std::string &model, const at::Tensor &token,
+             const at::Tensor &ticket, at::TensorList inputs,
+             const OptionalTensor &anchor, bool updates) {
+  static auto operation =
+      findOperator<decltype(wait)>("neuroshard::embeddings_wait");
+  at::AutoDispatchBelowADInplaceOrView guard;
+  return operation.call(model, token, ticket, inputs, anchor, updates);
+}
+
+at::Tensor sendGradients(const std::string &model, const at::Tensor &token,
+                         const at::Tensor &ticket, at::TensorList gradients,
+                         at::TensorList inputs) {
+  static auto operation =
+      findOperator<decltype(sendGradients)>("neuroshard::embeddings_gradients");
+  return operation.call(model, token, ticket, gradients, inputs);
+}
+
+void update(const std::string &model, const at::Tensor &token,
+            const at::Tensor &ticket) {
   static auto operation =
       findOperator<decltype(update)>("neuroshard::embeddings_update");
-  return operation.call(model, token, ticket, gradients, inputs);
+  operation.call(model, token, ticket);
 }
 
 /// Weights are the inputs of their type: ids and offsets are integers.
 bool isWeights(const at::Tensor &input) { return input.is_floating_point(); }
 
+/// What the backward of a step's operators needs.
+void saveStep(AutogradContext *context, const std::string &model,
+              const at::Tensor &token, Tensors tensors) {
+  context->save_for_backward(std::move(tensors));
+  // Not saved as a variable: autograd refuses those that were changed since,
+  // as the update of another step does.
+  context->saved_data["token"] = token;
+  context->saved_data["model"] = model;
+}
+
+struct Anchor : torch::autograd::Function<Anchor> {
+  static at::Tensor forward(AutogradContext *context, const std::string &model,
+                            const at::Tensor &token, const at::Tensor &ticket,
+                            at::TensorList inputs, const at::Tensor &anchor) {
+    saveStep(context, model, token, {ticket});
+    context->saved_data["inputs"] = static_cast<int64_t>(inputs.size());
+    return anchorOf(model, token, ticket, inputs, anchor);
+  }
+
+  static Tensors backward(AutogradContext *context, const Tensors &) {
+    update(context->saved_data["model"].toStringRef(),
+           context->saved_data["token"].toTensor(),
+           context->get_saved_variables().front());
+    // Of model, token, ticket, inputs and anchor.
+    return Tensors(4 +
+                   static_cast<size_t>(context->saved_data["inputs"].toInt()));
+  }
+};
+
 struct Wait : torch::autograd::Function<Wait> {
   static Tensors forward(AutogradContext *context, const std::string &model,
                          const at::Tensor &token, const at::Tensor &ticket,
-                         at::TensorList inputs, const OptionalTensor &anchor) {
-    Tensors saved = {ticket};
+                         at::TensorList inputs, const OptionalTensor &anchor,
+                         bool updates) {
+    Tensors saved = {ticket, anchor.value_or(at::Tensor())};
     saved.insert(saved.end(), inputs.begin(), inputs.end());
-    context->save_for_backward(std::move(saved));
-    // Not saved as a variable: autograd refuses those that were changed since,
-    // as the update of another step does.
-    context->saved_data["token"] = token;
-    context->saved_data["model"] = model;
-    return wait(model, token, ticket, inputs, anchor);
+    saveStep(context, model, token, std::move(saved));
+    context->saved_data["updates"] = updates;
+    return wait(model, token, ticket, inputs, anchor, updates);
   }
 
   /// A result that the loss does not read gets a gradient of zeros.
   static Tensors backward(AutogradContext *context, Tensors gradients) {
     for (at::Tensor &gradient : gradients)
       gradient = gradient.contiguous();
-    Tensors inputs = context->get_saved_variables();
-    at::Tensor ticket = inputs.front();
-    inputs.erase(inputs.begin());
-    at::Tensor ofWeights = update(context->saved_data["model"].toStringRef(),
-                                  context->saved_data["token"].toTensor(),
-                                  ticket, gradients, inputs);
+    Tensors saved = context->get_saved_variables();
+    at::Tensor ticket = saved[0], anchor = saved[1];
+    Tensors inputs(saved.begin() + 2, saved.end());
+    const std::string &model = context->saved_data["model"].toStringRef();
+    at::Tensor token = context->saved_data["token"].toTensor();
+    at::Tensor ofWeights =
+        sendGradients(model, token, ticket, gradients, inputs);
+    if (context->saved_data["updates"].toBool())
+      update(model, token, ticket);
     Tensors result(3); // of model, token and ticket
     c10::SymInt begin = 0;
     for (const at::Tensor &input : inputs) {
@@ -79,19 +131,27 @@ struct Wait : torch::autograd::Function<Wait> {
       result.back() = ofWeights.narrow_symint(0, begin, input.sym_numel());
       begin += input.sym_numel();
     }
-    result.emplace_back(); // of the anchor
+    result.push_back(anchor.defined() ? at::zeros_like(anchor) : at::Tensor());
+    result.emplace_back(); // of updates
     return result;
   }
 };
 
+at::Tensor anchorWithBackward(const std::string &model, const at::Tensor &token,
+                              const at::Tensor &ticket, at::TensorList inputs,
+                              const at::Tensor &anchor) {
+  return Anchor::apply(model, token, ticket, inputs, anchor);
+}
+
 Tensors waitWithBackward(const std::string &model, const at::Tensor &token,
                          const at::Tensor &ticket, at::TensorList inputs,
-                         const OptionalTensor &anchor) {
-  return Wait::apply(model, token, ticket, inputs, anchor);
+                         const OptionalTensor &anchor, bool updates) {
+  return Wait::apply(model, token, ticket, inputs, anchor, updates);
 }
 
 } // namespace
 
 TORCH_LIBRARY_IMPL(neuroshard, Autograd, m) {
+  m.impl("embeddings_anchor", &anchorWithBackward);
   m.impl("embeddings_wait", &waitWithBackward);
 }

@@ -48,7 +48,8 @@ std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest) {
   std::map<std::string, std::vector<ResultSpec>> results;
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name : {kStartName, kLookupName, kWaitName, kUpdateName})
+    for (const char *name :
+         {kStartName, kLookupName, kWaitName, kGradientsName, kUpdateName})
       if (function.name == name) {
         std::vector<ResultSpec> &specs = results[name];
         for (const ValueSpec &value : function.results)

@@ -2,10 +2,11 @@
 //
 // The operators in a traced program, and those with which Python opens and
 // configures a model. Operators take values only, so a model is passed by name.
-// `token` stands for the contents of the tables: embeddings_update is declared
-// to change it, so that no tracer moves a lookup over an update. Python
-// registers shapes for tracing and the kernel of embeddings_update,
-// which asks for the learning rate and calls update_at_rate.
+// `token` stands for the contents of the tables: embeddings_gradients and
+// embeddings_update are declared to change it, so that no tracer drops them or
+// moves a lookup over an update. Python registers shapes for tracing and the
+// kernel of embeddings_update, which asks for the learning rate and calls
+// update_at_rate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 using namespace neuroshard::runtime;
@@ -68,22 +70,35 @@ at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
 std::vector<at::Tensor> embeddingsWait(const std::string &model,
                                        const at::Tensor &,
                                        const at::Tensor &ticket, at::TensorList,
-                                       const std::optional<at::Tensor> &) {
+                                       const std::optional<at::Tensor> &,
+                                       bool) {
   return findSession(model)->wait(stepOf(ticket));
 }
 
 /// The gradients of all weights in one tensor: tracers take no lists from
 /// operators that change an argument.
-at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
-                        const at::Tensor &ticket,
-                        const std::vector<at::Tensor> &gradients,
-                        double learningRate) {
+at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
+                               const at::Tensor &ticket,
+                               at::TensorList gradients, at::TensorList) {
   std::vector<at::Tensor> ofWeights =
-      findSession(model)->update(stepOf(ticket), gradients, learningRate);
-  token.mutable_data_ptr<float>()[0] += 1;
+      findSession(model)->sendGradients(stepOf(ticket), gradients.vec());
   if (ofWeights.empty())
     return at::empty({0}, gradients.front().options().dtype(at::kFloat));
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
+}
+
+void updateAtRate(const std::string &model, const at::Tensor &token,
+                  const at::Tensor &ticket, double learningRate) {
+  findSession(model)->update(stepOf(ticket), learningRate);
+  token.mutable_data_ptr<float>()[0] += 1;
+}
+
+/// What stands for the update of a step in autograd, on the device of its
+/// inputs (Autograd.cpp).
+at::Tensor embeddingsAnchor(const std::string &, const at::Tensor &,
+                            const at::Tensor &, at::TensorList inputs,
+                            const at::Tensor &) {
+  return at::zeros({}, inputs.front().options().dtype(at::kFloat));
 }
 
 void join(const std::string &model, const std::string &directory,
@@ -147,12 +162,15 @@ std::vector<int64_t> bufferBytes(const std::string &model) {
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("embeddings_start(str model, Tensor token, Tensor[] inputs) -> Tensor");
   m.def("embeddings_lookup(str model, Tensor token, Tensor ticket) -> Tensor");
+  m.def("embeddings_anchor(str model, Tensor token, Tensor ticket, "
+        "Tensor[] inputs, Tensor anchor) -> Tensor");
   m.def("embeddings_wait(str model, Tensor token, Tensor ticket, "
-        "Tensor[] inputs, Tensor? anchor) -> Tensor[]");
-  m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
+        "Tensor[] inputs, Tensor? anchor, bool updates=True) -> Tensor[]");
+  m.def("embeddings_gradients(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
-  m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, "
-        "Tensor[] gradients, float learning_rate) -> Tensor");
+  m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket) -> ()");
+  m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, float "
+        "learning_rate) -> ()");
   m.def("join(str model, str directory, str group, str device, int threads, "
         "bool checks_late) -> ()",
         &join);
@@ -202,7 +220,9 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
 static void implement(torch::Library &m) {
   m.impl("embeddings_start", &embeddingsStart);
   m.impl("embeddings_lookup", &embeddingsLookup);
+  m.impl("embeddings_anchor", &embeddingsAnchor);
   m.impl("embeddings_wait", &embeddingsWait);
+  m.impl("embeddings_gradients", &embeddingsGradients);
   m.impl("update_at_rate", &updateAtRate);
 }
 

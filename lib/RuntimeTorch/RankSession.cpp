@@ -20,6 +20,9 @@
 namespace neuroshard::runtime {
 namespace {
 
+constexpr char kOverForBackward[] =
+    "it was updated or dropped; a backward runs once for each forward";
+
 Manifest readManifest(const std::string &directory) {
   try {
     return openManifest(directory);
@@ -67,7 +70,11 @@ void checkSteps(const Manifest &manifest, const Placement &placement,
   for (const char *name : {kStartName, kLookupName, kWaitName})
     findStep(manifest, name, directory);
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name : {kStartName, kLookupName, kWaitName, kUpdateName})
+    if (function.name == kUpdateName)
+      findStep(manifest, kGradientsName, directory);
+  for (const FunctionSpec &function : manifest.functions)
+    for (const char *name :
+         {kStartName, kLookupName, kWaitName, kGradientsName, kUpdateName})
       TORCH_CHECK_VALUE(
           placement.isHost() || !function.touchesTensors ||
               function.name != name,
@@ -150,6 +157,11 @@ void RankSession::invoke(HostCall &call, const char *function) {
 
 int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
   try {
+    TORCH_CHECK_VALUE(
+        !hasLostUpdate(),
+        "a backward has sent its gradients and did not go on to the update, so "
+        "that tables are not those of the other ranks any more; begin again "
+        "from a checkpoint");
     stepInputs.check(inputs);
   } catch (const c10::Error &error) {
     refuse(error.what_without_backtrace());
@@ -157,6 +169,17 @@ int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
   }
   std::lock_guard one(running);
   return startChecked(inputs);
+}
+
+/// Autograd may hold the graph of a backward that has failed until the next
+/// one, so a step that should be over counts as lost.
+bool RankSession::hasLostUpdate() {
+  if (manifest.numDevices == 1)
+    return false;
+  std::lock_guard lock(mutex);
+  return lostUpdate ||
+         std::any_of(steps.begin(), steps.end(),
+                     [](const auto &entry) { return entry.second.sent; });
 }
 
 void RankSession::refuse(const std::string &text) {
@@ -321,22 +344,23 @@ void RankSession::checkGradients(
 }
 
 std::vector<at::Tensor>
-RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
-                    double learningRate) {
+RankSession::sendGradients(int64_t number,
+                           const std::vector<at::Tensor> &gradients) {
   std::lock_guard one(running);
-  TORCH_CHECK_VALUE(results.count(kUpdateName),
+  TORCH_CHECK_VALUE(results.count(kGradientsName),
                     "the artifact has no update; compile it with --training");
-  Step step = takeStep(number, "it was updated or dropped; a backward runs "
-                               "once for each forward");
+  Step step = takeStep(number, kOverForBackward);
   try {
     TORCH_CHECK_VALUE(step.waited, "step ", number,
                       " has no results yet, so it has no gradients");
+    TORCH_CHECK_VALUE(!step.sent, "step ", number,
+                      " is over: ", kOverForBackward);
     checkGradients(step, gradients);
   } catch (...) {
     keepStep(number, std::move(step));
     throw;
   }
-  Results returned(results.at(kUpdateName));
+  Results returned(results.at(kGradientsName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
   std::vector<at::Tensor> placed;
@@ -344,15 +368,43 @@ RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
     placed.push_back(placement.toFunction(ownDevice, gradient));
   for (const at::Tensor &gradient : placed)
     call.addTensor(gradient);
+  size_t numWeights = 0;
+  while (!returned.isHandle(numWeights))
+    ++numWeights;
+  try {
+    invoke(call, kGradientsName);
+  } catch (...) {
+    if (returned.areWritten())
+      step.state = returned.splitFrom(numWeights);
+    releaseHandles(step);
+    throw;
+  }
+  std::vector<at::Tensor> ofWeights;
+  for (size_t i = 0; i < numWeights; ++i)
+    ofWeights.push_back(take(returned, i));
+  step.state = returned.splitFrom(numWeights);
+  step.sent = true;
+  // A single device reads them in place.
+  step.inputs.insert(step.inputs.end(), placed.begin(), placed.end());
+  keepStep(number, std::move(step));
+  return ofWeights;
+}
+
+void RankSession::update(int64_t number, double learningRate) {
+  std::lock_guard one(running);
+  Step step = takeStep(number, kOverForBackward);
+  if (!step.sent) {
+    keepStep(number, std::move(step));
+    TORCH_CHECK_VALUE(false, "step ", number, " has sent no gradients");
+  }
+  Results returned(results.at(kUpdateName));
+  HostCall call(ownDevice, returned);
+  call.addResults(step.state);
   call.addFloat(static_cast<float>(learningRate));
   call.addInteger(updates + 1);
   invoke(call, kUpdateName); // releases the handles, also when it fails
   if (!nsrt_device_is_capturing(ownDevice)) // replays count: advance()
     ++updates;
-  std::vector<at::Tensor> ofWeights;
-  for (size_t i = 0; i < returned.size(); ++i)
-    ofWeights.push_back(take(returned, i));
-  return ofWeights;
 }
 
 void RankSession::release(int64_t number) noexcept {
@@ -364,6 +416,7 @@ void RankSession::release(int64_t number) noexcept {
   }
   Step &step = found->second;
   step.dropped = true;
+  lostUpdate |= step.sent;
   if (manifest.numDevices > 1 && !step.lookedUp)
     return; // other ranks may wait for its results
   releaseHandles(step);

@@ -46,11 +46,12 @@ public:
   void lookUp(int64_t step);
   /// The results of all lookups of a step, in the manifest's order.
   std::vector<at::Tensor> wait(int64_t step);
-  /// Runs the optimizers on the gradients of a step's results. Returns the
-  /// gradients of the sample weights of each weighted input.
-  std::vector<at::Tensor> update(int64_t step,
-                                 const std::vector<at::Tensor> &gradients,
-                                 double learningRate);
+  /// Starts to send the gradients of a step's results. Returns the gradients of
+  /// the sample weights of each weighted input, for which it waits.
+  std::vector<at::Tensor>
+  sendGradients(int64_t step, const std::vector<at::Tensor> &gradients);
+  /// Waits for the gradients of a step and runs the optimizers.
+  void update(int64_t step, double learningRate);
   /// Drops a step that will have no update. Unknown steps are ignored. What
   /// other ranks need of it is still sent, before the results of later steps.
   void release(int64_t step) noexcept;
@@ -82,6 +83,7 @@ private:
     std::vector<int64_t> resultRows; ///< set once waited for.
     bool lookedUp = false;
     bool waited = false;
+    bool sent = false; ///< its gradients.
     bool dropped = false;
   };
 
@@ -91,6 +93,8 @@ private:
   Step takeStep(int64_t number, const char *wanted);
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
+  /// Whether a step has sent its gradients and was not updated.
+  bool hasLostUpdate();
   int64_t startChecked(const std::vector<at::Tensor> &inputs);
   void lookUp(Step &step);
   void checkGradients(const Step &step,
@@ -108,10 +112,11 @@ private:
   nsrt_device *ownDevice = nullptr;
 
   std::mutex running; ///< a device runs the functions of one thread at a time.
-  std::mutex mutex;   ///< guards these three: other threads may free tickets.
+  std::mutex mutex;   ///< guards these four: other threads may free tickets.
   std::map<int64_t, Step> steps;
   int64_t owed = -1; ///< step that lookUpEarlier has taken.
   bool droppedOwed = false;
+  bool lostUpdate = false; ///< a step was dropped after it sent gradients.
   int64_t nextStep = 0;
   int64_t updates = 0;
 };

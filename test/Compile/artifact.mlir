@@ -33,7 +33,7 @@
 // IR-NEXT: program0.mlir
 // IR: reference.mlir
 
-// MANIFEST: "schema": "neuroshard.manifest/6"
+// MANIFEST: "schema": "neuroshard.manifest/7"
 // MANIFEST: "devices": 4
 // MANIFEST: "name": "users"
 // MANIFEST: "rows": 100

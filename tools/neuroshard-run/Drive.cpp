@@ -240,8 +240,9 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
       run::train(world.get(), options.device, signature, localIds,
                  options.learningRate, number, random);
   out << format("  training: start %.2f ms, lookup %.2f ms, wait %.2f ms, "
-                "update %.2f ms",
-                done.startMs, done.lookupMs, done.waitMs, done.updateMs);
+                "gradients %.2f ms, update %.2f ms",
+                done.startMs, done.lookupMs, done.waitMs, done.gradientsMs,
+                done.updateMs);
   if (!reference) {
     out << "\n";
     return;

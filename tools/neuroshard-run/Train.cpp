@@ -131,17 +131,26 @@ TrainingStep train(nsrt_world *world, const std::string &device,
     done.gradients.push_back(randomGradient(results, lookup, random));
   std::vector<Value> gradients = localGradients(results, done.gradients);
 
-  Everywhere update(world, device, signature, kUpdateName);
+  Everywhere send(world, device, signature, kGradientsName);
   for (size_t rank = 0; rank < results.size(); ++rank) {
-    Call &call = update.on(rank);
+    Call &call = send.on(rank);
     for (size_t i = lookups; i < results[rank].size(); ++i)
       call.addResult(results[rank][i]);
     call.addTensors(gradients[rank]);
+  }
+  done.gradientsMs = send.run();
+  Results inFlight = send.takeResults();
+
+  Everywhere update(world, device, signature, kUpdateName);
+  for (size_t rank = 0; rank < inFlight.size(); ++rank) {
+    Call &call = update.on(rank);
+    for (const Result &result : inFlight[rank])
+      if (result.handle)
+        call.addResult(result);
     call.addFloat(learningRate);
     call.addInteger(step);
   }
   done.updateMs = update.run();
-  update.takeResults();
   return done;
 }
 

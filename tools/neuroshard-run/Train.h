@@ -13,13 +13,13 @@
 namespace neuroshard::run {
 
 struct TrainingStep {
-  double startMs = 0, lookupMs = 0, waitMs = 0, updateMs = 0;
+  double startMs = 0, lookupMs = 0, waitMs = 0, gradientsMs = 0, updateMs = 0;
   /// The gradients it was made with, one per lookup, for the whole batch.
   Value gradients;
 };
 
 /// Starts the embeddings of the jagged arguments of each device, waits for the
-/// results, and updates with random gradients in [-1, 1). Throws
+/// results, and updates by random gradients in [-1, 1). Throws
 /// std::runtime_error if a step fails or a result is not f32. `device`: as in
 /// openWorld.
 TrainingStep train(nsrt_world *world, const std::string &device,

@@ -76,7 +76,7 @@ struct Manifest : ExchangePlan {
 };
 
 /// Schema of the manifests that are written and read.
-inline constexpr char kManifestSchema[] = "neuroshard.manifest/6";
+inline constexpr char kManifestSchema[] = "neuroshard.manifest/7";
 
 /// The text of manifest.json. Names that are not UTF-8 are replaced.
 std::string writeManifest(const Manifest &manifest);

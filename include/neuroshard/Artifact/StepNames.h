@@ -13,8 +13,12 @@ inline constexpr char kLookupName[] = "embeddings_lookup";
 /// Takes what is in flight then, returns one tensor per lookup and, in
 /// training, a context.
 inline constexpr char kWaitName[] = "embeddings_wait";
-/// Takes the context, one gradient per lookup, learning rate and step; returns
-/// the gradients of per-sample weights.
+/// Takes the context and one gradient per lookup and starts to send them;
+/// returns the gradients of per-sample weights and what is in flight then.
+inline constexpr char kGradientsName[] = "embeddings_gradients";
+/// Takes what is in flight then, learning rate and step, waits for the
+/// gradients and updates the tables. Before neuroshard-partition it does what
+/// both do.
 inline constexpr char kUpdateName[] = "embeddings_update";
 
 } // namespace neuroshard

@@ -184,6 +184,7 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
   const FunctionSpec *start = find(manifest.functions, kStartName);
   const FunctionSpec *lookup = find(manifest.functions, kLookupName);
   const FunctionSpec *wait = find(manifest.functions, kWaitName);
+  const FunctionSpec *gradients = find(manifest.functions, kGradientsName);
   const FunctionSpec *update = find(manifest.functions, kUpdateName);
   if (!start || !lookup || !wait)
     return;
@@ -219,18 +220,36 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
                        "a tensor of rows for each of the " +
                            std::to_string(numLookups(manifest)) +
                            " lookups, then handles and ids");
-  if (!update)
+  if (!gradients || !update)
     return;
   expected = state;
   expected.insert(expected.begin(), device);
   expected.insert(expected.end(), rows.begin(), rows.end());
+  checker.expectValues(
+      *gradients, "args", gradients->arguments, expected, isSame,
+      std::string("a device, the handles and ids of ") + kWaitName +
+          " and a gradient for each of its other results");
+  expected = filter(gradients->results, isHandle);
+  expected.insert(expected.begin(), device);
   expected.push_back(makeValue(ValueKind::Scalar, "f32"));
   expected.push_back(makeValue(ValueKind::Scalar, "i64"));
   checker.expectValues(*update, "args", update->arguments, expected, isSame,
-                       std::string("a device, the handles and ids of ") +
-                           kWaitName +
-                           ", a gradient for each of its other results, the "
-                           "learning rate and the step");
+                       std::string("a device, the handles of ") +
+                           kGradientsName + ", the learning rate and the step");
+}
+
+/// The arguments of both functions of an update that the reference has, too.
+Values updateArguments(const Manifest &manifest, const FunctionSpec &update) {
+  Values arguments;
+  auto add = [&](const FunctionSpec &function) {
+    for (const ValueSpec &value : function.arguments)
+      if (value.kind != ValueKind::Device && !isState(value))
+        arguments.push_back(value);
+  };
+  if (const FunctionSpec *gradients = find(manifest.functions, kGradientsName))
+    add(*gradients);
+  add(update);
+  return arguments;
 }
 
 /// The tensors of the jagged arguments, which the reference takes for handles.
@@ -291,10 +310,16 @@ void checkReference(const Manifest &manifest, const FunctionSpec &function,
   bool isUpdate = function.name == kUpdateName && start;
   if (!isWhole && !isUpdate)
     return;
-  Values expected = isUpdate ? jaggedParts(start->arguments) : Values();
-  for (const ValueSpec &value : other->arguments)
-    if (value.kind != ValueKind::Device && !(isUpdate && isState(value)))
-      expected.push_back(value);
+  Values expected;
+  if (isUpdate) {
+    expected = jaggedParts(start->arguments);
+    Values both = updateArguments(manifest, *other);
+    expected.insert(expected.end(), both.begin(), both.end());
+  } else {
+    expected = filter(other->arguments, [](const ValueSpec &value) {
+      return value.kind != ValueKind::Device;
+    });
+  }
   Values plain = filter(function.arguments,
                         [](const ValueSpec &value) { return !isTable(value); });
   checker.expectValues(function, "args", plain, expected, isSame,

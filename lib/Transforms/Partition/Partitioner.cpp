@@ -134,59 +134,100 @@ void Partitioner::partitionWait() {
   step.resume = resume;
 }
 
-void Partitioner::partitionUpdate() {
-  SmallVector<Operation *> old = opsBefore(step.update, nullptr);
-  SmallVector<Value> gradients(step.getGradients().begin(),
-                               step.getGradients().end());
-  Value device = addDevice(step.update);
-  auto restore = recreateUnbundle(step.restore);
-  ValueRange routed = restore.getValues().take_front(exchanges.size());
+func::FuncOp Partitioner::addGradients() {
   Location loc = step.update.getLoc();
-  Operation *terminator = step.update.getBody().front().getTerminator();
-  OpBuilder builder(terminator);
-  auto partialsType = PartialsType::get(builder.getContext());
-
-  llvm::SmallDenseMap<Exchange *, Value> partialsOf;
+  OpBuilder builder(step.update);
+  MLIRContext *context = builder.getContext();
+  auto partialsType = PartialsType::get(context);
+  SmallVector<Type> inputs = {DeviceType::get(context)};
+  // As the update has them now, but for the learning rate and the step.
+  llvm::append_range(inputs, step.update.getArgumentTypes().drop_back(2));
+  SmallVector<Type> inFlight(exchanges.size(), RoutedType::get(context));
+  inFlight.append(llvm::count_if(exchanges,
+                                 [](const Exchange &exchange) {
+                                   return exchange.needsGradients();
+                                 }),
+                  partialsType);
+  SmallVector<Type> outputs(step.update.getResultTypes());
+  outputs.push_back(PendingType::get(context, inFlight));
+  auto function = func::FuncOp::create(
+      builder, loc, kGradientsName, builder.getFunctionType(inputs, outputs));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  Value device = body->getArgument(0);
+  auto saved = cast<ContextType>(inputs[1]);
+  auto restore =
+      RestoreOp::create(builder, loc, saved.getTypes(), body->getArgument(1));
+  ValueRange routed = restore.getValues().take_front(exchanges.size());
+  SmallVector<Value> carried(routed);
+  llvm::SmallDenseMap<Exchange *, Value> partialsOf, idsOf;
   for (auto [exchange, ids] : llvm::zip(exchanges, routed)) {
     if (!exchange.needsGradients())
       continue;
-    SmallVector<Value> mine = llvm::map_to_vector(
-        exchange.positions, [&](unsigned i) { return gradients[i]; });
-    partialsOf[&exchange] = ExchangeGradientsOp::create(
+    SmallVector<Value> mine =
+        llvm::map_to_vector(exchange.positions, [&](unsigned i) -> Value {
+          return body->getArgument(i + 2);
+        });
+    Value partials = ExchangeGradientsOp::create(
         builder, loc, partialsType, device, exchange.name, ids, mine);
+    partialsOf[&exchange] = partials;
+    carried.push_back(partials);
   }
-  llvm::SmallDenseMap<Exchange *, Value> idsOf;
   for (auto [exchange, ids] :
        llvm::zip(exchangesWithIds(),
                  restore.getValues().drop_front(exchanges.size())))
     idsOf[exchange] = ids;
-  for (auto [index, exchange] : llvm::enumerate(weightsResults)) {
-    Value result = RunWeightsGradientOp::create(
-        builder, loc, terminator->getOperand(index).getType(), device,
-        exchange->name, idsOf[exchange], routed[exchange - exchanges.data()],
-        partialsOf[exchange]);
-    terminator->setOperand(index, result);
-  }
+  SmallVector<Value> results;
+  for (auto [exchange, type] :
+       llvm::zip(weightsResults, step.update.getResultTypes()))
+    results.push_back(RunWeightsGradientOp::create(
+        builder, loc, type, device, exchange->name, idsOf[exchange],
+        routed[exchange - exchanges.data()], partialsOf[exchange]));
+  results.push_back(SuspendOp::create(builder, loc, outputs.back(), carried));
+  func::ReturnOp::create(builder, loc, results);
+  return function;
+}
+
+void Partitioner::partitionUpdate() {
+  func::FuncOp gradients = addGradients();
+  Type pending = gradients.getResultTypes().back();
+  Location loc = step.update.getLoc();
+  func::FuncOp whole = step.update;
+  OpBuilder builder(whole);
+  step.update = func::FuncOp::create(
+      builder, loc, kUpdateName,
+      builder.getFunctionType({gradients.getArgumentTypes().front(), pending,
+                               builder.getF32Type(), builder.getI64Type()},
+                              {}));
+  whole.erase();
+  Block *body = step.update.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  Value device = body->getArgument(0);
+  auto inFlight =
+      ResumeOp::create(builder, loc, cast<PendingType>(pending).getTypes(),
+                       body->getArgument(1));
+  ValueRange routed = inFlight.getValues().take_front(exchanges.size());
+  ValueRange partials = inFlight.getValues().drop_front(exchanges.size());
   SmallVector<Attribute> names;
   SmallVector<Value> trainedIds, trainedGradients;
   for (auto [exchange, ids] : llvm::zip(exchanges, routed)) {
+    if (!exchange.needsGradients())
+      continue;
+    Value own = partials.front();
+    partials = partials.drop_front();
     if (!exchange.trained)
       continue;
     names.push_back(exchange.name);
     trainedIds.push_back(ids);
-    trainedGradients.push_back(partialsOf[&exchange]);
+    trainedGradients.push_back(own);
   }
   if (!names.empty())
     RunUpdateOp::create(builder, loc, device, builder.getArrayAttr(names),
-                        trainedIds, trainedGradients, step.getLearningRate(),
-                        step.getStep());
-  for (auto [exchange, ids] : llvm::zip(exchanges, routed)) {
-    if (exchange.needsGradients())
-      ReleaseOp::create(builder, loc, device, partialsOf[&exchange]);
-    ReleaseOp::create(builder, loc, device, ids);
-  }
-  eraseAll(old);
-  step.restore = restore;
+                        trainedIds, trainedGradients, body->getArgument(2),
+                        body->getArgument(3));
+  for (Value value : llvm::reverse(inFlight.getValues()))
+    ReleaseOp::create(builder, loc, device, value);
+  func::ReturnOp::create(builder, loc, ValueRange());
 }
 
 /// Releases what a context holds that no update takes.

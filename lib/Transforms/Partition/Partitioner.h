@@ -47,6 +47,7 @@ public:
   /// Adds the function that looks rows up, between start and wait.
   void addLookup();
   void partitionWait();
+  /// Splits the update in two: sending gradients, and what waits for them.
   void partitionUpdate();
   void partitionCallers();
 
@@ -64,6 +65,9 @@ private:
   /// Exchanges of which the context keeps the ids, after the routed ones: the
   /// update needs their number.
   llvm::SmallVector<Exchange *> exchangesWithIds();
+  /// Adds the function that sends gradients, with the arguments of the update
+  /// that are not its last two, and its results.
+  mlir::func::FuncOp addGradients();
 
   StepFunctions &step;
   mlir::func::FuncOp lookup;

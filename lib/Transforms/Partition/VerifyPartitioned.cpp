@@ -214,10 +214,12 @@ LogicalResult PartitionedVerifier::verifyPrograms() {
 }
 
 LogicalResult verifyDevices(ModuleOp module) {
+  bool training =
+      module.lookupSymbol(kGradientsName) || module.lookupSymbol(kUpdateName);
   for (llvm::StringRef name :
-       {kStartName, kLookupName, kWaitName, kUpdateName}) {
+       {kStartName, kLookupName, kWaitName, kGradientsName, kUpdateName}) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
-    if (!function && name == kUpdateName)
+    if (!training && (name == kGradientsName || name == kUpdateName))
       continue;
     if (!function)
       return module.emitError("the module has no function '@") << name << "'";

@@ -144,11 +144,12 @@ void Differentiate::createUpdate(StepFunctions &step, ContextType context,
 
 void Differentiate::runOnOperation() {
   ModuleOp module = getOperation();
-  if (Operation *taken = module.lookupSymbol(kUpdateName)) {
-    taken->emitError("the name '@")
-        << kUpdateName << "' is needed for the update, but taken";
-    return signalPassFailure();
-  }
+  for (const char *name : {kGradientsName, kUpdateName})
+    if (Operation *taken = module.lookupSymbol(name)) {
+      taken->emitError("the name '@")
+          << name << "' is needed for the update, but taken";
+      return signalPassFailure();
+    }
   FailureOr<StepFunctions> step = StepFunctions::find(module);
   if (failed(step))
     return signalPassFailure();

@@ -28,8 +28,10 @@ from neuroshard.problem import ShardingProblem
 class Pending:
     """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
 
-    def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> None:
+    def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool,
+                 anchor: torch.Tensor | None) -> None:
         self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
+        self._anchor = anchor
         self._looked_up = False
 
     def look_up(self) -> None:
@@ -45,7 +47,7 @@ class Pending:
     def wait(self) -> object:
         """The results, as calling the module returns them. To be called once."""
         ticket, self._ticket = self._taken(), None
-        return self._owner._finish(ticket, self._ids, self._keyed)
+        return self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
 
     def _taken(self) -> torch.Tensor:
         if self._ticket is None:
@@ -183,7 +185,8 @@ class _Sharded(torch.nn.Module):
             if not torch.compiler.is_compiling():
                 self._session.refuse(str(error))  # the others must not wait for this rank
             raise
-        return Pending(self, self._engine.start(self._token, ids), ids, keyed)
+        ticket = self._engine.start(self._token, ids)
+        return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
 
     def forward(self, features: object) -> object:
         """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
@@ -196,9 +199,20 @@ class _Sharded(torch.nn.Module):
     def _look_up(self, ticket: torch.Tensor) -> torch.Tensor:
         return self._engine.look_up(self._token, ticket)
 
-    def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
-        results = self._engine.wait(self._token, ticket, ids,
-                                    anchor=self._anchor if self._learns() else None)
+    def _make_anchor(self, ticket: torch.Tensor, ids: Jagged) -> torch.Tensor | None:
+        """Lets the update be apart from the backward of wait, unless that waits for the gradients
+        of sample weights anyway."""
+        if not self._learns() or ids.weights is not None:
+            return None
+        return self._engine.anchor(self._token, ticket, ids, anchor=self._anchor)
+
+    def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool,
+                anchor: torch.Tensor | None) -> object:
+        learns = self._learns()
+        is_apart = learns and anchor is not None
+        results = self._engine.wait(
+            self._token, ticket, ids, updates=not is_apart,
+            anchor=anchor if is_apart else self._anchor if learns else None)
         return self._as_output(results, ids, keyed)
 
     def _learns(self) -> bool:

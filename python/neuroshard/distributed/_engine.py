@@ -55,10 +55,18 @@ class Engine:
         """Waits for the ids, looks rows up and starts to send them; gives a ticket for wait."""
         return self._ops.embeddings_lookup(self.name, token, ticket)
 
+    def anchor(self, token: torch.Tensor, ticket: torch.Tensor, *inputs: Jagged,
+               anchor: torch.Tensor) -> torch.Tensor:
+        """An anchor for wait, whose own backward is the update; that of wait then sends gradients.
+        They travel during the backward of what is computed between the two."""
+        return self._ops.embeddings_anchor(self.name, token, ticket, tensors_of(inputs), anchor)
+
     def wait(self, token: torch.Tensor, ticket: torch.Tensor, *inputs: Jagged,
-             anchor: torch.Tensor | None) -> list[torch.Tensor]:
-        """The results of all lookups, whose backward is the update. inputs: those of start."""
-        return self._ops.embeddings_wait(self.name, token, ticket, tensors_of(inputs), anchor)
+             anchor: torch.Tensor | None, updates: bool = True) -> list[torch.Tensor]:
+        """The results of all lookups, whose backward sends gradients and, with `updates`, updates
+        the tables. inputs: those of start."""
+        return self._ops.embeddings_wait(self.name, token, ticket, tensors_of(inputs), anchor,
+                                         updates)
 
     def refuse(self, text: str) -> None:
         """Called instead of start(): ends the step on the other ranks with this error text."""

@@ -2,7 +2,7 @@
 
 The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
 of a traced program take values only. `token` stands for the contents of the tables:
-embeddings_update changes it, so that no tracer moves a lookup past an update. `inputs` are ids,
+embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an update. `inputs` are ids,
 offsets and, where lookups are weighted, weights (lib/RuntimeTorch/StepInputs.h). With `anchor`
 autograd calls the backward (Autograd.cpp); None: no backward follows. The learning rate is not an
 argument, since a traced program would keep the value of its trace: each update asks for it."""
@@ -101,9 +101,8 @@ def learning_rate_of(name: str) -> float:
     return _model(name).learning_rate()
 
 
-def _run_update(model, token, ticket, gradients, inputs):
-    return torch.ops.neuroshard.update_at_rate(model, token, ticket, gradients,
-                                               learning_rate_of(model))
+def _run_update(model, token, ticket):
+    torch.ops.neuroshard.update_at_rate(model, token, ticket, learning_rate_of(model))
 
 
 def _start(model, token, inputs):
@@ -114,11 +113,19 @@ def _lookup(model, token, ticket):
     return torch.empty_like(ticket)
 
 
-def _wait(model, token, ticket, inputs, anchor):
+def _anchor(model, token, ticket, inputs, anchor):
+    return inputs[0].new_empty((), dtype=torch.float32)
+
+
+def _wait(model, token, ticket, inputs, anchor, updates=True):
     return shapes_of(model).allocate(inputs)
 
 
-def _update(model, token, ticket, gradients, inputs):
+def _update(model, token, ticket):
+    return None
+
+
+def _gradients(model, token, ticket, gradients, inputs):
     weights = [one for one in inputs if one.is_floating_point()]
     return inputs[0].new_empty(sum(one.shape[0] for one in weights), dtype=torch.float32)
 
@@ -132,8 +139,8 @@ def register() -> None:
     for key in ("CPU", "CUDA"):
         library.impl("embeddings_update", _run_update, key)
     _registered.append(library)
-    for name, fake in (("start", _start), ("lookup", _lookup), ("wait", _wait),
-                       ("update", _update)):
+    for name, fake in (("start", _start), ("lookup", _lookup), ("anchor", _anchor), ("wait", _wait),
+                       ("gradients", _gradients), ("update", _update)):
         torch.library.register_fake(f"neuroshard::embeddings_{name}", fake)
 
 

@@ -64,7 +64,7 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
     const char *message;
   } cases[] = {
       {"/schema", "neuroshard.manifest/9",
-       "$.schema: expected one of \"neuroshard.manifest/6\", found "
+       "$.schema: expected one of \"neuroshard.manifest/7\", found "
        "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
        "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "

@@ -1,5 +1,6 @@
 """Cases: wrong input on one rank raises the same error on all ranks, and training goes on."""
 
+import gc
 import json
 import shutil
 
@@ -240,6 +241,48 @@ def case_artifact(context):
                lambda: context.make(plan, problem, artifact=cut))
     raises(TensorError, "has 2 inputs of ids; expected one",
            lambda: only_input_of(Manifest({"exchanges": [{}, {}]})))
+
+
+class Failing(torch.autograd.Function):
+    """Fails in its backward, if it is to."""
+
+    @staticmethod
+    def forward(context, values, fails):
+        context.fails = fails
+        return values.clone()
+
+    @staticmethod
+    def backward(context, gradients):
+        if context.fails:
+            raise ArithmeticError("the dense part has failed")
+        return gradients, None
+
+
+def case_lost_update(context):
+    """A rank whose dense backward fails between its gradients and its update says so, to all ranks,
+    at the next step. Where nothing is sent nothing is lost."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+
+    def step(fails):
+        pending = tables.start(given(part))
+        bottom = Failing.apply(torch.ones(2, requires_grad=True), fails)
+        results = pending.wait()
+        (bottom.sum() + sum(one.sum() for one in results.values())).backward()
+
+    step(False)
+    if context.rank == 0:
+        raises(ArithmeticError, "the dense part has failed", lambda: step(True))
+    else:
+        step(False)
+    gc.collect()
+    if context.size == 1:
+        step(False)
+        assert tables.step == 2
+    else:
+        raises(ValueError, "begin again from a checkpoint", lambda: step(False))
+        assert tables.step == (1 if context.rank == 0 else 2)
 
 
 def case_mixed_backwards(context):

@@ -212,8 +212,10 @@ def case_operators(context):
         sent = ops.embeddings_lookup(tables.name, token, ticket)
         results = ops.embeddings_wait(tables.name, token, sent, inputs, None)
         gradients = [torch.ones_like(one) for one in results]
-        return [ticket, sent, *results,
-                ops.embeddings_update(tables.name, token, ticket, gradients, inputs)]
+        anchor = ops.embeddings_anchor(tables.name, token, ticket, inputs, token)
+        of_weights = ops.embeddings_gradients(tables.name, token, ticket, gradients, inputs)
+        ops.embeddings_update(tables.name, token, ticket)
+        return [ticket, sent, *results, anchor, of_weights]
 
     torch.library.opcheck(ops.embeddings_start, (tables.name, token, inputs),
                           test_utils="test_schema")

@@ -13,22 +13,38 @@ from neuroshard.results import DeviceCost
 LONGEST_S = 10
 
 
+class Dense(torch.autograd.Function):
+    """Takes so long, in both directions."""
+
+    @staticmethod
+    def forward(context, values, seconds):
+        context.seconds = seconds
+        with record_function("dense"):
+            time.sleep(seconds)
+        return values.clone()
+
+    @staticmethod
+    def backward(context, gradients):
+        with record_function("dense backward"):
+            time.sleep(context.seconds)
+        return gradients, None
+
+
 def spans(tables, ids, dense_s):
     """[(name, begin, end)] of a step whose dense part takes so long, and updates the tables."""
     with profile(activities=[ProfilerActivity.CPU], acc_events=True) as profiler:
         pending = tables.start(ids)
         pending.look_up()
-        with record_function("dense"):
-            time.sleep(dense_s)
+        bottom = Dense.apply(torch.ones(3, requires_grad=True), dense_s)
         with record_function("waits"):
             results = pending.wait()
-        sum(one.sum() for one in results.values()).backward()
+        (bottom.sum() + sum(one.sum() for one in results.values())).backward()
     return [(one.name, one.time_range.start, one.time_range.end) for one in profiler.events()]
 
 
 def case_overlap(context, device="cpu"):
-    """The exchange of the results lies inside the dense part of all ranks, if that is long
-    enough. Every term of a device's cost has a span."""
+    """The exchanges of results and of gradients lie inside the dense part of all ranks, if that is
+    long enough. Every term of a device's cost has a span."""
     problem, _ = small(context.size, "rowwise_adagrad")
     plan = make_plan(problem, ["table_wise"] * len(problem.tables), context.size, 2)
     tables = context.make(plan, problem, device=device)
@@ -37,7 +53,7 @@ def case_overlap(context, device="cpu"):
     dense_s = 0.1
     while True:
         found = spans(tables, given(part), dense_s)
-        inside = all(context.gather(is_inside(found)))
+        inside = all(context.gather(is_inside(found) and is_inside_backward(found)))
         if inside or dense_s > LONGEST_S:
             break
         dense_s *= 2
@@ -54,6 +70,17 @@ def is_inside(found):
     assert not [one for one in found if one[0].startswith("gloo:")
                 and waits[1] <= one[1] < waits[2]], found
     travels = [one for one in found if one[0] == "gloo:all_to_all" and one[1] > looked_up[1]
+               and one[1] < dense[2]]
+    return len(travels) > 0 and all(one[2] < dense[2] for one in travels)
+
+
+def is_inside_backward(found):
+    """Whether gradients travel in the backward of the dense part, and the update comes after it."""
+    dense, = [one for one in found if one[0] == "dense backward"]
+    sends = next(one for one in found if one[0] == "neuroshard::embeddings_gradients")
+    updates = next(one for one in found if one[0] == "neuroshard::embeddings_update")
+    assert sends[2] <= dense[1] and dense[2] <= updates[1], found
+    travels = [one for one in found if one[0] == "gloo:all_to_all" and one[1] > sends[1]
                and one[1] < dense[2]]
     return len(travels) > 0 and all(one[2] < dense[2] for one in travels)
 

@@ -38,7 +38,7 @@ FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
          "inputs.shared_feature", "inputs.shared_feature_unpooled"]
 ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
-          "errors.forms_of_one_rank", "errors.defaults", "errors.artifact"]
+          "errors.forms_of_one_rank", "errors.defaults", "errors.artifact", "errors.lost_update"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "steps.two_collections",
          "steps.searched", "steps.unread_result", "steps.learning_rate",
          "steps.learning_rate:backend=aot_eager"]

@@ -83,10 +83,10 @@ class Steps:
         looked_up = self.world.invoke("embeddings_lookup", pending, keep=True)
         [results] = self.world.invoke("embeddings_wait", looked_up, keep=True)
         lookups = len(self.gradients)
-        [ofWeights] = self.world.invoke(
-            "embeddings_update",
-            [[*results[lookups:], *self.gradients, 0.1, number]], keep=True)
-        return results[:lookups] + ofWeights
+        [[of_weights, *handles]] = self.world.invoke(
+            "embeddings_gradients", [[*results[lookups:], *self.gradients]], keep=True)
+        self.world.invoke("embeddings_update", [[*handles, 0.1, number]])
+        return [*results[:lookups], of_weights]
 
     def tables(self):
         return [array for table in describe()[0].tables

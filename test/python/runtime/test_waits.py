@@ -25,10 +25,9 @@ from support.session import Session
 DEVICES = 3
 STEPS = 3
 # Of the streams of device 0 for others in a step: those for the first peer of each exchange, and
-# those around the sort. Without one for the second peer steps may find what they need, which the
-# first has waited for.
-WAITS = {"ids": 0, "results": 2, "gradients": 4, "copies": 5, "sort begins": 8, "sort ends": 9,
-         "norms": 10}
+# those around the sort. Without one for the second peer, or for gradients of copies, which come after
+# others, steps may find what they need: an earlier one has waited for it.
+WAITS = {"ids": 0, "results": 2, "gradients": 4, "sort begins": 8, "sort ends": 9, "norms": 10}
 WAITS_OF_STEP = 11
 # Work is put off by chance.
 TRIES = 25
@@ -94,6 +93,7 @@ def test_a_step_waits_for_the_numbers_of_ids(ragged, waits, tmp_path, generator)
             session.update(jagged, contexts, gradients, 0.1, step)
     assert waits["embeddings_start"] == DEVICES * len(model.inputs)
     assert waits["embeddings_lookup"] == waits["embeddings_wait"] == 0
+    assert waits["embeddings_gradients"] == 0
     assert (waits["embeddings_update"] > 0) == ragged
 
 
@@ -123,8 +123,9 @@ def run_steps(session, steps, start):
         pending = world.invoke("embeddings_start", [[one] for one in ids])
         out = world.invoke("embeddings_wait", world.invoke("embeddings_lookup", pending), keep=True)
         kept += [result for part in out for result in part[:-1]]
-        world.invoke("embeddings_update", [[part[-1], *given, 0.125, number]
-                                           for part, given in zip(out, gradients)])
+        sent = world.invoke("embeddings_gradients", [[part[-1], *given]
+                                                     for part, given in zip(out, gradients)])
+        world.invoke("embeddings_update", [[*handles, 0.125, number] for handles in sent])
     results = [one.read() for one in kept]
     for one in kept:
         one.free()

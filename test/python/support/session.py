@@ -86,11 +86,12 @@ class Session:
         """One update on all devices; gives the gradients of the sample weights per input,
         over the global batch."""
         local = self.local_gradients(jagged, gradients)
-        out = self.world.invoke("embeddings_update", [
-            [*contexts[rank], *local[rank], learning_rate, number]
-            for rank in range(self.plan.devices)])
+        out = self.world.invoke("embeddings_gradients", [
+            [*contexts[rank], *local[rank]] for rank in range(self.plan.devices)])
         weighted = [position for position, input_ in enumerate(self.model.inputs)
                     if any(lookup.weighted for lookup in input_.lookups)]
+        self.world.invoke("embeddings_update", [
+            [*one[len(weighted):], learning_rate, number] for one in out])
         parts = self.scatter(jagged)
         return {position: join_by_feature([part[position] for part in parts],
                                           [out[rank][k] for rank in range(self.plan.devices)])

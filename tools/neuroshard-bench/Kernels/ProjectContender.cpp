@@ -215,7 +215,8 @@ private:
   }
 
   /// The functions of a training step. A handle is one word: the result of the
-  /// first, both of the second, and behind the third's tensors.
+  /// first, both of the second, behind the third's tensors, and both of the
+  /// fourth.
   void train(const IdSet &ids) {
     call(kStartName, withIds(ids), true);
     call(kLookupName, {{results[0]}}, true);
@@ -224,6 +225,8 @@ private:
     for (int64_t t = 0; t < shape.tables; ++t)
       words.push_back(describe(gradient + t * shape.batch * shape.dim,
                                {shape.batch, shape.dim}));
+    call(kGradientsName, std::move(words), true);
+    words = {{results[0]}, {results[1]}};
     int64_t rate = 0;
     auto rateValue = static_cast<float>(kLearningRate);
     std::memcpy(&rate, &rateValue, sizeof(rateValue));

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const char *const kManifest = R"({
-  "schema": "neuroshard.manifest/6", "target_cpu": "generic", "devices": 1,
+  "schema": "neuroshard.manifest/7", "target_cpu": "generic", "devices": 1,
   "optimizer_semantics": "exact",
   "tables": [{"name": "t", "rows": 3, "dim": 4, "element_type": "f32",
               "optimizer": null}],
