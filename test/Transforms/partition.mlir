@@ -54,7 +54,7 @@ neuroshard.plan @plan on @cluster semantics exact {
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[IDS:.*]]: !ids, %[[OTHER:.*]]: !ids1)
 // CHECK-NEXT:    %[[PENDING:.*]] = call @embeddings_start(%[[DEVICE]], %[[IDS]], %[[OTHER]])
-// CHECK-NEXT:    %[[SENT:.*]] = call @embeddings_lookup(%[[DEVICE]], %[[PENDING]]) : (!neuroshard.device, !pending) -> !pending1
+// CHECK-NEXT:    %[[SENT:.*]] = call @embeddings_lookup(%[[DEVICE]], %[[PENDING]]) : (!neuroshard.device, [[PENDING_TYPE:!pending[0-9]*]]) -> [[SENT_TYPE:!pending[0-9]*]]
 // FORWARD-NEXT:  %[[ROWS:.*]]:4 = call @embeddings_wait(%[[DEVICE]], %[[SENT]])
 // TRAIN-NEXT:    %[[ROWS:.*]]:5 = call @embeddings_wait(%[[DEVICE]], %[[SENT]])
 // TRAIN-NEXT:    %[[CONTEXT:.*]]:3 = neuroshard.restore %[[ROWS]]#4 : !context -> !neuroshard.routed, !neuroshard.routed, !ids1
@@ -71,7 +71,7 @@ func.func @forward(%ids: !ids, %other: !other)
 }
 
 // CHECK-LABEL: func.func @embeddings_start(
-// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[IDS:.*]]: !ids, %[[OTHER:.*]]: !ids1) -> !pending
+// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[IDS:.*]]: !ids, %[[OTHER:.*]]: !ids1) -> [[PENDING_TYPE]]
 // CHECK-NEXT:    %[[R0:.*]] = neuroshard.route @exchange0(%[[DEVICE]], %[[IDS]]) : !ids
 // CHECK-NEXT:    %[[R1:.*]] = neuroshard.route @exchange1(%[[DEVICE]], %[[OTHER]]) : !ids1
 // FORWARD-NEXT:  neuroshard.suspend %[[R0]], %[[R1]] :
@@ -79,7 +79,7 @@ func.func @forward(%ids: !ids, %other: !other)
 // TRAIN-NEXT:    neuroshard.suspend %[[R0]], %[[R1]], %[[OTHER]] :
 
 // CHECK-LABEL: func.func @embeddings_lookup(
-// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[PENDING:.*]]: !pending) -> !pending1
+// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[PENDING:.*]]: [[PENDING_TYPE]]) -> [[SENT_TYPE]]
 // CHECK-NEXT:    %[[R:.*]]:{{[23]}} = neuroshard.resume %[[PENDING]]
 // CHECK-NEXT:    %[[P0:.*]] = neuroshard.run_lookup @exchange0(%[[DEVICE]], %[[R]]#0)
 // CHECK-NEXT:    %[[P1:.*]] = neuroshard.run_lookup @exchange1(%[[DEVICE]], %[[R]]#1)
@@ -87,7 +87,7 @@ func.func @forward(%ids: !ids, %other: !other)
 // TRAIN-NEXT:    neuroshard.suspend %[[R]]#0, %[[R]]#1, %[[R]]#2, %[[P0]], %[[P1]] :
 
 // CHECK-LABEL: func.func @embeddings_wait(
-// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[SENT:.*]]: !pending1)
+// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[SENT:.*]]: [[SENT_TYPE]])
 // FORWARD-NEXT:  %[[R:.*]]:4 = neuroshard.resume %[[SENT]]
 // TRAIN-NEXT:    %[[R:.*]]:5 = neuroshard.resume %[[SENT]]
 // FORWARD-NEXT:  %[[X0:.*]]:2 = neuroshard.exchange_results @exchange0(%[[DEVICE]], %[[R]]#0, %[[R]]#2) -> tensor<?x8xf32>, tensor<?x4xf32>
@@ -104,15 +104,21 @@ func.func @forward(%ids: !ids, %other: !other)
 // TRAIN-NEXT:    %[[SAVED:.*]] = neuroshard.save %[[R]]#0, %[[R]]#1, %[[R]]#2
 // TRAIN-NEXT:    return %[[X0]]#0, %[[X1]]#0, %[[X0]]#1, %[[X1]]#1, %[[SAVED]] :
 
-// TRAIN-LABEL: func.func @embeddings_update(
-// TRAIN-SAME:    %[[DEVICE:[^:]*]]: !neuroshard.device, %{{[^:]*}}: !context, %[[G0:[^:]*]]: tensor<?x8xf32>, %[[G1:[^:]*]]: tensor<?x16xf16>, %[[G2:[^:]*]]: tensor<?x4xf32>, %[[G3:[^:]*]]: tensor<?x16xf32>, %[[LR:[^:]*]]: f32, %[[STEP:[^:]*]]: i64) -> tensor<?xf32>
+// TRAIN-LABEL: func.func @embeddings_gradients(
+// TRAIN-SAME:    %[[DEVICE:[^:]*]]: !neuroshard.device, %{{[^:]*}}: !context, %[[G0:[^:]*]]: tensor<?x8xf32>, %[[G1:[^:]*]]: tensor<?x16xf16>, %[[G2:[^:]*]]: tensor<?x4xf32>, %[[G3:[^:]*]]: tensor<?x16xf32>) -> (tensor<?xf32>, [[FLIGHT:!pending[0-9]*]])
 // TRAIN-NEXT:    %[[R:.*]]:3 = neuroshard.restore
 // TRAIN-NEXT:    %[[D0:.*]] = neuroshard.exchange_gradients @exchange0(%[[DEVICE]], %[[R]]#0) gradients(%[[G0]], %[[G2]])
 // TRAIN-NEXT:    %[[D1:.*]] = neuroshard.exchange_gradients @exchange1(%[[DEVICE]], %[[R]]#1) gradients(%[[G1]], %[[G3]])
 // TRAIN-NEXT:    %[[W:.*]] = neuroshard.run_weights_gradient @exchange1(%[[DEVICE]], %[[R]]#2, %[[R]]#1, %[[D1]])
-// TRAIN-NEXT:    neuroshard.run_update [@exchange0, @exchange1](%[[DEVICE]]) routed(%[[R]]#0, %[[R]]#1) gradients(%[[D0]], %[[D1]]) learning_rate %[[LR]] step %[[STEP]]
-// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[D0]]
-// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#0
-// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[D1]]
+// TRAIN-NEXT:    %[[SENT:.*]] = neuroshard.suspend %[[R]]#0, %[[R]]#1, %[[D0]], %[[D1]] :
+// TRAIN-NEXT:    return %[[W]], %[[SENT]]
+
+// TRAIN-LABEL: func.func @embeddings_update(
+// TRAIN-SAME:    %[[DEVICE:[^:]*]]: !neuroshard.device, %[[SENT:[^:]*]]: [[FLIGHT]], %[[LR:[^:]*]]: f32, %[[STEP:[^:]*]]: i64) {
+// TRAIN-NEXT:    %[[R:.*]]:4 = neuroshard.resume %[[SENT]]
+// TRAIN-NEXT:    neuroshard.run_update [@exchange0, @exchange1](%[[DEVICE]]) routed(%[[R]]#0, %[[R]]#1) gradients(%[[R]]#2, %[[R]]#3) learning_rate %[[LR]] step %[[STEP]]
+// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#3
+// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#2
 // TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#1
-// TRAIN-NEXT:    return %[[W]]
+// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#0
+// TRAIN-NEXT:    return{{$}}

@@ -46,6 +46,7 @@ LIMITS = {
     "nsg_move_rows": Limits(registers=64),
     "nsg_add_up": Limits(registers=64),
     "nsg_check_offsets": Limits(registers=32),
+    "nsg_trust_offsets": Limits(registers=32),
     "nsg_count_bags": Limits(registers=64),
     "nsg_pack_ids": Limits(registers=64),
     "nsg_add_values": Limits(registers=32),

@@ -198,8 +198,11 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     exchanges, and the runtime's buffers are released at the end of the step.
     Rows are looked up in a function of their own, `embeddings_lookup`, which
     also starts to send the results; callers of wait call it as soon as they
-    have what start returns. The context keeps ids only where gradients of
-    per-sample weights need their number.
+    have what start returns. The update is split likewise:
+    `embeddings_gradients` starts to send gradients and returns those of
+    per-sample weights, `embeddings_update` takes what is in flight and applies
+    the optimizers. The context keeps ids only where gradients of per-sample
+    weights need their number.
 
     Each device gets its shards as slots, those of one structure together, and
     a lookup for each exchange lookup of a slot's table. Devices whose slots and

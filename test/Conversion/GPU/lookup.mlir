@@ -65,6 +65,8 @@ neuroshard.device_program @program0 for [0] {
 // CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_check_offsets(
 // CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_trust_offsets(
+// CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_count_bags(
 // CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_pack_ids(
