@@ -5,8 +5,8 @@
 // `token` stands for the contents of the tables: embeddings_gradients and
 // embeddings_update are declared to change it, so that no tracer drops them or
 // moves a lookup over an update. Python registers shapes for tracing and the
-// kernel of embeddings_update, which asks for the learning rate and calls
-// update_at_rate.
+// kernels of these two, which ask for the learning rate and call send_gradients
+// and update_at_rate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,11 +77,11 @@ std::vector<at::Tensor> embeddingsWait(const std::string &model,
 
 /// The gradients of all weights in one tensor: tracers take no lists from
 /// operators that change an argument.
-at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
-                               const at::Tensor &ticket,
-                               at::TensorList gradients, at::TensorList) {
+at::Tensor startGradients(const std::string &model, const at::Tensor &,
+                          const at::Tensor &ticket,
+                          const std::vector<at::Tensor> &gradients) {
   std::vector<at::Tensor> ofWeights =
-      findSession(model)->sendGradients(stepOf(ticket), gradients.vec());
+      findSession(model)->sendGradients(stepOf(ticket), gradients);
   if (ofWeights.empty())
     return at::empty({0}, gradients.front().options().dtype(at::kFloat));
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
@@ -168,6 +168,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor[] inputs, Tensor? anchor, bool updates=True) -> Tensor[]");
   m.def("embeddings_gradients(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
+  m.def("send_gradients(str model, Tensor(a!) token, Tensor ticket, Tensor[] "
+        "gradients) -> Tensor");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket) -> ()");
   m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, float "
         "learning_rate) -> ()");
@@ -222,7 +224,7 @@ static void implement(torch::Library &m) {
   m.impl("embeddings_lookup", &embeddingsLookup);
   m.impl("embeddings_anchor", &embeddingsAnchor);
   m.impl("embeddings_wait", &embeddingsWait);
-  m.impl("embeddings_gradients", &embeddingsGradients);
+  m.impl("send_gradients", &startGradients);
   m.impl("update_at_rate", &updateAtRate);
 }
 

@@ -171,6 +171,17 @@ size_t numLookups(const Manifest &manifest) {
   return count;
 }
 
+/// Exchanges whose sample weights have gradients.
+size_t numWeighted(const Manifest &manifest) {
+  return static_cast<size_t>(std::count_if(
+      manifest.exchanges.begin(), manifest.exchanges.end(),
+      [](const ExchangeSpec &exchange) {
+        return std::any_of(
+            exchange.lookups.begin(), exchange.lookups.end(),
+            [](const ExchangeLookup &lookup) { return lookup.weighted; });
+      }));
+}
+
 void expectResultsOf(const FunctionSpec &earlier, const FunctionSpec &function,
                      const FunctionChecker &checker) {
   Values expected = earlier.results;
@@ -220,7 +231,10 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
                        "a tensor of rows for each of the " +
                            std::to_string(numLookups(manifest)) +
                            " lookups, then handles and ids");
-  if (!gradients || !update)
+  if (!gradients != !update)
+    fail("manifest: $.functions: expected both ", kGradientsName, " and ",
+         kUpdateName, ", or neither");
+  if (!gradients)
     return;
   expected = state;
   expected.insert(expected.begin(), device);
@@ -229,7 +243,15 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
       *gradients, "args", gradients->arguments, expected, isSame,
       std::string("a device, the handles and ids of ") + kWaitName +
           " and a gradient for each of its other results");
-  expected = filter(gradients->results, isHandle);
+  Values handles = filter(gradients->results, isHandle);
+  expected.assign(numWeighted(manifest),
+                  makeValue(ValueKind::Tensor, "f32", {-1}));
+  expected.insert(expected.end(), handles.begin(), handles.end());
+  checker.expectValues(*gradients, "results", gradients->results, expected,
+                       isSame,
+                       "the gradients of the sample weights of each input that "
+                       "has some, then handles");
+  expected = handles;
   expected.insert(expected.begin(), device);
   expected.push_back(makeValue(ValueKind::Scalar, "f32"));
   expected.push_back(makeValue(ValueKind::Scalar, "i64"));

@@ -63,7 +63,8 @@ json makeManifest() {
       {kStartName, {device, jagged}, {handle, flat}},
       {kLookupName, {device, handle, flat}, {handle, flat, handle}},
       {kWaitName, {device, handle, flat, handle}, {rows, rows, handle, flat}},
-      {kUpdateName, {device, handle, flat, rows, rows, rate, step}, {}}};
+      {kGradientsName, {device, handle, flat, rows, rows}, {handle, handle}},
+      {kUpdateName, {device, handle, handle, rate, step}, {}}};
   manifest.reference = {
       "reference.so",
       {{"forward", {unrouted, dense, weights}, {rows, rows, dense}},
@@ -137,8 +138,9 @@ TEST(Functions, UpdatesOfSampleWeightsTakeFrozenTables) {
     for (FunctionSpec &function : *functions) {
       for (ValueSpec &argument : function.arguments)
         argument.weighted = argument.kind == ValueKind::Jagged;
-      if (function.name == kUpdateName)
-        function.results = {weights};
+      bool isReference = functions != &manifest.functions;
+      if (function.name == (isReference ? kUpdateName : kGradientsName))
+        function.results.insert(function.results.begin(), weights);
     }
   FunctionSpec &update = manifest.reference->functions.front();
   ASSERT_EQ(update.name, kUpdateName);
@@ -150,6 +152,8 @@ TEST(Functions, UpdatesOfSampleWeightsTakeFrozenTables) {
   EXPECT_THAT(errorOf(json::parse(writeManifest(manifest))),
               HasSubstr("weights of frozen ones with sample weights"));
   fits["exchanges"][0]["lookups"][1]["weighted"] = false;
+  EXPECT_THAT(errorOf(fits), HasSubstr("gradients of the sample weights"));
+  fits["functions"][kGradientsName]["results"].erase(0);
   EXPECT_THAT(errorOf(fits),
               HasSubstr("weights of frozen ones with sample weights"));
 }

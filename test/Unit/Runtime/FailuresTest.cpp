@@ -88,10 +88,11 @@ TEST_F(Failures, BadIdIsNamedOnEveryRank) {
       std::vector<Batch> bad = withId(0, 2, bag, id);
       StepResult result;
       EXPECT_FALSE(world.forward(bad, result));
-      std::string expected =
-          "rank " + std::to_string(rank) +
-          ": input \"input0\": feature \"f2\", bag 2, position " +
-          std::to_string(bad[0].ids[2][bag].size() - 1) + " (id ";
+      std::string expected = "rank " + std::to_string(rank) +
+                             ": input \"f0, ..., f4 (5 features)\": feature "
+                             "\"f2\", bag 2, position " +
+                             std::to_string(bad[0].ids[2][bag].size() - 1) +
+                             " (id ";
       EXPECT_THAT(world.error(), StartsWith(expected));
       EXPECT_THAT(
           world.error(),
@@ -109,7 +110,7 @@ TEST_F(Failures, BadIdInASiftedFeature) {
   StepResult result;
   EXPECT_FALSE(world.forward(withId(1, 0, 0, 64), result));
   EXPECT_THAT(world.error(),
-              AllOf(StartsWith("rank 0: input \"input1\": feature \"f0\", "
+              AllOf(StartsWith("rank 0: input \"f0, f1\": feature \"f0\", "
                                "bag 0, position "),
                     HasSubstr("id 64 is out of range for table \"word\"")));
   expectNextStepWorks();
@@ -177,7 +178,7 @@ TEST_F(Failures, BadOffsets) {
   };
   for (OffsetCase test : cases) {
     EXPECT_THAT(invokeAll(routeWithOffsets, &test),
-                AllOf(StartsWith("rank 2: input \"input1\": "),
+                AllOf(StartsWith("rank 2: input \"f0, f1\": "),
                       HasSubstr(test.message)));
     EXPECT_EQ(deviceErrors(),
               std::vector<std::string>(devices, nsrt_last_error()));
@@ -194,7 +195,8 @@ TEST_F(Failures, MissingWeights) {
                         nsrt_route(device, 0, ids, 1, offsets, 6, nullptr));
   };
   EXPECT_THAT(invokeAll(routeWithoutWeights, nullptr),
-              HasSubstr("rank 0: input \"input0\": the input is weighted, but "
+              HasSubstr("rank 0: input \"f0, ..., f4 (5 features)\": the input "
+                        "is weighted, but "
                         "its weights are null"));
 }
 
