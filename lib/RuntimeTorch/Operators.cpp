@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RankSession.h"
+#include "Sessions.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>

@@ -121,12 +121,6 @@ private:
   int64_t updates = 0;
 };
 
-/// The open sessions of this process by name. findSession throws if there is
-/// none of that name.
-std::shared_ptr<RankSession> findSession(const std::string &name);
-void addSession(const std::string &name, std::shared_ptr<RankSession> session);
-void closeSession(const std::string &name);
-
 } // namespace neuroshard::runtime
 
 #endif // NEUROSHARD_LIB_RUNTIMETORCH_RANKSESSION_H

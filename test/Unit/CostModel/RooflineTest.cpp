@@ -211,8 +211,8 @@ TEST(RooflineTest, DevicesOfAHostShareItsCard) {
   Traffic traffic = evenTraffic(topology, 0);
   traffic.bytesOut = {3e6, 1e6, 2e6, 0};
   traffic.bytesIn = {1e6, 1e6, 0, 1e6};
-  std::vector<double> times = makeRooflineModel()->communicationMs(
-      traffic, {}, Direction::Forward);
+  std::vector<double> times =
+      makeRooflineModel()->communicationMs(traffic, {}, Direction::Forward);
   double latency = topology.levels[0].latencyUs * 1e-3;
   // Half of 4 MB leave the first host, half of 2 MB the second, at 25 MB/s.
   EXPECT_NEAR(times[0], latency + 80, 1e-9);

@@ -11,6 +11,7 @@
 #include "neuroshard/Artifact/StepNames.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -155,7 +156,7 @@ public:
     if (shape.isTraining())
       train(ids);
     else
-      call("forward", withIds(ids), true);
+      call("forward", withIds(ids), results.data());
     live = true;
   }
 
@@ -203,10 +204,11 @@ private:
   }
 
   /// Calls a function with the device and these descriptors and words.
-  void call(const char *name, Words words, bool hasResults) {
+  /// `returned`: gets its results; null if it has none.
+  void call(const char *name, Words words, int64_t *returned) {
     std::vector<void *> arguments;
-    if (hasResults)
-      arguments.push_back(results.data());
+    if (returned)
+      arguments.push_back(returned);
     arguments.push_back(device);
     for (std::vector<int64_t> &word : words)
       arguments.push_back(word.data());
@@ -215,24 +217,25 @@ private:
   }
 
   /// The functions of a training step. A handle is one word: the result of the
-  /// first, both of the second, behind the third's tensors, and both of the
-  /// fourth.
+  /// first, both of the second, behind the third's tensors, which stay, and
+  /// both of the fourth.
   void train(const IdSet &ids) {
-    call(kStartName, withIds(ids), true);
-    call(kLookupName, {{results[0]}}, true);
-    call(kWaitName, {{results[0]}, {results[1]}}, true);
+    call(kStartName, withIds(ids), results.data());
+    call(kLookupName, {{results[0]}}, results.data());
+    call(kWaitName, {{results[0]}, {results[1]}}, results.data());
     Words words = {{results.back()}};
     for (int64_t t = 0; t < shape.tables; ++t)
       words.push_back(describe(gradient + t * shape.batch * shape.dim,
                                {shape.batch, shape.dim}));
-    call(kGradientsName, std::move(words), true);
-    words = {{results[0]}, {results[1]}};
+    std::array<int64_t, 2> sent = {};
+    call(kGradientsName, std::move(words), sent.data());
+    words = {{sent[0]}, {sent[1]}};
     int64_t rate = 0;
     auto rateValue = static_cast<float>(kLearningRate);
     std::memcpy(&rate, &rateValue, sizeof(rateValue));
     words.push_back({rate});
     words.push_back({++step});
-    call(kUpdateName, std::move(words), false);
+    call(kUpdateName, std::move(words), nullptr);
   }
 
   const Shape shape;
