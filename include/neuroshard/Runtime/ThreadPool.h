@@ -10,6 +10,7 @@
 #define NEUROSHARD_RUNTIME_THREADPOOL_H
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -45,7 +46,8 @@ private:
   void run(int64_t count, const void *context, Call call);
   void work();
   void stop();
-  void takeIndices();
+  /// Returns how long it worked.
+  std::chrono::steady_clock::duration takeIndices();
 
   std::vector<std::thread> workers;
   std::mutex mutex;

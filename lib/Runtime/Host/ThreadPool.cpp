@@ -2,14 +2,16 @@
 //
 // Runs one job at a time. Workers sleep between jobs: the devices of a process
 // share the cores, and a worker that spins takes one from another device.
-// Before a worker sleeps it polls for about as long as waking a thread takes,
-// and yields its core meanwhile.
+// Before a thread sleeps it polls for as long as it has worked, and at least
+// for about as long as waking a thread takes. It yields its core meanwhile. So
+// polling costs no more than the work, and the jobs of a step, with the serial
+// work between them, find their workers awake.
 //
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Runtime/ThreadPool.h"
 
-#include <chrono>
+#include <algorithm>
 
 namespace neuroshard::runtime {
 
@@ -23,12 +25,15 @@ public:
   ~InsideScope() { insideParallelFor = false; }
 };
 
-constexpr std::chrono::microseconds kPatience(100);
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::microseconds kLeastPatience(100), kMostPatience(1000);
 
-/// Polls `done` for at most kPatience.
-template <typename Done> void waitBriefly(const Done &done) {
-  auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!done() && std::chrono::steady_clock::now() < end)
+/// Polls `done` for about as long as the thread has worked last.
+template <typename Done>
+void waitBriefly(Clock::duration worked, const Done &done) {
+  auto end = Clock::now() +
+             std::clamp<Clock::duration>(worked, kLeastPatience, kMostPatience);
+  while (!done() && Clock::now() < end)
     std::this_thread::yield();
 }
 } // namespace
@@ -72,8 +77,7 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
     ++generation;
   }
   started.notify_all();
-  takeIndices();
-  waitBriefly([&] { return busyWorkers == 0; });
+  waitBriefly(takeIndices(), [&] { return busyWorkers == 0; });
   std::unique_lock lock(mutex);
   finished.wait(lock, [&] { return busyWorkers == 0; });
   if (error)
@@ -82,8 +86,9 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
 
 void ThreadPool::work() {
   uint64_t seen = 0;
+  Clock::duration worked(0);
   for (;;) {
-    waitBriefly([&] { return generation != seen; });
+    waitBriefly(worked, [&] { return generation != seen; });
     {
       std::unique_lock lock(mutex);
       started.wait(lock, [&] { return stopping || generation != seen; });
@@ -91,15 +96,16 @@ void ThreadPool::work() {
         return;
       seen = generation;
     }
-    takeIndices();
+    worked = takeIndices();
     std::lock_guard lock(mutex);
     if (--busyWorkers == 0)
       finished.notify_one();
   }
 }
 
-void ThreadPool::takeIndices() {
+std::chrono::steady_clock::duration ThreadPool::takeIndices() {
   InsideScope inside;
+  auto begin = Clock::now();
   try {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
       call(context, i);
@@ -109,6 +115,7 @@ void ThreadPool::takeIndices() {
     if (!error)
       error = std::current_exception();
   }
+  return Clock::now() - begin;
 }
 
 } // namespace neuroshard::runtime
