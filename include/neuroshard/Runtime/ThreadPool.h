@@ -15,10 +15,30 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 namespace neuroshard::runtime {
+
+/// Keeps workers off the core that their caller runs on. Does nothing where
+/// there is one core, or no Linux.
+class CoreKeeper {
+public:
+  /// Workers may run where the calling thread may.
+  CoreKeeper();
+  void keepOffCaller(std::vector<std::thread> &workers);
+
+private:
+#ifdef __linux__
+  std::optional<cpu_set_t> allowed; ///< nothing: one core.
+  int kept = -1;
+#endif
+};
 
 class ThreadPool {
 public:
@@ -46,16 +66,18 @@ private:
   void run(int64_t count, const void *context, Call call);
   void work();
   void stop();
-  /// Returns how long it worked.
-  std::chrono::steady_clock::duration takeIndices();
+  void takeIndices();
 
   std::vector<std::thread> workers;
+  CoreKeeper cores;
   std::mutex mutex;
   std::condition_variable started;
   std::condition_variable finished;
   std::atomic<uint64_t> generation{0};
   std::atomic<int> busyWorkers{0};
   bool stopping = false;
+  /// How long the caller has worked on the last job.
+  std::atomic<std::chrono::steady_clock::duration> lastJob{};
 
   // The current job; written only while no worker is busy.
   const void *context = nullptr;

@@ -2,16 +2,23 @@
 //
 // Runs one job at a time. Workers sleep between jobs: the devices of a process
 // share the cores, and a worker that spins takes one from another device.
-// Before a thread sleeps it polls for as long as it has worked, and at least
-// for about as long as waking a thread takes. It yields its core meanwhile. So
-// polling costs no more than the work, and the jobs of a step, with the serial
-// work between them, find their workers awake.
+// Before a thread sleeps it polls for as long as the last job took its caller,
+// and at least for about as long as waking a thread takes. It yields its core
+// meanwhile. So polling costs no more than the work, and the jobs of a step,
+// with the serial work between them, find their workers awake.
+//
+// A scheduler may let a worker wait for the core of the caller, which keeps it
+// for the whole job, while another core idles. So workers keep off it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Runtime/ThreadPool.h"
 
 #include <algorithm>
+
+#ifdef __linux__
+#include <pthread.h>
+#endif
 
 namespace neuroshard::runtime {
 
@@ -28,15 +35,39 @@ public:
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kLeastPatience(100), kMostPatience(1000);
 
-/// Polls `done` for about as long as the thread has worked last.
+/// Polls `done` for about as long as a job took.
 template <typename Done>
-void waitBriefly(Clock::duration worked, const Done &done) {
+void waitBriefly(Clock::duration job, const Done &done) {
   auto end = Clock::now() +
-             std::clamp<Clock::duration>(worked, kLeastPatience, kMostPatience);
+             std::clamp<Clock::duration>(job, kLeastPatience, kMostPatience);
   while (!done() && Clock::now() < end)
     std::this_thread::yield();
 }
 } // namespace
+
+CoreKeeper::CoreKeeper() {
+#ifdef __linux__
+  cpu_set_t own;
+  if (pthread_getaffinity_np(pthread_self(), sizeof(own), &own) == 0 &&
+      CPU_COUNT(&own) > 1)
+    allowed = own;
+#endif
+}
+
+void CoreKeeper::keepOffCaller(std::vector<std::thread> &workers) {
+#ifdef __linux__
+  int core = sched_getcpu();
+  if (!allowed || core < 0 || core == kept)
+    return;
+  cpu_set_t others = *allowed;
+  CPU_CLR(core, &others);
+  for (std::thread &worker : workers) // an error leaves it where it may run
+    pthread_setaffinity_np(worker.native_handle(), sizeof(others), &others);
+  kept = core;
+#else
+  (void)workers;
+#endif
+}
 
 ThreadPool::ThreadPool(int threads) {
   try {
@@ -76,8 +107,12 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
     busyWorkers = static_cast<int>(workers.size());
     ++generation;
   }
+  cores.keepOffCaller(workers);
   started.notify_all();
-  waitBriefly(takeIndices(), [&] { return busyWorkers == 0; });
+  auto begin = Clock::now();
+  takeIndices();
+  lastJob = Clock::now() - begin;
+  waitBriefly(lastJob, [&] { return busyWorkers == 0; });
   std::unique_lock lock(mutex);
   finished.wait(lock, [&] { return busyWorkers == 0; });
   if (error)
@@ -86,9 +121,8 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
 
 void ThreadPool::work() {
   uint64_t seen = 0;
-  Clock::duration worked(0);
   for (;;) {
-    waitBriefly(worked, [&] { return generation != seen; });
+    waitBriefly(lastJob, [&] { return generation != seen; });
     {
       std::unique_lock lock(mutex);
       started.wait(lock, [&] { return stopping || generation != seen; });
@@ -96,16 +130,15 @@ void ThreadPool::work() {
         return;
       seen = generation;
     }
-    worked = takeIndices();
+    takeIndices();
     std::lock_guard lock(mutex);
     if (--busyWorkers == 0)
       finished.notify_one();
   }
 }
 
-std::chrono::steady_clock::duration ThreadPool::takeIndices() {
+void ThreadPool::takeIndices() {
   InsideScope inside;
-  auto begin = Clock::now();
   try {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
       call(context, i);
@@ -115,7 +148,6 @@ std::chrono::steady_clock::duration ThreadPool::takeIndices() {
     if (!error)
       error = std::current_exception();
   }
-  return Clock::now() - begin;
 }
 
 } // namespace neuroshard::runtime
