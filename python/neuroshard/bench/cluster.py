@@ -10,6 +10,7 @@ it tells how many bytes each host has sent to others. Needs root, ip and tc."""
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from neuroshard._arguments import Parser
@@ -47,6 +48,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.program:
         parser.error("expected a script or -m MODULE after the cluster")
+    for number in (signal.SIGTERM, signal.SIGHUP):  # hosts and ranks must not stay
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
     sys.exit(run_on(options.cluster, options.program))
 
 

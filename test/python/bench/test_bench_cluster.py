@@ -1,6 +1,7 @@
 """The emulated cluster: shapes, a job on its hosts, what it counts, and how it ends."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -62,6 +63,23 @@ def test_a_rank_that_fails_ends_the_job(tmp_path):
     (tmp_path / "job.py").write_text(JOB)
     done = run("2x2@400mbit", tmp_path / "job.py", "fail")
     assert done.returncode != 0 and not spaces()
+
+
+@needs_namespaces
+def test_a_job_that_is_stopped_leaves_nothing(tmp_path):
+    (tmp_path / "job.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(600)\n")
+    process = subprocess.Popen([sys.executable, "-m", "neuroshard.bench.cluster", "2x1@400mbit",
+                                str(tmp_path / "job.py")], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    try:
+        assert process.stdout.readline().startswith("begun")
+    finally:
+        process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert not spaces()
+    running = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True)
+    assert not [line for line in running.stdout.splitlines()
+                if str(tmp_path) in line and not line.startswith("Z")]
 
 
 @needs_namespaces

@@ -3,8 +3,10 @@ processes of a host reach each other by its loopback, without a limit. Needs roo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -49,8 +51,9 @@ class Network:
 
     def close(self) -> None:
         while self._made:
-            subprocess.run(["ip", "netns", "del", self._made.pop()], check=False,
-                           capture_output=True)
+            name = self._made.pop()
+            kill_all_in(name)
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
     def _make(self) -> None:
         switch = self._add("switch")
@@ -91,6 +94,15 @@ class Network:
         """Bytes that each host has sent to others so far, with all headers."""
         return [int(run(*self.command_on(host, "cat", f"/sys/class/net/{CARD}/statistics/tx_bytes")))
                 for host in range(self.shape.hosts)]
+
+
+def kill_all_in(space: str) -> None:
+    """Kills the processes of a host: those of a launcher that was killed itself stay, else."""
+    listing = subprocess.run(["ip", "netns", "pids", space], check=False, capture_output=True,
+                             text=True)
+    for pid in listing.stdout.split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def address(host: int) -> str:
