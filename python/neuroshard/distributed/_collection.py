@@ -14,7 +14,7 @@ from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
-from neuroshard.distributed._optimizer import FusedOptimizer
+from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
@@ -55,7 +55,7 @@ class Pending:
         return self._ticket
 
 
-class _Sharded(torch.nn.Module):
+class _Sharded(Learning, torch.nn.Module):
     """The common base of the two collections."""
 
     def __init__(self, plan: Plan, problem: ShardingProblem, *, learning_rate: float,
@@ -119,19 +119,8 @@ class _Sharded(torch.nn.Module):
         """The features in the order of a Jagged."""
         return self._session.input.features
 
-    @property
-    def optimizer(self) -> FusedOptimizer:
-        """The optimizer that holds the learning rate, for schedulers."""
-        return self._optimizer
-
-    @property
-    def learning_rate(self) -> float:
-        return self._optimizer.learning_rate
-
-    def set_learning_rate(self, rate: float) -> None:
-        """Sets the learning rate of all following updates, also of earlier lookups."""
+    def _require_open(self) -> None:
         self._session.require_open()
-        self._optimizer.learning_rate = rate
 
     def requires_grad_(self, requires_grad: bool = True) -> _Sharded:
         """Freezes the tables (False), or lets them learn again; called alike on all ranks. They are

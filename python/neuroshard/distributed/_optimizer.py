@@ -32,3 +32,27 @@ class FusedOptimizer(torch.optim.Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing: gradients of tables are not kept."""
+
+
+class Learning:
+    """A module with a FusedOptimizer."""
+
+    _optimizer: FusedOptimizer
+
+    def _require_open(self) -> None:
+        """Raises a TensorError if the tables are closed."""
+        raise NotImplementedError
+
+    @property
+    def optimizer(self) -> FusedOptimizer:
+        """The optimizer that holds the learning rate, for schedulers."""
+        return self._optimizer
+
+    @property
+    def learning_rate(self) -> float:
+        return self._optimizer.learning_rate
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Sets the learning rate of all following updates, also of earlier lookups."""
+        self._require_open()
+        self._optimizer.learning_rate = rate

@@ -19,14 +19,14 @@ from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import (Input, as_tensors, inputs_of, names_of_results,
                                             shapes_of)
-from neuroshard.distributed._optimizer import FusedOptimizer
+from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.errors import TensorError
 
 _numbers = itertools.count()
 
 
-class EmbeddingTables(torch.nn.Module):
+class EmbeddingTables(Learning, torch.nn.Module):
     """The tables of an artifact for one device: a model that is compiled, with any inputs, plan of
     one device and optimizers, and needs no process group.
 
@@ -97,20 +97,6 @@ class EmbeddingTables(torch.nn.Module):
     def inputs(self) -> dict[str, tuple[str, ...]]:
         """The features of each input, in the order of forward's arguments."""
         return {one.key: one.features for one in self._inputs}
-
-    @property
-    def optimizer(self) -> FusedOptimizer:
-        """The optimizer that holds the learning rate, for schedulers."""
-        return self._optimizer
-
-    @property
-    def learning_rate(self) -> float:
-        return self._optimizer.learning_rate
-
-    def set_learning_rate(self, rate: float) -> None:
-        """Sets the learning rate of all following updates, also of earlier lookups."""
-        self._require_open()
-        self._optimizer.learning_rate = rate
 
     @property
     def step(self) -> int:
