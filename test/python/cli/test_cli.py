@@ -334,6 +334,21 @@ def test_explain_costs_each_cut_table_whole(run, tmp_path):
     assert sentence.endswith("; " + found["tables"][0]["why"])
 
 
+def test_explain_says_what_bf16_on_the_wire_brings(run, tmp_path):
+    problem = cut_problem().replace(topology="2x1xCPU@4GiB@100mbit")
+    problem.save(tmp_path / "slow.json")
+    assert run("plan", "slow.json", "-o", "plan.json").code == 0
+    found = run("explain", "slow.json", "plan.json", "--json").json
+    plan = ns.Plan.load(tmp_path / "plan.json")
+    smaller = problem.replace(batch=problem.batch.replace(wire_type="bf16"))
+    assert found["bf16_wire_ms"] == ns.evaluate(smaller, plan).cost_ms < found["cost_ms"]
+    shown = run("explain", "slow.json", "plan.json").out
+    assert f"would take {found['bf16_wire_ms']:.3f} ms instead of {found['cost_ms']:.3f}" in \
+        " ".join(shown.split())
+    smaller.save(tmp_path / "small.json")
+    assert run("explain", "small.json", "plan.json", "--json").json["bf16_wire_ms"] is None
+
+
 def test_explain_of_a_whole_table(run, tmp_path):
     problem = cut_problem()
     problem.save(tmp_path / "cut.json")

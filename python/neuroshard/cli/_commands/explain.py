@@ -21,6 +21,7 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     is cut what a step would take if it were whole; for each --table that is whole what it would
     take elsewhere. All else stays as it is."""
     import neuroshard as ns
+    from neuroshard.cli._analysis import wire
     from neuroshard.cli._analysis.cuts import cuts_of
     from neuroshard.cli._input import input_files
     from neuroshard.cli._output import terminal
@@ -47,10 +48,12 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
             if progress:
                 progress(ns.Progress(0, len(found) / len(cuts), result.cost_ms,
                                      found[-1][0].table.name))
+    smaller_ms = wire.smaller_wire_ms(problem, result, model)
     if as_json:
-        terminal.print_json(as_plain(result, found))
+        terminal.print_json({**as_plain(result, found), "bf16_wire_ms": smaller_ms})
     else:
-        print_reasons(problem, result, found)
+        notes = [wire.sentence(result, smaller_ms)] if smaller_ms is not None else []
+        print_reasons(problem, result, found, notes)
 
 
 def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
@@ -64,7 +67,7 @@ def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
                        for cut, other in found]}
 
 
-def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
+def print_reasons(problem: Any, result: Any, found: list[Any], notes: list[str]) -> None:
     from rich.markup import escape
 
     from neuroshard.cli._output import result_tables, terminal
@@ -82,4 +85,4 @@ def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
         out.print("No table is cut; --table explains one that is whole.")
     rest = [line for line in (*result.explanation, *result.remarks)
             if not line.startswith("table '")]
-    terminal.sentences(out, rest)
+    terminal.sentences(out, [*rest, *notes])
