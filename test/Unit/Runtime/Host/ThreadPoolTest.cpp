@@ -1,6 +1,7 @@
 //===- ThreadPoolTest.cpp - The threads of one device ---------------------===//
 //
-// Shows that the pool calls every index once and passes exceptions on.
+// Shows that the pool calls every index once, passes exceptions on, and keeps
+// workers off the core of their caller.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <gtest/gtest.h>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace neuroshard::runtime;
@@ -52,5 +54,38 @@ TEST(ThreadPool, RethrowsAndGoesOn) {
     EXPECT_EQ(calls, 50);
   }
 }
+
+#ifdef __linux__
+cpu_set_t coresOfThread() {
+  cpu_set_t cores;
+  sched_getaffinity(0, sizeof(cores), &cores);
+  return cores;
+}
+
+/// A worker may run on all cores of the caller's but one; the caller on all.
+TEST(ThreadPool, WorkersKeepOffTheCoreOfTheCaller) {
+  cpu_set_t own = coresOfThread();
+  if (CPU_COUNT(&own) < 2)
+    GTEST_SKIP() << "one core";
+  ThreadPool pool(2);
+  std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> hasWorked = false;
+  // The caller waits in its index until the worker has taken the other.
+  pool.parallelFor(2, [&](int64_t) {
+    if (std::this_thread::get_id() == caller) {
+      while (!hasWorked)
+        std::this_thread::yield();
+      return;
+    }
+    cpu_set_t left = coresOfThread(), both;
+    CPU_AND(&both, &left, &own);
+    EXPECT_TRUE(CPU_EQUAL(&both, &left));
+    EXPECT_EQ(CPU_COUNT(&left), CPU_COUNT(&own) - 1);
+    hasWorked = true;
+  });
+  cpu_set_t after = coresOfThread();
+  EXPECT_TRUE(CPU_EQUAL(&after, &own));
+}
+#endif
 
 } // namespace
