@@ -271,16 +271,22 @@ void RankSession::lookUp(Step &step) {
   Results returned(results.at(kLookupName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
+  runOn(step, call, kLookupName, returned, 0);
+  step.lookedUp = true;
+}
+
+void RankSession::runOn(Step &step, HostCall &call, const char *function,
+                        Results &returned, size_t numTensors) {
   try {
-    invoke(call, kLookupName);
+    invoke(call, function);
   } catch (...) {
+    // The function has released what it does not return.
     if (returned.areWritten())
-      step.state = std::move(returned);
+      step.state = returned.splitFrom(numTensors);
     releaseHandles(step);
     throw;
   }
-  step.state = std::move(returned);
-  step.lookedUp = true;
+  step.state = returned.splitFrom(numTensors);
 }
 
 size_t RankSession::numLookups() const {
@@ -303,21 +309,12 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
   size_t lookups = numLookups();
-  try {
-    invoke(call, kWaitName);
-  } catch (...) {
-    // The function has released what it does not return.
-    if (returned.areWritten())
-      step.state = returned.splitFrom(lookups);
-    releaseHandles(step);
-    throw;
-  }
+  runOn(step, call, kWaitName, returned, lookups);
   std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < lookups; ++i) {
     tensors.push_back(take(returned, i));
     step.resultRows.push_back(tensors.back().size(0));
   }
-  step.state = returned.splitFrom(lookups);
   step.waited = true;
   keepStep(number, std::move(step));
   return tensors;
@@ -371,18 +368,10 @@ RankSession::sendGradients(int64_t number,
   size_t numWeights = 0;
   while (!returned.isHandle(numWeights))
     ++numWeights;
-  try {
-    invoke(call, kGradientsName);
-  } catch (...) {
-    if (returned.areWritten())
-      step.state = returned.splitFrom(numWeights);
-    releaseHandles(step);
-    throw;
-  }
+  runOn(step, call, kGradientsName, returned, numWeights);
   std::vector<at::Tensor> ofWeights;
   for (size_t i = 0; i < numWeights; ++i)
     ofWeights.push_back(take(returned, i));
-  step.state = returned.splitFrom(numWeights);
   step.sent = true;
   // A single device reads them in place.
   step.inputs.insert(step.inputs.end(), placed.begin(), placed.end());

@@ -103,6 +103,11 @@ private:
   size_t numLookups() const;
   /// Throws a DistBackendError if the group has ended, else a ValueError.
   void invoke(HostCall &call, const char *function);
+  /// Runs a function that takes the state of a step. What it returns after
+  /// `numTensors` tensors is the state from then on; if it fails, that is
+  /// released.
+  void runOn(Step &step, HostCall &call, const char *function,
+             Results &returned, size_t numTensors);
 
   Placement placement;
   Manifest manifest;
