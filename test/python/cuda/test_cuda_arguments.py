@@ -2,7 +2,6 @@
 On the emulator, with arrays of torch and numpy."""
 
 import ctypes
-import threading
 
 import numpy
 import pytest
@@ -11,6 +10,7 @@ import torch
 from support import table_models as models
 from neuroshard import cuda
 from support.model import Input, Lookup, Model, Optimizer, Table
+from support.threads import in_threads
 
 pytestmark = models.usable()
 
@@ -298,22 +298,11 @@ def test_closed_devices(artifact):
 
 def test_threads_wait_for_each_other(device):
     """Each step is complete or refused; without a lock this crashes."""
-    errors, done = [], []
-
     def work():
-        try:
-            for _ in range(30):
-                step(device)
-            done.append(True)
-        except BaseException as error:  # whatever it is
-            errors.append(error)
+        for _ in range(30):
+            step(device)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors and len(done) == 4
+    assert in_threads(work, [()] * 4) == [None] * 4
 
 
 def test_bad_ids_of_host_arrays_are_shown(device):
