@@ -10,16 +10,16 @@ import torch.distributed as dist
 
 from neuroshard import _fields
 from neuroshard._group.agreement import require_same, together
-from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
+from neuroshard.distributed._inputs import as_tensors
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
+from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.errors import TensorError
-from neuroshard.distributed._inputs import as_tensors
 from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem

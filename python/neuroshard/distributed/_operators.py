@@ -2,10 +2,11 @@
 
 The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
 of a traced program take values only. `token` stands for the contents of the tables:
-embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an update. `inputs` are ids,
-offsets and, where lookups are weighted, weights (lib/RuntimeTorch/StepInputs.h). With `anchor`
-autograd calls the backward (Autograd.cpp); None: no backward follows. The learning rate is not an
-argument, since a traced program would keep the value of its trace: each update asks for it."""
+embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an
+update. `inputs` are ids, offsets and, where lookups are weighted, weights
+(lib/RuntimeTorch/StepInputs.h). With `anchor` autograd calls the backward (Autograd.cpp); None: no
+backward follows. The learning rate is not an argument, since a traced program would keep the value
+of its trace: each update asks for it."""
 
 from __future__ import annotations
 
