@@ -1,39 +1,50 @@
 //===- RowSort.cpp - Groups the ids of a step by row ----------------------===//
 //
-// A radix sort from the lowest digit of the row. Skips digits that are equal in
+// A radix sort from the lowest digit of the row. All digits have about the same
+// number of bits: counting few values is cheap. Skips digits that are equal in
 // all keys.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RowSort.h"
 
+#include "neuroshard/Support/Round.h"
+
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 
 namespace neuroshard::runtime {
 namespace {
 
-constexpr int kDigitBits = 11;
-constexpr size_t kNumDigits = size_t{1} << kDigitBits;
+constexpr int64_t kMostBits = 11;
 
-uint64_t digitOf(RowKey key, int shift) {
-  return key >> shift & (kNumDigits - 1);
-}
+/// Bits [shift, shift + bits) of keys.
+struct Digit {
+  int64_t shift, bits;
 
-/// Sorts by the digit at `shift`. Returns false, and writes nothing, if all
-/// keys have the same digit.
-bool sortDigit(const RowKey *from, RowKey *to, int64_t count, int shift) {
-  std::array<int64_t, kNumDigits> next{};
+  uint64_t operator()(RowKey key) const {
+    return key >> shift & ((uint64_t{1} << bits) - 1);
+  }
+};
+
+/// Sorts by a digit. Returns false, and writes nothing, if all keys have the
+/// same.
+bool sortDigit(const RowKey *from, RowKey *to, int64_t count, Digit digit) {
+  std::array<int64_t, size_t{1} << kMostBits> all;
+  std::span<int64_t> next(all.data(), size_t{1} << digit.bits);
+  std::fill(next.begin(), next.end(), 0);
   for (int64_t i = 0; i < count; ++i)
-    ++next[digitOf(from[i], shift)];
-  if (next[digitOf(from[0], shift)] == count)
+    ++next[digit(from[i])];
+  if (next[digit(from[0])] == count)
     return false;
   int64_t first = 0;
   for (int64_t &position : next)
     first += std::exchange(position, first);
   for (int64_t i = 0; i < count; ++i)
-    to[next[digitOf(from[i], shift)]++] = from[i];
+    to[next[digit(from[i])]++] = from[i];
   return true;
 }
 
@@ -51,9 +62,13 @@ SortedRows sortRows(BufferPool &buffers, RowKey *keys, int64_t count,
   RowKey *from = keys;
   RowKey *to = as<RowKey>(other);
   int rowBits = std::bit_width(static_cast<uint64_t>(numRows - 1));
-  for (int bit = 0; count > 0 && bit < rowBits; bit += kDigitBits)
-    if (sortDigit(from, to, count, 32 + bit))
+  int64_t digits = ceilDivide(rowBits, kMostBits);
+  for (int64_t d = 0, bits = 0; count > 0 && d < digits; ++d) {
+    int64_t end = ceilDivide(rowBits * (d + 1), digits);
+    if (sortDigit(from, to, count, {32 + bits, end - bits}))
       std::swap(from, to);
+    bits = end;
+  }
 
   auto *rows = as<int64_t>(sorted.rows);
   auto *segments = as<int64_t>(sorted.segments);
