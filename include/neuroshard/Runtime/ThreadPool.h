@@ -60,6 +60,9 @@ public:
     });
   }
 
+  /// Says that no job follows soon: workers need not poll for one.
+  void rest() { resting = true; }
+
 private:
   using Call = void (*)(const void *context, int64_t index);
 
@@ -75,6 +78,7 @@ private:
   std::condition_variable finished;
   std::atomic<uint64_t> generation{0};
   std::atomic<int> busyWorkers{0};
+  std::atomic<bool> resting{false};
   bool stopping = false;
   /// How long the caller has worked on the last job.
   std::atomic<std::chrono::steady_clock::duration> lastJob{};

@@ -5,7 +5,8 @@
 // Before a thread sleeps it polls for as long as the last job took its caller,
 // and at least for about as long as waking a thread takes. It yields its core
 // meanwhile. So polling costs no more than the work, and the jobs of a step,
-// with the serial work between them, find their workers awake.
+// with the serial work between them, find their workers awake. Where a step
+// returns to work of its caller it lets them rest.
 //
 // A scheduler may let a worker wait for the core of the caller, which keeps it
 // for the whole job, while another core idles. So workers keep off it.
@@ -107,6 +108,7 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
     busyWorkers = static_cast<int>(workers.size());
     ++generation;
   }
+  resting = false;
   cores.keepOffCaller(workers);
   started.notify_all();
   auto begin = Clock::now();
@@ -122,7 +124,7 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
 void ThreadPool::work() {
   uint64_t seen = 0;
   for (;;) {
-    waitBriefly(lastJob, [&] { return generation != seen; });
+    waitBriefly(lastJob, [&] { return generation != seen || resting; });
     {
       std::unique_lock lock(mutex);
       started.wait(lock, [&] { return stopping || generation != seen; });
