@@ -52,6 +52,12 @@ def test_values_are_compared(report):
     assert "agrees" not in found["neuroshard"] and "agrees" not in found["sequential_read"]
 
 
+def test_training_has_a_limit_of_the_machine(report):
+    found = contenders(report, "custom-update")
+    assert list(found) == ["neuroshard", "fbgemm", "update_limit"]
+    assert found["update_limit"]["runs"] == 3 and "agrees" not in found["update_limit"]
+
+
 def test_training_is_compared_with_fbgemm(report):
     fbgemm = contenders(report, "custom-update")["fbgemm"]
     if "not_run" in fbgemm:

@@ -66,6 +66,8 @@ public:
   /// The gradient of the results that every training run applies, [tables,
   /// batch, dim]. It must outlive the contender.
   virtual void setGradient(const std::vector<float> &) {}
+  /// Called for each set of ids before it is run. Not timed.
+  virtual void prepare(const IdSet &) {}
   /// Looks up `ids` and, in training, updates the tables. Timed.
   virtual void run(const IdSet &ids) = 0;
   /// Result of the last run for a table, [batch, dim], valid until the next
@@ -94,6 +96,11 @@ std::unique_ptr<Project> makeProject(const Shape &shape, int threads);
 /// results only for f32 sums without weights.
 std::unique_ptr<Contender> makeGather(const Shape &shape, int threads,
                                       const TableValues &values);
+/// The machine's limit for a lookup and the update after it: the same loop,
+/// then each distinct row and its state read and written once, in order. Gives
+/// no results.
+std::unique_ptr<Contender> makeUpdateLimit(const Shape &shape, int threads,
+                                           const TableValues &values);
 /// The machine's limit for rows in order: reads as many bytes of a table.
 std::unique_ptr<Contender> makeSequentialRead(const Shape &shape, int threads);
 

@@ -70,9 +70,10 @@ void checkMemory(const Shape &shape) {
     if (word == "MemAvailable:" && file >> available)
       break;
   auto tables = static_cast<double>(shape.tables * shape.tableBytes());
-  double copies = 3 + (shape.optimizer == "adam"      ? 4
-                       : shape.optimizer == "adagrad" ? 2
-                                                      : 0);
+  double copies =
+      (shape.isTraining() ? 4 : 3) + (shape.optimizer == "adam"      ? 6
+                                      : shape.optimizer == "adagrad" ? 3
+                                                                     : 0);
   double needed = tables * copies * 1.1 + 1e9;
   if (available > 0 && needed > static_cast<double>(available) * 1024)
     throw std::runtime_error(
@@ -113,6 +114,8 @@ private:
       entry.contender = make();
       if (shape.isTraining())
         entry.contender->setGradient(gradient);
+      for (const IdSet &set : sets)
+        entry.contender->prepare(set);
       entry.contender->run(sets[0]);
     } catch (const std::exception &error) {
       // LibTorch appends a stack trace to the first line.
@@ -156,7 +159,10 @@ private:
             "its folder");
       return torch->makeFbgemm(options.fbgemm);
     });
-    if (!shape.isTraining()) {
+    if (shape.isTraining()) {
+      add(kUpdateLimit,
+          [&] { return makeUpdateLimit(shape, options.threads, values); });
+    } else {
       add(kGather, [&] { return makeGather(shape, options.threads, values); });
       add(kSequential,
           [&] { return makeSequentialRead(shape, options.threads); });

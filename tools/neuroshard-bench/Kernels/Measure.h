@@ -14,6 +14,7 @@ inline constexpr const char *kProject = "neuroshard";
 inline constexpr const char *kEmbeddingBag = "embedding_bag";
 inline constexpr const char *kFbgemm = "fbgemm";
 inline constexpr const char *kGather = "gather_limit";
+inline constexpr const char *kUpdateLimit = "update_limit";
 inline constexpr const char *kSequential = "sequential_read";
 
 struct MeasureOptions {
