@@ -91,16 +91,20 @@ ExchangeStep runForward(nsrt_device *device, Step &step, int64_t exchange,
 
 void sendGradients(nsrt_device *device, Step &step, ExchangeStep &run,
                    const std::vector<LocalLookup> &lookups) {
-  run.gradients = nsrt_gradients_begin(device, run.routed);
-  float *values =
+  const float *next =
       step.gradients->reserve(resultFloats(device, step, run.routed, lookups));
+  std::vector<int32_t> types(lookups.size(), NSRT_F32);
+  std::vector<const void *> values;
+  std::vector<int64_t> strides;
   for (size_t k = 0; k < lookups.size(); ++k) {
-    int64_t lookup = static_cast<int64_t>(k);
-    nsrt_gradient_set(device, run.routed, run.gradients, lookup, NSRT_F32,
-                      values);
-    values +=
-        nsrt_result_rows(device, run.routed, lookup) * step.dimOf(lookups[k]);
+    values.push_back(next);
+    strides.push_back(step.dimOf(lookups[k]));
+    next += strides.back() *
+            nsrt_result_rows(device, run.routed, static_cast<int64_t>(k));
   }
+  run.gradients = nsrt_gradients_pack(
+      device, run.routed, static_cast<int64_t>(lookups.size()), types.data(),
+      values.data(), strides.data(), /*lasting=*/0); // exchanges share them
   nsrt_gradients_start(device, run.routed, run.gradients);
 }
 

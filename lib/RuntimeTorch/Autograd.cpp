@@ -11,7 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include <ATen/core/dispatch/Dispatcher.h>
+#include "FindOperator.h"
+
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
@@ -24,13 +25,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 using OptionalTensor = std::optional<at::Tensor>;
+using neuroshard::runtime::findOperator;
 using torch::autograd::AutogradContext;
-
-template <typename Signature> auto findOperator(const char *name) {
-  return c10::Dispatcher::singleton()
-      .findSchemaOrThrow(name, "")
-      .typed<Signature>();
-}
 
 at::Tensor anchorOf(const std::string &model, const at::Tensor &token,
                     const at::Tensor &ticket, at::TensorList inputs,
@@ -110,9 +106,7 @@ struct Wait : torch::autograd::Function<Wait> {
   }
 
   /// A result that the loss does not read gets a gradient of zeros.
-  static Tensors backward(AutogradContext *context, Tensors gradients) {
-    for (at::Tensor &gradient : gradients)
-      gradient = gradient.contiguous();
+  static Tensors backward(AutogradContext *context, const Tensors &gradients) {
     Tensors saved = context->get_saved_variables();
     at::Tensor ticket = saved[0], anchor = saved[1];
     Tensors inputs(saved.begin() + 2, saved.end());

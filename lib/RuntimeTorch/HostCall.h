@@ -72,7 +72,7 @@ class HostCall {
 public:
   HostCall(nsrt_device *device, Results &results);
 
-  /// `tensor` must be contiguous and outlive the call.
+  /// `tensor` must outlive the call.
   void addTensor(const at::Tensor &tensor);
   void addFloat(float value);
   void addInteger(int64_t value);

@@ -4,12 +4,12 @@
 // configures a model. Operators take values only, so a model is passed by name.
 // `token` stands for the contents of the tables: embeddings_gradients and
 // embeddings_update are declared to change it, so that no tracer drops them or
-// moves a lookup over an update. Python registers shapes for tracing and the
-// kernels of these two, which ask for the learning rate and call send_gradients
-// and update_at_rate.
+// moves a lookup over an update. Python registers shapes for tracing, and the
+// operator learning_rate.
 //
 //===----------------------------------------------------------------------===//
 
+#include "FindOperator.h"
 #include "Sessions.h"
 
 #include <ATen/ops/cat.h>
@@ -75,11 +75,19 @@ std::vector<at::Tensor> embeddingsWait(const std::string &model,
   return findSession(model)->wait(stepOf(ticket));
 }
 
+/// The rate of the next update, which Python holds.
+double learningRate(const std::string &model) {
+  static auto operation =
+      findOperator<decltype(learningRate)>("neuroshard::learning_rate");
+  return operation.call(model);
+}
+
 /// The gradients of all weights in one tensor: tracers take no lists from
 /// operators that change an argument.
-at::Tensor startGradients(const std::string &model, const at::Tensor &,
-                          const at::Tensor &ticket,
-                          const std::vector<at::Tensor> &gradients) {
+at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
+                               const at::Tensor &ticket,
+                               at::TensorList gradients, at::TensorList) {
+  learningRate(model); // throws while the other ranks have no gradients yet
   std::vector<at::Tensor> ofWeights =
       findSession(model)->sendGradients(stepOf(ticket), gradients);
   if (ofWeights.empty())
@@ -87,9 +95,9 @@ at::Tensor startGradients(const std::string &model, const at::Tensor &,
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
 }
 
-void updateAtRate(const std::string &model, const at::Tensor &token,
-                  const at::Tensor &ticket, double learningRate) {
-  findSession(model)->update(stepOf(ticket), learningRate);
+void embeddingsUpdate(const std::string &model, const at::Tensor &token,
+                      const at::Tensor &ticket) {
+  findSession(model)->update(stepOf(ticket), learningRate(model));
   token.mutable_data_ptr<float>()[0] += 1;
 }
 
@@ -168,11 +176,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor[] inputs, Tensor? anchor, bool updates=True) -> Tensor[]");
   m.def("embeddings_gradients(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
-  m.def("send_gradients(str model, Tensor(a!) token, Tensor ticket, Tensor[] "
-        "gradients) -> Tensor");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket) -> ()");
-  m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, float "
-        "learning_rate) -> ()");
+  m.def("learning_rate(str model) -> float");
   m.def("join(str model, str directory, str group, str device, int threads, "
         "bool checks_late) -> ()",
         &join);
@@ -224,8 +229,8 @@ static void implement(torch::Library &m) {
   m.impl("embeddings_lookup", &embeddingsLookup);
   m.impl("embeddings_anchor", &embeddingsAnchor);
   m.impl("embeddings_wait", &embeddingsWait);
-  m.impl("send_gradients", &startGradients);
-  m.impl("update_at_rate", &updateAtRate);
+  m.impl("embeddings_gradients", &embeddingsGradients);
+  m.impl("embeddings_update", &embeddingsUpdate);
 }
 
 TORCH_LIBRARY_IMPL(neuroshard, CPU, m) { implement(m); }

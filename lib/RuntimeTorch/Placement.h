@@ -28,6 +28,8 @@ public:
   c10::Device place() const { return torchDevice; }
   /// Whether functions run on threads of the host.
   bool isHost() const { return kind == Kind::Host; }
+  /// Whether functions read and write copies of the caller's tensors.
+  bool makesCopies() const { return kind == Kind::Emulator; }
 
   /// For the artifact in `directory`; null on CPUs, which check ids early.
   /// Throws a ValueError.

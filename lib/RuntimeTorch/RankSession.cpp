@@ -321,8 +321,8 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
 }
 
 /// Results and their gradients have the same shapes and types.
-void RankSession::checkGradients(
-    const Step &step, const std::vector<at::Tensor> &gradients) const {
+void RankSession::checkGradients(const Step &step,
+                                 at::TensorList gradients) const {
   const auto &wanted = findStep(manifest, kWaitName, "").results;
   TORCH_CHECK_VALUE(gradients.size() == step.resultRows.size(), "expected ",
                     step.resultRows.size(), " gradients, found ",
@@ -330,8 +330,8 @@ void RankSession::checkGradients(
   for (size_t i = 0; i < gradients.size(); ++i) {
     std::string what =
         std::string("gradient of result ").append(std::to_string(i));
-    checkDense(gradients[i], scalarTypeOf(wanted[i].type), 2, placement.place(),
-               what);
+    checkKind(gradients[i], scalarTypeOf(wanted[i].type), 2, placement.place(),
+              what);
     int64_t dim = wanted[i].shape[1];
     TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
                           gradients[i].size(1) == dim,
@@ -340,9 +340,15 @@ void RankSession::checkGradients(
   }
 }
 
-std::vector<at::Tensor>
-RankSession::sendGradients(int64_t number,
-                           const std::vector<at::Tensor> &gradients) {
+/// As functions read a gradient: the values of a row one after the other, the
+/// rows any distance apart.
+at::Tensor RankSession::readable(const at::Tensor &gradient) const {
+  bool hasRows = gradient.size(1) <= 1 || gradient.stride(1) == 1;
+  return hasRows && !placement.makesCopies() ? gradient : gradient.contiguous();
+}
+
+std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
+                                                   at::TensorList gradients) {
   std::lock_guard one(running);
   TORCH_CHECK_VALUE(results.count(kGradientsName),
                     "the artifact has no update; compile it with --training");
@@ -362,7 +368,7 @@ RankSession::sendGradients(int64_t number,
   call.addResults(step.state);
   std::vector<at::Tensor> placed;
   for (const at::Tensor &gradient : gradients)
-    placed.push_back(placement.toFunction(ownDevice, gradient));
+    placed.push_back(placement.toFunction(ownDevice, readable(gradient)));
   for (const at::Tensor &gradient : placed)
     call.addTensor(gradient);
   size_t numWeights = 0;

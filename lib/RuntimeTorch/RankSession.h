@@ -49,7 +49,7 @@ public:
   /// Starts to send the gradients of a step's results. Returns the gradients of
   /// the sample weights of each weighted input, for which it waits.
   std::vector<at::Tensor>
-  sendGradients(int64_t step, const std::vector<at::Tensor> &gradients);
+  sendGradients(int64_t step, at::TensorList gradients);
   /// Waits for the gradients of a step and runs the optimizers.
   void update(int64_t step, double learningRate);
   /// Drops a step that will have no update. Unknown steps are ignored. What
@@ -97,8 +97,8 @@ private:
   bool hasLostUpdate();
   int64_t startChecked(const std::vector<at::Tensor> &inputs);
   void lookUp(Step &step);
-  void checkGradients(const Step &step,
-                      const std::vector<at::Tensor> &gradients) const;
+  void checkGradients(const Step &step, at::TensorList gradients) const;
+  at::Tensor readable(const at::Tensor &gradient) const;
   at::Tensor take(Results &returned, size_t index) const;
   size_t numLookups() const;
   /// Throws a DistBackendError if the group has ended, else a ValueError.

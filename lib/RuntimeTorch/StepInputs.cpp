@@ -25,8 +25,8 @@ void checkOffsets(const ExchangeSpec &exchange, const at::Tensor &offsets) {
 
 } // namespace
 
-void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
-                c10::Device place, const std::string &what) {
+void checkKind(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
+               c10::Device place, const std::string &what) {
   TORCH_CHECK_VALUE(tensor.device() == place, what, ": expected a tensor on ",
                     place.is_cpu() ? "the CPU" : place.str(), ", found one on ",
                     tensor.device());
@@ -34,6 +34,11 @@ void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
                     ", found ", tensor.scalar_type());
   TORCH_CHECK_VALUE(tensor.dim() == dims, what, ": expected ", dims,
                     " dimensions, found shape ", tensor.sizes());
+}
+
+void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
+                c10::Device place, const std::string &what) {
+  checkKind(tensor, type, dims, place, what);
   TORCH_CHECK_VALUE(tensor.is_contiguous(), what,
                     ": expected a contiguous tensor");
 }

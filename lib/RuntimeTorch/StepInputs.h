@@ -18,8 +18,11 @@
 
 namespace neuroshard::runtime {
 
-/// Throws a ValueError for a tensor that is not contiguous, on `place`, with
-/// this type and number of dimensions.
+/// Throws a ValueError for a tensor that is not on `place` with this type and
+/// number of dimensions.
+void checkKind(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
+               c10::Device place, const std::string &what);
+/// The same for one that is not contiguous, either.
 void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
                 c10::Device place, const std::string &what);
 

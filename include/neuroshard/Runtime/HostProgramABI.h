@@ -57,13 +57,16 @@ void nsrt_results_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
                        int64_t count, const int32_t *element_types,
                        void *const *outs);
 
-/// Starts sending gradients (batch -> owner). Gradient `lookup` is
-/// rows x dim contiguous of the element type. All lookups of the exchange
-/// have been set with nsrt_gradient_set before nsrt_gradients_start.
-nsrt_partials *nsrt_gradients_begin(nsrt_device *, nsrt_routed *);
-void nsrt_gradient_set(nsrt_device *, nsrt_routed *, nsrt_partials *,
-                       int64_t lookup, int32_t element_type,
-                       const void *gradient);
+/// Packs the gradients of all `count` lookups of the exchange. Gradient i is
+/// rows x dim of element_types[i]; its rows are row_strides[i] elements apart.
+/// lasting: 1 if they stay as they are until nsrt_update, 0 if only until this
+/// call returns. A single device reads lasting ones where they are.
+nsrt_partials *nsrt_gradients_pack(nsrt_device *, nsrt_routed *, int64_t count,
+                                   const int32_t *element_types,
+                                   const void *const *gradients,
+                                   const int64_t *row_strides, int32_t lasting);
+
+/// Starts sending gradients (batch -> owner).
 void nsrt_gradients_start(nsrt_device *, nsrt_routed *, nsrt_partials *);
 
 /// Gradient of the per-sample weights, from the table before its update. `out`

@@ -10,6 +10,7 @@
 #include "CopyResults.h"
 #include "LowerSteps.h"
 #include "ProgramSpec.h"
+#include "RuntimeCalls.h"
 
 #include "neuroshard/Conversion/Grid.h"
 #include "neuroshard/Conversion/Jagged/Jagged.h"
@@ -69,8 +70,10 @@ struct ConvertToRuntime
     eraseDeclarations(module);
     if (failed(lowerFunctions(numbers)))
       return signalPassFailure();
-    for (auto function : module.getOps<func::FuncOp>())
+    for (auto function : module.getOps<func::FuncOp>()) {
       copyResults(function);
+      layOutArguments(function);
+    }
     if (failed(buildProgramTable(module, spec)))
       signalPassFailure();
   }

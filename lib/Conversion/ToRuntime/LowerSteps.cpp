@@ -92,14 +92,20 @@ struct LowerExchangeGradients : OpConversionPattern<ir::ExchangeGradientsOp> {
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeBuilder b(op.getLoc(), rewriter);
     Value device = adaptor.getDevice(), routed = adaptor.getRouted();
-    Value partials =
-        b.call("nsrt_gradients_begin", {device, routed}, b.pointerType());
-    for (auto [lookup, gradient] : llvm::enumerate(adaptor.getGradients())) {
+    SmallVector<Value> types, firsts, strides;
+    for (Value gradient : adaptor.getGradients()) {
       Type element = cast<ShapedType>(gradient.getType()).getElementType();
-      b.call("nsrt_gradient_set",
-             {device, routed, partials, b.i64(lookup),
-              b.i32(getElementCode(element)), b.readPointer(gradient)});
+      types.push_back(b.i32(getElementCode(element)));
+      RowsPointer rows = b.readRows(gradient);
+      firsts.push_back(rows.first);
+      strides.push_back(b.asI64(rows.stride));
     }
+    bool lasts = llvm::all_of(adaptor.getGradients(), isCallersTensor);
+    Value partials =
+        b.call("nsrt_gradients_pack",
+               {device, routed, b.i64(firsts.size()), b.arrayOf(types),
+                b.arrayOf(firsts), b.arrayOf(strides), b.i32(lasts)},
+               b.pointerType());
     b.call("nsrt_gradients_start", {device, routed, partials});
     rewriter.replaceOp(op, partials);
     return success();

@@ -69,6 +69,51 @@ Value RuntimeBuilder::readPointer(Value tensor) {
   return pointerTo(memref);
 }
 
+bool isCallersTensor(Value tensor) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  if (!function || !function.isPublic() || !argument.getOwner()->isEntryBlock())
+    return false;
+  auto isWritable = function.getArgAttrOfType<BoolAttr>(
+      argument.getArgNumber(),
+      bufferization::BufferizationDialect::kWritableAttrName);
+  return !isWritable || !isWritable.getValue();
+}
+
+/// Rows of any distance.
+static MemRefLayoutAttrInterface getRowsLayout(MLIRContext *context) {
+  return StridedLayoutAttr::get(context, 0, {ShapedType::kDynamic, 1});
+}
+
+RowsPointer RuntimeBuilder::readRows(Value tensor) {
+  if (!isCallersTensor(tensor))
+    return {readPointer(tensor),
+            index(cast<RankedTensorType>(tensor.getType()).getDimSize(1))};
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value memref = bufferization::ToBufferOp::create(
+      *this,
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      getRowsLayout(getContext())),
+      tensor, /*read_only=*/true);
+  auto metadata = memref::ExtractStridedMetadataOp::create(*this, memref);
+  return {pointerTo(memref), metadata.getStrides().front()};
+}
+
+void layOutArguments(func::FuncOp function) {
+  MemRefLayoutAttrInterface rows = getRowsLayout(function.getContext());
+  for (BlockArgument argument :
+       function.isExternal() ? ArrayRef<BlockArgument>()
+                             : ArrayRef<BlockArgument>(function.getArguments()))
+    for (Operation *user : argument.getUsers())
+      if (auto buffer = dyn_cast<bufferization::ToBufferOp>(user))
+        if (cast<MemRefType>(buffer.getType()).getLayout() == rows)
+          function.setArgAttr(
+              argument.getArgNumber(),
+              bufferization::BufferizationDialect::kBufferLayoutAttrName, rows);
+}
+
 Value RuntimeBuilder::arrayOf(ValueRange values) {
   Type element = values.empty() ? pointerType() : values.front().getType();
   Value array =

@@ -10,7 +10,18 @@
 
 #include "neuroshard/Conversion/Jagged/LoopBuilder.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 namespace neuroshard {
+
+/// Whether the value is a tensor that the caller of a public function gives and
+/// that the function does not write.
+bool isCallersTensor(mlir::Value tensor);
+
+/// Rows of a tensor.
+struct RowsPointer {
+  mlir::Value first, stride; ///< `stride`: elements from row to row, an index.
+};
 
 class RuntimeBuilder : public LoopBuilder {
 public:
@@ -34,9 +45,16 @@ public:
   mlir::Value pointerTo(mlir::Value memref);
   /// First element of a tensor that is only read.
   mlir::Value readPointer(mlir::Value tensor);
+  /// The rows of a matrix that is only read. Those of a caller's tensor may be
+  /// apart: layOutArguments() follows.
+  RowsPointer readRows(mlir::Value tensor);
   /// A C array of values of one type that lives until the function returns.
   mlir::Value arrayOf(mlir::ValueRange values);
 };
+
+/// Lets callers of `function` give the matrices that readRows() reads with rows
+/// that are apart.
+void layOutArguments(mlir::func::FuncOp function);
 
 /// What the runtime calls an element type: 0 f32, 1 f16, 2 bf16.
 int64_t getElementCode(mlir::Type element);

@@ -122,6 +122,34 @@ void clear(nsrt_device *device, void *out, int64_t bytes) noexcept {
   }
 }
 
+/// Bytes from the first to the last element of rows that are `stride` elements
+/// apart.
+int64_t spanOf(int64_t rows, int64_t stride, int64_t dim, ElementType type) {
+  return rows == 0 ? 0 : ((rows - 1) * stride + dim) * elementBytes(type);
+}
+
+/// The gradients that the caller gives, in memory of the device; `partials`
+/// keeps what is copied.
+std::vector<ResultGradient>
+gradientsOf(nsrt_device *device, const nsrt_routed *routed, int64_t count,
+            const int32_t *types, const void *const *gradients,
+            const int64_t *strides, bool lasting, nsrt_partials &partials) {
+  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
+  std::vector<ResultGradient> given;
+  for (int64_t i = 0; i < count; ++i) {
+    checkLookupIndex(device, routed, i);
+    auto lookup = static_cast<size_t>(i);
+    ElementType type = checkType(types[i]);
+    int64_t rows = routed->lookups[lookup].resultRows;
+    int64_t dim = device->manifest().tables[exchange.lookups[lookup].table].dim;
+    DeviceTensor tensor = DeviceTensor::read(
+        *device, gradients[i], spanOf(rows, strides[i], dim, type));
+    given.push_back({type, tensor.get(), strides[i], lasting});
+    partials.copies.push_back(tensor.takeCopy());
+  }
+  return given;
+}
+
 void clearResult(nsrt_device *device, const nsrt_routed *routed, int64_t lookup,
                  int32_t type, void *out) {
   if (!routed || !out || lookup < 0 ||
@@ -239,31 +267,24 @@ NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
       });
   for (int64_t i = 0; !written && i < count; ++i)
     clearResult(device, routed, i, element_types[i], outs[i]);
+  device->threads.rest(); // work of the caller follows
 }
 
-NSRT_EXPORT nsrt_partials *nsrt_gradients_begin(nsrt_device *device,
-                                                nsrt_routed *routed) {
+NSRT_EXPORT nsrt_partials *
+nsrt_gradients_pack(nsrt_device *device, nsrt_routed *routed, int64_t count,
+                    const int32_t *element_types, const void *const *gradients,
+                    const int64_t *row_strides, int32_t lasting) {
   nsrt_partials *result = nullptr;
   if (usable(device, routed))
     guarded(device, routed, [&] {
-      auto gradients = std::make_unique<nsrt_partials>();
-      beginGradients(*device, *routed, *gradients);
-      result = gradients.release();
+      auto partials = std::make_unique<nsrt_partials>();
+      packGradients(*device, *routed,
+                    gradientsOf(device, routed, count, element_types, gradients,
+                                row_strides, lasting != 0, *partials),
+                    *partials);
+      result = partials.release();
     });
   return result;
-}
-
-NSRT_EXPORT void nsrt_gradient_set(nsrt_device *device, nsrt_routed *routed,
-                                   nsrt_partials *gradients, int64_t lookup,
-                                   int32_t element_type, const void *gradient) {
-  if (usable(device, routed) && gradients)
-    guarded(device, routed, [&] {
-      checkLookupIndex(device, routed, lookup);
-      ElementType type = checkType(element_type);
-      DeviceTensor tensor = DeviceTensor::read(
-          *device, gradient, bytesOfResult(device, routed, lookup, type));
-      setGradient(*device, *routed, *gradients, lookup, type, tensor.get());
-    });
 }
 
 NSRT_EXPORT void nsrt_gradients_start(nsrt_device *device, nsrt_routed *routed,
@@ -302,6 +323,7 @@ NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
              {gradients, static_cast<size_t>(num_exchanges)}, learning_rate,
              step);
     });
+  device->threads.rest(); // work of the caller follows
 }
 
 NSRT_EXPORT void nsrt_tensor_copy(nsrt_device *device, void *to,

@@ -69,14 +69,24 @@ struct ReceivedSet {
   Buffer offsets;                            ///< of all bags.
 };
 
+/// A gradient in the caller's memory.
+struct InPlaceGradient {
+  const float *first = nullptr;
+  int64_t stride = 0;
+};
+
 /// Gradients that one rank has sent, as kernels read them.
 struct ReceivedBlock {
   Block block;
   const float *direct = nullptr;
   const float *relayed = nullptr; ///< the block's last values.
+  /// By entry, of gradients that are read where the caller has them; else null.
+  std::vector<const float *> inPlace;
 
   /// Of the first item of an entry.
   const float *at(size_t entry) const {
+    if (!inPlace.empty() && inPlace[entry])
+      return inPlace[entry];
     int64_t begin = block.begin[entry];
     return begin < block.directSize ? direct + begin
                                     : relayed + (begin - block.directSize);
@@ -154,6 +164,12 @@ struct nsrt_partials {
   std::vector<neuroshard::runtime::ReceivedBlock> gatheredGradients;
   neuroshard::runtime::ReceivedSet gathered;
   neuroshard::runtime::Buffer decoded; ///< gradients, if f32 did not travel.
+
+  /// By lookup, the caller's gradients that kernels read in place, f32; null
+  /// where gradients are in `send`. Empty: all are.
+  std::vector<neuroshard::runtime::InPlaceGradient> inPlace;
+  /// What keeps copies of the caller's tensors alive.
+  std::vector<neuroshard::runtime::Buffer> copies;
 };
 
 struct nsrt_device {

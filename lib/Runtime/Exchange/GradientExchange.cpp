@@ -118,6 +118,22 @@ void addReplicated(Device &device, const Routed &routed, Partials &gradients,
                         payloads[peer] + sizes[peer], nullptr});
 }
 
+/// Those of a single device.
+void readOwn(const StreamSet &owned, Partials &gradients) {
+  ReceivedBlock &block = gradients.gradients[0];
+  block.direct = as<const float>(gradients.send);
+  block.inPlace.resize(owned.entries.size());
+  for (size_t e = 0; e < owned.entries.size(); ++e) {
+    const EntryLayout &entry = owned.entries[e];
+    const InPlaceGradient &given =
+        gradients.inPlace[static_cast<size_t>(entry.lookup)];
+    if (!given.first)
+      continue;
+    block.inPlace[e] = given.first + entry.cols.begin;
+    block.block.stride[e] = given.stride;
+  }
+}
+
 } // namespace
 
 void startGradients(Device &device, Routed &routed, Partials &gradients) {
@@ -142,10 +158,8 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
     return;
   gradients.received = true;
   gradients.gradients = blocksOf(makeOwnerBlocks(device, routed));
-  if (device.numDevices() == 1) {
-    gradients.gradients[0].direct = as<const float>(gradients.send);
-    return;
-  }
+  if (device.numDevices() == 1)
+    return readOwn(device.layout(routed.exchange).owners[0], gradients);
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   if ((layout.hasRemote && !gradients.request) ||

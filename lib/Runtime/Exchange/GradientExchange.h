@@ -11,12 +11,21 @@
 
 #include "Device/Device.h"
 
+#include <span>
+
 namespace neuroshard::runtime {
 
-// As nsrt_gradients_begin, nsrt_gradient_set and nsrt_gradients_start ask.
-void beginGradients(Device &device, Routed &routed, Partials &gradients);
-void setGradient(Device &device, Routed &routed, Partials &gradients,
-                 int64_t lookup, ElementType type, const std::byte *gradient);
+/// The gradient of one result, in memory of the device.
+struct ResultGradient {
+  ElementType type;
+  const std::byte *first;
+  int64_t stride; ///< elements from row to row.
+  bool lasts;     ///< until the update.
+};
+
+// As nsrt_gradients_pack and nsrt_gradients_start ask.
+void packGradients(Device &device, Routed &routed,
+                   std::span<const ResultGradient> given, Partials &gradients);
 void startGradients(Device &device, Routed &routed, Partials &gradients);
 /// Waits for the gradients of an exchange. Sets gradients.gradients and, for
 /// replicated tables, gathered and gatheredGradients.

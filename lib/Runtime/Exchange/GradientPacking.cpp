@@ -1,7 +1,8 @@
 //===- GradientPacking.cpp - Packs gradients for their owners -------------===//
 //
 // Writes the gradients of results into the messages to send, in the type in
-// which they travel; the reverse of Results.cpp. Gradients of replicated tables
+// which they travel; the reverse of Results.cpp. On a single device most stay
+// where they are. Gradients of replicated tables
 // are packed behind the ids they belong to, since every device gathers both.
 //
 //===----------------------------------------------------------------------===//
@@ -12,6 +13,7 @@
 #include "IdExchange.h"
 #include "RowViews.h"
 #include "Wire.h"
+#include "neuroshard/Artifact/Error.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -44,36 +46,28 @@ void beginReplicated(Device &device, const Routed &routed,
   device.backend->moveRows({&ids, 1});
 }
 
-} // namespace
-
-void beginGradients(Device &device, Routed &routed, Partials &gradients) {
-  receiveIds(device, routed);
-  PhaseTimer timer(device.figures, Phase::Gradients);
-  const ExchangeLayout &layout = device.layout(routed.exchange);
-  gradients.sendBlocks = makeBatchBlocks(device, routed);
-  int64_t total = placeGradients(device, routed, gradients);
-  gradients.send =
-      device.buffers->acquire(BufferKind::Gradients, wireBytes(device, total));
-  if (layout.hasReplicated)
-    beginReplicated(device, routed, gradients);
+/// A single device's kernels read f32 as it is given, unless it is divided or
+/// scaled first.
+bool canReadInPlace(const Device &device, const ExchangeLookup &lookup,
+                    const ResultGradient &given) {
+  return device.numDevices() == 1 && given.lasts &&
+         given.type == ElementType::F32 && lookup.pooling == Pooling::Sum &&
+         device.gradientScale == 1;
 }
 
-void setGradient(Device &device, Routed &routed, Partials &gradients,
-                 int64_t lookup, ElementType type, const std::byte *gradient) {
-  PhaseTimer timer(device.figures, Phase::Gradients);
-  auto index = static_cast<size_t>(lookup);
-  const LookupState &state = routed.lookups[index];
-  if (state.resultRows == 0)
-    return; // the gradient may be null
-  const ExchangeLookup &spec =
-      device.manifest().exchanges[routed.exchange].lookups[index];
-  int64_t dim = device.manifest().tables[spec.table].dim;
-  std::vector<RowMove> moves;
+void addMoves(const Device &device, const Routed &routed,
+              const Partials &gradients, size_t lookup,
+              const ResultGradient &given, std::vector<RowMove> &moves) {
+  const LookupState &state = routed.lookups[lookup];
+  bool isMean =
+      device.manifest().exchanges[routed.exchange].lookups[lookup].pooling ==
+      Pooling::Mean;
   for (const auto &view :
-       makeViews(device, routed, index, basesOf(device, gradients))) {
+       makeViews(device, routed, lookup, basesOf(device, gradients))) {
     RowMove &move = moves.emplace_back();
-    move.source = {gradient + view.cols.begin * elementBytes(type), dim};
-    move.sourceType = type;
+    move.source = {given.first + view.cols.begin * elementBytes(given.type),
+                   given.stride};
+    move.sourceType = given.type;
     move.target = {view.first, view.stride};
     move.targetType = view.type;
     move.rows = view.numRows;
@@ -81,9 +75,42 @@ void setGradient(Device &device, Routed &routed, Partials &gradients,
     move.sourcePlaces = view.places;
     move.firstPlace = state.firstId;
     move.scale = device.gradientScale;
-    if (spec.pooling == Pooling::Mean)
+    if (isMean)
       move.divisors = as<const float>(state.bagCounts);
   }
+}
+
+} // namespace
+
+void packGradients(Device &device, Routed &routed,
+                   std::span<const ResultGradient> given, Partials &gradients) {
+  receiveIds(device, routed);
+  PhaseTimer timer(device.figures, Phase::Gradients);
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  if (given.size() != spec.lookups.size())
+    fail(spec.where, "found ", given.size(), " gradients for ",
+         spec.lookups.size(), " lookups");
+  gradients.sendBlocks = makeBatchBlocks(device, routed);
+  int64_t total = placeGradients(device, routed, gradients);
+  gradients.inPlace.resize(given.size());
+  std::vector<size_t> packed;
+  for (size_t k = 0; k < given.size(); ++k) {
+    if (routed.lookups[k].resultRows == 0)
+      continue; // the gradient may be null
+    if (canReadInPlace(device, spec.lookups[k], given[k]))
+      gradients.inPlace[k] = {reinterpret_cast<const float *>(given[k].first),
+                              given[k].stride};
+    else
+      packed.push_back(k);
+  }
+  if (!packed.empty() || device.numDevices() > 1)
+    gradients.send = device.buffers->acquire(BufferKind::Gradients,
+                                             wireBytes(device, total));
+  if (device.layout(routed.exchange).hasReplicated)
+    beginReplicated(device, routed, gradients);
+  std::vector<RowMove> moves;
+  for (size_t k : packed)
+    addMoves(device, routed, gradients, k, given[k], moves);
   device.backend->moveRows(moves);
 }
 

@@ -106,11 +106,14 @@ func.func @embeddings_wait(%dev: !neuroshard.device, %p: !looked_up)
 // CHECK-LABEL: func.func @embeddings_update(
 // CHECK-SAME: %[[D:[a-z0-9]*]]: !llvm.ptr {nsrt.device}, %[[R0:[a-z0-9]*]]: !llvm.ptr,
 // CHECK-SAME: %[[WI:[a-z0-9]*]]: tensor<?xi32>
-// CHECK-SAME: %[[R1:[a-z0-9]*]]: !llvm.ptr, %{{.*}}: tensor<?x20xf16>, %{{.*}}: tensor<?x3xf32>, %[[LR:[a-z0-9]*]]: f32, %[[STEP:[a-z0-9]*]]: i64) -> tensor<?xf32>
-// CHECK: %[[G0:.*]] = call @nsrt_gradients_begin(%[[D]], %[[R0]])
-// CHECK: call @nsrt_gradient_set(%[[D]], %[[R0]], %[[G0]],
+// CHECK-SAME: %[[R1:[a-z0-9]*]]: !llvm.ptr, %[[GT:[a-z0-9]*]]: tensor<?x20xf16> {bufferization.buffer_layout = strided<[?, 1]>}, %{{.*}}: tensor<?x3xf32> {bufferization.buffer_layout = strided<[?, 1]>}, %[[LR:[a-z0-9]*]]: f32, %[[STEP:[a-z0-9]*]]: i64) -> tensor<?xf32>
+// CHECK: %[[F16:.*]] = arith.constant 1 : i32
+// CHECK: %[[ROWS:.*]] = bufferization.to_buffer %[[GT]] read_only : tensor<?x20xf16> to memref<?x20xf16, strided<[?, 1]>>
+// CHECK: memref.extract_strided_metadata %[[ROWS]]
+// CHECK: %[[LASTS:.*]] = arith.constant 1 : i32
+// CHECK: %[[G0:.*]] = call @nsrt_gradients_pack(%[[D]], %[[R0]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[LASTS]])
 // CHECK: call @nsrt_gradients_start(%[[D]], %[[R0]], %[[G0]])
-// CHECK: %[[G1:.*]] = call @nsrt_gradients_begin(%[[D]], %[[R1]])
+// CHECK: %[[G1:.*]] = call @nsrt_gradients_pack(%[[D]], %[[R1]]
 // CHECK: %[[COUNT:.*]] = tensor.dim %[[WI]]
 // CHECK: %[[W:.*]] = memref.alloc(%[[COUNT]]) {alignment = 64 : i64} : memref<?xf32>
 // CHECK: call @nsrt_weights_gradient(%[[D]], %[[R1]], %[[G1]], %{{.*}})

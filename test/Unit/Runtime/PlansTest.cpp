@@ -155,8 +155,11 @@ void updateLate(void **args) {
   auto *device = static_cast<nsrt_device *>(args[0]);
   auto &late = *static_cast<LateResult *>(args[1]);
   static const float gradient[] = {1, 1, 1, 1};
-  nsrt_partials *gradients = nsrt_gradients_begin(device, late.routed);
-  nsrt_gradient_set(device, late.routed, gradients, 0, 0, gradient);
+  const int32_t type = 0;
+  const void *first = gradient;
+  const int64_t stride = 4;
+  nsrt_partials *gradients =
+      nsrt_gradients_pack(device, late.routed, 1, &type, &first, &stride, 0);
   nsrt_gradients_start(device, late.routed, gradients);
   nsrt_update(device, 1, &late.routed, &gradients, 1.0f, 1);
   nsrt_partials_release(device, gradients);

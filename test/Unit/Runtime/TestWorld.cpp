@@ -74,6 +74,22 @@ void hostForward(void **args) {
   }
 }
 
+nsrt_partials *packGradients(nsrt_device *device, LocalStep &step, size_t x,
+                             nsrt_routed *routed) {
+  std::vector<int32_t> types;
+  std::vector<const void *> values;
+  std::vector<int64_t> strides;
+  const auto &lookups = step.model->exchanges[x].lookups;
+  for (size_t k = 0; k < lookups.size(); ++k) {
+    types.push_back(static_cast<int32_t>(lookups[k].result));
+    values.push_back(step.exchanges[x].gradients[k].data());
+    strides.push_back(
+        step.model->tables[static_cast<size_t>(lookups[k].table)].dim);
+  }
+  return nsrt_gradients_pack(device, routed, static_cast<int64_t>(types.size()),
+                             types.data(), values.data(), strides.data(), 1);
+}
+
 void hostTrain(void **args) {
   auto *device = static_cast<nsrt_device *>(args[0]);
   auto &step = *static_cast<LocalStep *>(args[1]);
@@ -85,12 +101,7 @@ void hostTrain(void **args) {
   }
   for (size_t x = 0; x < step.exchanges.size(); ++x) {
     LocalExchange &local = step.exchanges[x];
-    gradients.push_back(nsrt_gradients_begin(device, routed[x]));
-    const auto &lookups = step.model->exchanges[x].lookups;
-    for (size_t k = 0; k < lookups.size(); ++k)
-      nsrt_gradient_set(
-          device, routed[x], gradients[x], static_cast<int64_t>(k),
-          static_cast<int32_t>(lookups[k].result), local.gradients[k].data());
+    gradients.push_back(packGradients(device, step, x, routed[x]));
     nsrt_gradients_start(device, routed[x], gradients[x]);
     if (!step.model->exchanges[x].weighted)
       continue;

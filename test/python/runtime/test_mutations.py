@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+import torch
 
 from support import artifact, mutants, sealing
 from support.host import RuntimeFailure
@@ -43,7 +44,8 @@ def step(session, generator):
     jagged = session.random_batch(20, generator, True)
     before = session.tables()
     results, contexts = session.wait_results(jagged)
-    gradients = [result.new_ones(result.shape) for result in results]
+    gradients = [torch.randint(-3, 4, result.shape, generator=generator).to(result.dtype)
+                 for result in results]
     session.update(jagged, contexts, gradients, 0.125, 1)
     session.check_forward(jagged, results, True)
     session.check_update(before, jagged, gradients, 0.125, 1)
@@ -175,9 +177,10 @@ SCHEDULE = {
     "a result of another size": (r"= .*call i64 @nsrt_result_rows\(.*", "= add i64 0, 1"),
     "another exchange": (r"(@nsrt_route\(ptr [^,]+, i64 )0,", r"\g<1>1,"),
     "gradients are not sent": (r"\n.*call .* @nsrt_gradients_start\(.*", ""),
-    "a gradient is not set": (r"\n.*call .* @nsrt_gradient_set\(.*", ""),
-    "another lookup's gradient": (r"(@nsrt_gradient_set\(.*, i64 )0,", r"\g<1>1,"),
-    "a gradient of another type": (r"(@nsrt_gradient_set\(.*, i32 )0,", r"\g<1>2,"),
+    "a gradient is not sent": (r"(@nsrt_gradients_pack\(.*, i64 )2,", r"\g<1>1,"),
+    "rows of gradients at another distance": (
+        r"store i64 %[^,]+,(.*\n.* @nsrt_gradients_pack)", r"store i64 0,\g<1>"),
+    "a tensor of another type": (r"store i32 0,", "store i32 2,"),
     "no update": (r"\n.*call .* @nsrt_update\(.*", ""),
     "an exchange without update": (r"(@nsrt_update\(ptr [^,]+, i64 )2,", r"\g<1>1,"),
 }
@@ -306,7 +309,8 @@ def test_a_lost_exchange_is_seen(compiled, generator):
         jagged = session.random_batch(60, generator, True)
         before = session.tables()
         results, contexts = session.wait_results(jagged)
-        gradients = [result.new_ones(result.shape) for result in results]
+        gradients = [torch.randint(-3, 4, result.shape, generator=generator).to(result.dtype)
+                 for result in results]
         session.update(jagged, contexts, gradients[:2] + [gradients[2] * 0], 0.125, 1)
         results[2] = results[2] * 0
         with pytest.raises(AssertionError, match="differ"):

@@ -112,6 +112,9 @@ class HostMemory:
         """The address of the tensor's values for a function; the tensor outlives it."""
         return tensor.data_ptr()
 
+    def strides(self, tensor):
+        return tensor.stride()
+
     def read(self, address, count):
         return bytearray((ctypes.c_char * count).from_address(address))
 
@@ -133,6 +136,9 @@ class DeviceMemory:
         self.copies.append(copy)
         check(runtime().nsrt_tensor_write(self.device, copy, dense.data_ptr(), count))
         return copy
+
+    def strides(self, tensor):
+        return tensor.contiguous().stride()
 
     def read(self, address, count):
         values = bytearray(count)
@@ -160,14 +166,14 @@ class Kept:
 
 
 def describe(tensor, memory):
-    """The strided memref descriptor of a contiguous tensor."""
+    """The strided memref descriptor of a tensor whose last dimension is dense."""
     if isinstance(tensor, Kept):
         return tensor.descriptor
-    assert tensor.is_contiguous()
+    assert tensor.is_contiguous() or tensor.stride(-1) == 1
     descriptor = DESCRIPTORS[tensor.dim()]()
     descriptor.allocated = descriptor.aligned = memory.place(tensor)
     descriptor.sizes[:] = tensor.shape
-    descriptor.strides[:] = tensor.stride()
+    descriptor.strides[:] = memory.strides(tensor)
     return descriptor
 
 
@@ -271,6 +277,7 @@ class World:
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
+        self.sent = []  # a single device reads gradients where they are until the update
         self.handle = open_world(folder, threads_per_device, emulated, checks_late)
         if not self.handle:
             raise RuntimeFailure(runtime().nsrt_last_error().decode())
@@ -278,6 +285,9 @@ class World:
 
     def close(self):
         if self.handle:
+            for frame in self.sent:
+                frame.memory.close()
+            self.sent = []
             runtime().nsrt_world_close(self.handle)
             self.handle = None
             self.environment.undo()
@@ -357,8 +367,11 @@ class World:
         # "If the function ran, its results are valid to free whatever the status."
         results = [function.take_results(frame, keep) if frame.results is not None else []
                    for frame in frames]
-        for frame in frames:
-            frame.memory.close()
+        if name == "embeddings_gradients":
+            self.sent += frames
+        else:
+            for frame in frames:
+                frame.memory.close()
         if status:
             raise RuntimeFailure(message)
         return results
