@@ -58,9 +58,10 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
     require_numbers(jagged, exchange)
     if jagged.offsets is not None and jagged.offsets.dtype == torch.int32:
         jagged = jagged._replace(offsets=jagged.offsets.long())
-    return jagged._replace(
-        **{name: value.contiguous() for name, value in jagged._asdict().items()
-           if isinstance(value, torch.Tensor)})
+    ids, offsets, weights = jagged[:3]
+    return jagged._replace(ids=ids.contiguous(),
+                           offsets=None if offsets is None else offsets.contiguous(),
+                           weights=None if weights is None else weights.contiguous())
 
 
 def require_tensors(jagged: Jagged, exchange: Exchange) -> None:

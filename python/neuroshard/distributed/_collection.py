@@ -189,9 +189,9 @@ class _Sharded(Learning, torch.nn.Module):
         return self._engine.look_up(self._token, ticket)
 
     def _make_anchor(self, ticket: torch.Tensor, ids: Jagged) -> torch.Tensor | None:
-        """Lets the update be apart from the backward of wait, unless that waits for the gradients
-        of sample weights anyway."""
-        if not self._learns() or ids.weights is not None:
+        """Lets the update be apart from the backward of wait, unless no gradients travel or that
+        waits for the gradients of sample weights anyway."""
+        if self._session.size == 1 or ids.weights is not None or not self._learns():
             return None
         return self._engine.anchor(self._token, ticket, ids, anchor=self._anchor)
 
@@ -266,7 +266,7 @@ class ShardedEmbeddingBagCollection(_Sharded):
                                  "ShardedEmbeddingCollection")
 
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
-        names = [self.features[one.feature] for one in self._session.results]
+        names = self._session.result_names
         return make_keyed(names, results) if keyed else dict(zip(names, results))
 
 

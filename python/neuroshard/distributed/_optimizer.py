@@ -14,13 +14,18 @@ class FusedOptimizer(torch.optim.Optimizer):
     loops can use it like any optimizer. Checkpoints save its state with the tables."""
 
     def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
-        super().__init__([anchor], {"lr": _fields.learning_rate(learning_rate)})
+        self._checked = _fields.learning_rate(learning_rate)  # the last rate that was valid
+        super().__init__([anchor], {"lr": self._checked})
         # Keeps schedulers from warning that step() was not called.
         self._opt_called = True
 
     @property
     def learning_rate(self) -> float:
-        return _fields.learning_rate(self.param_groups[0]["lr"])
+        rate = self.param_groups[0]["lr"]
+        if type(rate) is float and rate == self._checked:
+            return rate
+        self._checked = _fields.learning_rate(rate)
+        return self._checked
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:

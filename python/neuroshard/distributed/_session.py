@@ -57,7 +57,10 @@ class Session:
         self.input = only_input_of(self.manifest)
         self._own_group = None
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
-        _operators.add_model(self.name, shapes_of(self.manifest), learning_rate)
+        shapes = shapes_of(self.manifest)
+        self.results = shapes.results
+        self.result_names = [self.input.features[one.feature] for one in self.results]
+        _operators.add_model(self.name, shapes, learning_rate)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
@@ -106,10 +109,6 @@ class Session:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder,
                          self._own_group.group_name if self._own_group else "", threads)
-
-    @property
-    def results(self) -> tuple[_operators.Result, ...]:
-        return _operators.shapes_of(self.name).results
 
     def shards(self) -> tuple[LocalShard, ...]:
         self.require_open()
