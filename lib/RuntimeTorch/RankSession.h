@@ -48,8 +48,7 @@ public:
   std::vector<at::Tensor> wait(int64_t step);
   /// Starts to send the gradients of a step's results. Returns the gradients of
   /// the sample weights of each weighted input, for which it waits.
-  std::vector<at::Tensor>
-  sendGradients(int64_t step, at::TensorList gradients);
+  std::vector<at::Tensor> sendGradients(int64_t step, at::TensorList gradients);
   /// Waits for the gradients of a step and runs the optimizers.
   void update(int64_t step, double learningRate);
   /// Drops a step that will have no update. Unknown steps are ignored. What
