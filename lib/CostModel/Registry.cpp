@@ -2,18 +2,22 @@
 
 #include "neuroshard/CostModel/Registry.h"
 
+#include "neuroshard/CostModel/CalibratedModel.h"
 #include "neuroshard/CostModel/ModelLibrary.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Objective.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <algorithm>
+#include <filesystem>
 
 using namespace neuroshard;
 
 namespace {
 
 constexpr std::string_view kEnding = ".safetensors";
+constexpr std::string_view kMachineEnding = ".json";
 
 /// Splits a text at its commas; parts may be empty.
 std::vector<std::string> split(std::string_view text) {
@@ -70,6 +74,24 @@ makeFromFiles(const std::vector<std::string> &paths, const Topology &topology) {
   return composeModel(std::move(*used));
 }
 
+/// The model that a machine file corrects.
+Expected<std::unique_ptr<CostModel>> makeFromMachine(const std::string &path,
+                                                     const Topology &topology) {
+  Expected<Machine> machine = readMachine(path);
+  if (!machine)
+    return tl::unexpected(machine.error());
+  if (std::string_view(machine->costModel).ends_with(kMachineEnding))
+    return failure(path + ": cost_model",
+                   "expected a model, not another machine file, got: '" +
+                       machine->costModel + "'");
+  auto model = makeCostModel(machine->costModel, topology);
+  if (!model)
+    return tl::unexpected(inFile(path, model.error()));
+  std::string name =
+      std::filesystem::path(path).stem().string() + ":" + (*model)->name();
+  return calibrate(*std::move(model), *machine, std::move(name));
+}
+
 } // namespace
 
 Expected<std::unique_ptr<CostModel>>
@@ -80,12 +102,14 @@ neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
     return makeRooflineModel();
   if (name == "reference")
     return makeReferenceModel();
+  if (name.ends_with(kMachineEnding))
+    return makeFromMachine(std::string(name), topology);
   std::vector<std::string> paths = split(name);
   for (const std::string &path : paths)
     if (!path.ends_with(kEnding))
       return failure("cost_model",
-                     "expected auto, roofline, reference or .safetensors files "
-                     "separated by commas, got: '" +
+                     "expected auto, roofline, reference, .safetensors files "
+                     "separated by commas or a machine file (.json), got: '" +
                          std::string(name) + "'");
   return makeFromFiles(paths, topology);
 }

@@ -43,6 +43,7 @@ static Json toJson(const CostBreakdown &breakdown) {
           {"dense_ms", breakdown.denseMs},
           {"backward_communication_ms", breakdown.backwardCommunicationMs},
           {"max_backward_ms", breakdown.maxBackwardMs},
+          {"fixed_ms", breakdown.fixedMs},
           {"devices", std::move(devices)},
           {"snapshots", std::move(snapshots)}};
 }

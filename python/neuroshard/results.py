@@ -44,8 +44,8 @@ class Breakdown(_fields.Record):
     """The parts of a cost, in milliseconds; with snapshots the weighted mean over them.
 
     Under objective="step" input_ms, max_forward_ms, exposed_forward_communication_ms, dense_ms,
-    backward_communication_ms and max_backward_ms add up to cost_ms. worst_ms: the largest of
-    the snapshots' costs.
+    backward_communication_ms, max_backward_ms and fixed_ms add up to cost_ms. fixed_ms: of a machine
+    file, what host and PyTorch take whatever the plan. worst_ms: the largest of the snapshots' costs.
     """
 
     cost_ms: float
@@ -56,6 +56,7 @@ class Breakdown(_fields.Record):
     dense_ms: float
     backward_communication_ms: float
     max_backward_ms: float
+    fixed_ms: float
     devices: tuple[DeviceCost, ...]
     snapshots: tuple[SnapshotCost, ...] = ()
 

@@ -4,7 +4,7 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="objective=fame" 2>&1 | FileCheck %s --check-prefix=OBJECTIVE --implicit-check-not=error:
 // OBJECTIVE: error: option 'objective': expected step or published, got: 'fame'
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=guess" 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=error:
-// MODEL: error: option 'cost-model': expected auto, roofline, reference or .safetensors files separated by commas, got: 'guess'
+// MODEL: error: option 'cost-model': expected auto, roofline, reference, .safetensors files separated by commas or a machine file (.json), got: 'guess'
 // The reference model predicts no backward pass of its own, which a step needs.
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=reference" 2>&1 | FileCheck %s --check-prefix=REFERENCE --implicit-check-not=error:
 // REFERENCE: error: no plan: bad input: {{.*}}reference

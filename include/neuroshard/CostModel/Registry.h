@@ -20,7 +20,8 @@ inline constexpr std::string_view kDefaultCostModel = "auto";
 /// What `name` may be, in one line, for help texts.
 inline constexpr std::string_view kCostModelNames =
     "auto (the measured models for the topology, else the closed form), "
-    "roofline, reference, or model files separated by commas";
+    "roofline, reference, model files separated by commas, or the machine file "
+    "(.json) of neuroshard calibrate";
 
 /// A cost model for problems on `topology`:
 ///
@@ -30,6 +31,8 @@ inline constexpr std::string_view kCostModelNames =
 ///   reference  the closed form of the published tasks
 ///   a.safetensors,b.safetensors
 ///              these compute and communication models, measured or simulated
+///   machine.json
+///              the model that this machine file names, as it corrects it
 ///
 /// An error says what is wrong with the name, or with which file.
 Expected<std::unique_ptr<CostModel>> makeCostModel(std::string_view name,

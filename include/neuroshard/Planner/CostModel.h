@@ -106,6 +106,10 @@ public:
   communicationMs(const Traffic &traffic, std::span<const double> startSkewsMs,
                   Direction direction) const = 0;
 
+  /// What a step takes beside compute and exchanges, whatever the plan: host
+  /// and framework.
+  virtual double fixedStepMs() const { return 0; }
+
   /// Null when the model has no such form.
   virtual const SumEmbedding *sumEmbedding() const { return nullptr; }
 

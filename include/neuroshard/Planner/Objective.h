@@ -60,6 +60,8 @@ struct CostBreakdown {
   double denseMs = 0;
   double backwardCommunicationMs = 0;
   double maxBackwardMs = 0;
+  /// CostModel::fixedStepMs().
+  double fixedMs = 0;
   std::vector<DeviceCost> devices;
   /// Of a problem with snapshots, in their order.
   std::vector<SnapshotCost> snapshots;

@@ -1,4 +1,4 @@
-//===- Json.h - Workloads and plans as versioned JSON -----------*- C++ -*-===//
+//===- Json.h - Workloads, plans, machines as versioned JSON ----*- C++ -*-===//
 ///
 /// \file
 /// The schemas are described in docs/formats.md. Unknown fields, wrong types,
@@ -12,6 +12,7 @@
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/Machine.h"
 #include "neuroshard/Serialization/Files.h"
 
 #include <string>
@@ -21,6 +22,7 @@ namespace neuroshard {
 
 inline constexpr std::string_view kWorkloadSchema = "neuroshard.workload.v1";
 inline constexpr std::string_view kPlanSchema = "neuroshard.plan.v1";
+inline constexpr std::string_view kMachineSchema = "neuroshard.machine.v1";
 
 /// Reads a workload. The topology may be missing (tables only). What is there
 /// is checked: checkWorkload(), and check() when it has a topology.
@@ -32,6 +34,10 @@ std::string writeWorkload(const ShardingProblem &problem);
 Expected<ShardingPlan> parsePlan(std::string_view json);
 Expected<ShardingPlan> readPlan(const std::string &path);
 std::string writePlan(const ShardingPlan &plan);
+
+/// Reads what `neuroshard calibrate` writes.
+Expected<Machine> parseMachine(std::string_view json);
+Expected<Machine> readMachine(const std::string &path);
 
 } // namespace neuroshard
 

@@ -88,7 +88,7 @@ double boundOf(std::span<const BoundTable> tables, const Topology &topology,
   double step =
       std::max(bound.maxTotalMs, bound.maxForwardMs + bound.maxBackwardMs) +
       std::max(0.0, bound.maxForwardCommunicationMs - options.denseBottomMs) +
-      options.denseBottomMs + options.denseRestMs +
+      options.denseBottomMs + options.denseRestMs + model.fixedStepMs() +
       bound.maxBackwardCommunicationMs;
   return options.pipelineDepth > 1 ? std::max(step, bound.maxInputMs)
                                    : step + bound.maxInputMs;

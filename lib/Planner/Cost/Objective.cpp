@@ -93,7 +93,8 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
       std::max(0.0, largest(forward) - options.denseBottomMs);
   breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
   breakdown.backwardCommunicationMs = largest(backward);
-  double withoutInput = breakdown.maxForwardMs +
+  breakdown.fixedMs = model.fixedStepMs();
+  double withoutInput = breakdown.fixedMs + breakdown.maxForwardMs +
                         breakdown.exposedForwardCommunicationMs +
                         breakdown.denseMs + breakdown.backwardCommunicationMs +
                         breakdown.maxBackwardMs;
@@ -139,7 +140,8 @@ static void addShare(CostBreakdown &sum, const CostBreakdown &one,
        {&CostBreakdown::costMs, &CostBreakdown::inputMs,
         &CostBreakdown::maxForwardMs,
         &CostBreakdown::exposedForwardCommunicationMs, &CostBreakdown::denseMs,
-        &CostBreakdown::backwardCommunicationMs, &CostBreakdown::maxBackwardMs})
+        &CostBreakdown::backwardCommunicationMs, &CostBreakdown::maxBackwardMs,
+        &CostBreakdown::fixedMs})
     sum.*part += share * one.*part;
   sum.devices.resize(one.devices.size());
   for (size_t i = 0; i < one.devices.size(); ++i) {

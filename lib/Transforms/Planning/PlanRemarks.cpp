@@ -36,11 +36,12 @@ static std::string costText(const SearchResult &result) {
 static std::string stepText(const CostBreakdown &breakdown) {
   return llvm::formatv("input {0:f3} ms, forward {1:f3} ms, exposed forward "
                        "communication {2:f3} ms, dense {3:f3} ms, backward "
-                       "communication {4:f3} ms, backward {5:f3} ms",
+                       "communication {4:f3} ms, backward {5:f3} ms, fixed "
+                       "{6:f3} ms",
                        breakdown.inputMs, breakdown.maxForwardMs,
                        breakdown.exposedForwardCommunicationMs,
                        breakdown.denseMs, breakdown.backwardCommunicationMs,
-                       breakdown.maxBackwardMs)
+                       breakdown.maxBackwardMs, breakdown.fixedMs)
       .str();
 }
 

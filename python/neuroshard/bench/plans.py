@@ -4,16 +4,13 @@ r"""Runs the plans of every algorithm on the ranks of a process group, side by s
     python -m neuroshard.bench.cluster 2x2@200mbit -m neuroshard.bench.plans \
         --topology 2x2xCPU@200mbit -o plans.json
 
-All plans of a task are open at once and take turns step by step, so that other load on the machine
-affects all of them alike. A step is the lookups and updates of one batch, without a dense part; its
-time is that of the slowest rank."""
+The plans of a task take turns step by step (calibration/_measure.py)."""
 
 from __future__ import annotations
 
 import argparse
 import statistics
 import sys
-import time
 from dataclasses import asdict, dataclass, field
 
 import torch
@@ -24,10 +21,8 @@ from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
 from neuroshard.bench._output import check_output, write_output
 from neuroshard.bench._plans.report import print_report
-from neuroshard.bench._plans.tasks import draw_ids, make_task
+from neuroshard.calibration import Steps, make_task, measure_steps
 
-INPUT_SETS = 4
-WARM_UP = 3
 FORWARD, BACKWARD = ("lookup",), ("sort", "update")
 
 
@@ -51,59 +46,34 @@ def predict(result: ns.PlanResult) -> dict[str, float]:
             "backward": parts.max_backward_ms, "exchange": parts.exchange_ms}
 
 
-def plan_all(problem: ns.ShardingProblem, names: list[str]) -> dict[str, tuple]:
+def plan_all(problem: ns.ShardingProblem, names: list[str], cost_model: str) -> dict[str, tuple]:
     """(plan, predicted terms, failure) by algorithm, as rank 0 plans them."""
     plans = {}
     if dist.get_rank() == 0:
         for name in names:
             try:
-                result = ns.plan(problem, algorithm=name)
+                result = ns.plan(problem, algorithm=name, cost_model=cost_model)
                 plans[name] = (result.plan.to_json(), predict(result), "")
             except ns.PlanningError as error:
                 plans[name] = (None, {}, str(error).splitlines()[0])
     return gather(plans, None)[0]
 
 
-def run_step(tables: torch.nn.Module, ids: object) -> float:
-    begin = time.perf_counter()
-    results = tables(ids)
-    torch.autograd.backward(list(results.values()),
-                            [torch.ones_like(one) for one in results.values()])
-    return (time.perf_counter() - begin) * 1e3
-
-
-def measure_task(task: int, problem: ns.ShardingProblem, names: list[str],
-                 rounds: int) -> list[Measured]:
-    plans = plan_all(problem, names)
+def measure_task(task: int, problem: ns.ShardingProblem, names: list[str], rounds: int,
+                 cost_model: str) -> list[Measured]:
+    plans = plan_all(problem, names, cost_model)
     rows = {name: Measured(task, name, predicted, failure=failure)
             for name, (_, predicted, failure) in plans.items()}
-    modules = {name: ns.ShardedEmbeddingBagCollection(ns.Plan.from_json(text), problem,
-                                                      learning_rate=0.01, threads=1)
-               for name, (text, _, _) in plans.items() if text}
-    rank, size = dist.get_rank(), dist.get_world_size()
-    inputs = [draw_ids(problem, problem.batch.global_size // size, one * size + rank)
-              for one in range(INPUT_SETS)]
-    times: dict[str, list[float]] = {name: [] for name in modules}
-    for turn in range(WARM_UP + rounds):
-        for name, module in modules.items():
-            if turn == WARM_UP:
-                module.reset_phases()
-            dist.barrier()
-            elapsed = run_step(module, inputs[turn % INPUT_SETS])
-            if turn >= WARM_UP:
-                times[name].append(elapsed)
-    phases = {name: {phase: one[0] / rounds for phase, one in module.phases().items()}
-              for name, module in modules.items()}
-    for name in modules:
-        summarise(rows[name], gather(times[name], None), gather(phases[name], None))
-        modules[name].close()
+    found = measure_steps(problem, {name: text for name, (text, _, _) in plans.items() if text},
+                          rounds)
+    for name, steps in found.items():
+        summarise(rows[name], steps)
     return list(rows.values())
 
 
-def summarise(row: Measured, times: list[list[float]], phases: list[dict[str, float]]) -> None:
-    """times: of each rank, step by step. phases: of each rank, per step."""
-    steps = [max(one) for one in zip(*times)]
-    quarters = statistics.quantiles(steps, n=4)
+def summarise(row: Measured, steps: Steps) -> None:
+    quarters = statistics.quantiles(steps.step, n=4)
+    phases = steps.phases
     row.spread = (quarters[2] - quarters[0]) / 2 / quarters[1]
     exchanges = ("ids_exchange", "results_exchange", "gradients_exchange", "norm_exchange")
     row.measured = {
@@ -126,6 +96,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--megabytes", type=real(0.001, 1e6), default=120,
                         help="of a task's weights, about")
     parser.add_argument("--topology", help="that plans are made for (default: one node of the ranks)")
+    parser.add_argument("--cost-model", default="auto", help="of the plans, such as a machine file")
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     options = parser.parse_args(arguments)
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
@@ -148,7 +119,8 @@ def main() -> None:
     rows: list[Measured] = []
     for task in range(options.tasks):
         problem = make_task(options.seed + task, topology, options.batch, options.megabytes)
-        rows += measure_task(task, problem, options.algorithms.split(","), options.rounds)
+        rows += measure_task(task, problem, options.algorithms.split(","), options.rounds,
+                             options.cost_model)
         if dist.get_rank() == 0:
             print(f"task {task + 1} of {options.tasks}: {len(problem.tables)} tables",
                   file=sys.stderr, flush=True)

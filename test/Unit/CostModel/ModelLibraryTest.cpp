@@ -48,8 +48,9 @@ TEST_F(ModelLibraryTest, ClosedFormsByName) {
   EXPECT_EQ(nameOf("roofline"), "roofline");
   EXPECT_EQ(nameOf("reference"), "reference");
   EXPECT_EQ(nameOf("oracle"),
-            "error: cost_model: expected auto, roofline, reference or "
-            ".safetensors files separated by commas, got: 'oracle'");
+            "error: cost_model: expected auto, roofline, reference, "
+            ".safetensors files separated by commas or a machine file (.json), "
+            "got: 'oracle'");
   EXPECT_THAT(nameOf(""), HasSubstr("got: ''"));
   EXPECT_THAT(nameOf("a.safetensors,"), HasSubstr("got: 'a.safetensors,'"));
 }

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 from neuroshard.bench import plans as bench_plans
 from neuroshard.bench._plans.report import ranks_of, spearman
-from neuroshard.bench._plans.tasks import draw_ids, make_task
+from neuroshard.calibration import draw_ids, make_task
 from support.artifact import tool
 
 

@@ -172,7 +172,7 @@ def test_ctrl_c(tmp_path, code, arguments):
 def test_words_are_completed():
     done = run(env=environment(_NEUROSHARD_COMPLETE="bash_complete", COMP_CWORD="1",
                                COMP_WORDS="neuroshard c"))
-    assert done.stdout.split() == ["plain,compare", "plain,calibrate-memory",
+    assert done.stdout.split() == ["plain,compare", "plain,calibrate", "plain,calibrate-memory",
                                    "plain,completion"]
     done = run(env=environment(_NEUROSHARD_COMPLETE="bash_complete", COMP_CWORD="3",
                                COMP_WORDS="neuroshard plan --algorithm s"))

@@ -1,4 +1,4 @@
-"""Random models small enough to run many plans of on one machine."""
+"""Random models small enough that many of their plans run on one machine."""
 
 from __future__ import annotations
 

@@ -1,0 +1,85 @@
+//===- MachineJson.cpp - Machine files from JSON --------------------------===//
+
+#include "JsonReader.h"
+#include "neuroshard/Serialization/Json.h"
+
+using namespace neuroshard;
+using namespace neuroshard::json;
+
+namespace {
+
+/// Wider than any machine is.
+constexpr double kLargestScale = 1e6, kLargestMs = 1e9;
+
+void readNumber(Object &object, std::string_view key, double least, double most,
+                const char *expected, double &out) {
+  if (object.required(key, out) && !(out >= least && out <= most))
+    object.reader.error(Path(object.path, key), expected);
+}
+
+void readCount(Object &object, std::string_view key, int &out) {
+  if (object.required(key, out) && out < 1)
+    object.reader.error(Path(object.path, key), "expected at least 1");
+}
+
+void readTime(Object &terms, std::string_view key, TimeCorrection &out) {
+  const Json *value = terms.findRequired(key);
+  if (!value)
+    return;
+  Path path(terms.path, key);
+  Object object(terms.reader, *value, path);
+  readNumber(object, "scale", 1 / kLargestScale, kLargestScale,
+             "expected a number from 1e-6 to 1e6", out.scale);
+  readNumber(object, "fixed_ms", 0, kLargestMs,
+             "expected milliseconds from 0 to 1e9", out.fixedMs);
+}
+
+void readTerms(Object &object, Machine &machine) {
+  const Json *value = object.findRequired("terms");
+  if (!value)
+    return;
+  Path path(object.path, "terms");
+  Object terms(object.reader, *value, path);
+  readTime(terms, "input", machine.input);
+  readTime(terms, "forward", machine.forward);
+  readTime(terms, "forward_communication", machine.forwardCommunication);
+  readTime(terms, "backward_communication", machine.backwardCommunication);
+  readTime(terms, "backward", machine.backward);
+}
+
+} // namespace
+
+Expected<Machine> neuroshard::parseMachine(std::string_view text) {
+  Expected<Json> root = json::parse(text);
+  if (!root)
+    return tl::unexpected(root.error());
+  Machine machine;
+  Diagnostics errors;
+  {
+    Reader reader(errors);
+    Path path;
+    Object object(reader, *root, path);
+    readSchema(object, kMachineSchema);
+    object.required("cost_model", machine.costModel);
+    object.required("device_class", machine.deviceClass);
+    readCount(object, "devices", machine.devices);
+    readCount(object, "groups", machine.groups);
+    readTerms(object, machine);
+    readNumber(object, "step_fixed_ms", 0, kLargestMs,
+               "expected milliseconds from 0 to 1e9", machine.fixedStepMs);
+    object.find("measured"); // for people
+  }
+  if (!errors.empty())
+    return tl::unexpected(std::move(errors));
+  return machine;
+}
+
+Expected<Machine> neuroshard::readMachine(const std::string &path) {
+  Expected<std::string> text = readFile(path);
+  if (!text)
+    return tl::unexpected(text.error());
+  Expected<Machine> machine = parseMachine(*text);
+  if (!machine)
+    return tl::unexpected(inFile(path, machine.error()));
+  return machine;
+}

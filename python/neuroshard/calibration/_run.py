@@ -1,0 +1,127 @@
+"""neuroshard calibrate: measures the steps of random models on all ranks and writes a machine file."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from neuroshard import _planner
+from neuroshard._group.agreement import gather, rank_of, size_of, together
+from neuroshard._torch_library import code_version
+from neuroshard.calibration import _machine as machine
+from neuroshard.calibration._measure import measure_steps
+from neuroshard.calibration._models import make_task
+from neuroshard.planning import plan
+from neuroshard.problem import ShardingProblem
+from neuroshard.results import Breakdown, PlanResult
+from neuroshard.topology import Topology
+
+# One that is good, one that balances something else, one that balances nothing.
+ALGORITHMS = ("default", "dim", "random")
+LEAST_MODELS = 4
+MEGABYTES = 120.0
+ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of `neuroshard calibrate`. topology: None for one node of the ranks. batch: over all ranks."""
+
+    output: str
+    topology: str | None
+    cost_model: str
+    minutes: float
+    batch: int
+    seed: int
+
+
+def calibrate(settings: Settings) -> None:
+    with ranks():
+        shape = settings.topology or f"{size_of(None)}xCPU"
+        topology = together(lambda: check(settings, shape), None, "the check of the arguments")
+        runs = measure(settings, shape)
+        if rank_of(None) == 0:
+            finish(settings, topology, runs)
+
+
+@contextmanager
+def ranks() -> Iterator[None]:
+    """A process group if torchrun has started this, else one rank."""
+    torch.set_num_threads(1)
+    started = "WORLD_SIZE" in os.environ and int(os.environ["WORLD_SIZE"]) > 1
+    if started:
+        dist.init_process_group("gloo")
+    try:
+        yield
+    finally:
+        if started:
+            dist.destroy_process_group()
+
+
+def check(settings: Settings, shape: str) -> Topology:
+    """Raises a ValueError before anything is measured."""
+    topology = Topology.parse(shape)
+    if topology.device_count != size_of(None):
+        raise ValueError(f"topology {shape} has {topology.device_count} devices, but there are "
+                         f"{size_of(None)} ranks; start as many with torchrun")
+    classes = {device.device_class for device in topology.devices}
+    if classes != {"CPU"}:
+        raise ValueError(f"topology {shape}: expected CPUs, whose steps run here; found "
+                         f"{', '.join(sorted(classes))}")
+    return topology
+
+
+def measure(settings: Settings, shape: str) -> list[machine.Run]:
+    end = time.monotonic() + settings.minutes * 60
+    runs: list[machine.Run] = []
+    for number in range(10**6):
+        left = gather(end - time.monotonic(), None)[0]  # rank 0 decides
+        if number >= LEAST_MODELS and left <= 0:
+            break
+        problem = make_task(settings.seed + number, shape, settings.batch, MEGABYTES)
+        plans = plan_all(problem, settings.cost_model)
+        found = measure_steps(problem, {name: text for name, (text, _) in plans.items()}, ROUNDS)
+        runs += [machine.run_of(number, name, plans[name][1], steps)
+                 for name, steps in found.items()]
+        if rank_of(None) == 0:
+            print(f"model {number + 1}: {len(problem.tables)} tables, "
+                  f"{max(0.0, left / 60):.1f} minutes left", file=sys.stderr, flush=True)
+    return runs
+
+
+def plan_all(problem: ShardingProblem, cost_model: str) -> dict[str, tuple[str, Breakdown]]:
+    """JSON and predictions by algorithm, as rank 0 plans them."""
+    def make() -> dict[str, tuple[str, Breakdown]]:
+        results: dict[str, PlanResult] = {
+            name: plan(problem, algorithm=name, cost_model=cost_model) for name in ALGORITHMS}
+        return {name: (one.plan.to_json(), one.breakdown) for name, one in results.items()}
+
+    return gather(together(make, None, "planning", [0]), None)[0]
+
+
+def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> None:
+    fitted = machine.fit(runs)
+    before = statistics.fmean(machine.errors_of(machine.UNCORRECTED, runs))
+    after = statistics.fmean(machine.left_out_errors(runs))
+    models = len({run.model for run in runs})
+    _planner.write_file(settings.output, json.dumps(machine.machine_file(
+        fitted, settings.cost_model, "CPU", topology.device_count,
+        len(topology.levels[-1].groups),
+        {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
+         "plans": len(runs), "batch": settings.batch, "seed": settings.seed,
+         "step_error_before": before, "step_error_left_out": after}), indent=1) + "\n")
+    print(f"{len(runs)} plans of {models} models; times over the predicted ones")
+    for term, line in fitted.terms.items():
+        print(f"  {term:<24} {line.scale:8.3f} x + {line.fixed:.3f} ms")
+    print(f"  {'fixed part of a step':<24} {fitted.step_fixed:10.3f} ms")
+    print(f"mean error of a step: {before:.1%} before, {after:.1%} for models left out of the fit")
+    print(f"wrote {settings.output}; --cost-model {settings.output} plans with it")

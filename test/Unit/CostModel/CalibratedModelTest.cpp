@@ -1,0 +1,143 @@
+//===- CalibratedModelTest.cpp - Predictions as a machine corrects them ---===//
+
+#include "Support.h"
+#include "TemporaryFolder.h"
+#include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Objective.h"
+#include "neuroshard/Planner/Search.h"
+#include "neuroshard/Serialization/Json.h"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::HasSubstr;
+
+namespace {
+
+constexpr const char *kMachine = R"({
+ "schema": "neuroshard.machine.v1", "cost_model": "roofline",
+ "device_class": "CPU", "devices": 2, "groups": 1,
+ "terms": {"input": {"scale": 2, "fixed_ms": 0.5},
+           "forward": {"scale": 3, "fixed_ms": 0.25},
+           "forward_communication": {"scale": 4, "fixed_ms": 0},
+           "backward_communication": {"scale": 5, "fixed_ms": 1},
+           "backward": {"scale": 6, "fixed_ms": 0}},
+ "step_fixed_ms": 7, "measured": {"date": "today"}})";
+
+ShardingProblem tablesOn(const char *topology) {
+  ShardingProblem problem;
+  problem.batch.globalSize = 4096;
+  problem.topology = *parseTopology(topology);
+  addTable(problem, makeTable("a", 100000, 64), 20);
+  addTable(problem, makeTable("b", 100000, 64), 10);
+  return problem;
+}
+
+class CalibratedModelTest : public testing::Test {
+protected:
+  std::string write(const std::string &text) {
+    spill(folder.file("machine.json"), text);
+    return folder.file("machine.json");
+  }
+
+  std::string errorOf(const std::string &text) {
+    auto model = makeCostModel(write(text), *parseTopology("2xCPU"));
+    return model ? "" : toString(model.error());
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(CalibratedModelTest, EveryTermIsCorrected) {
+  ShardingProblem problem = tablesOn("2xCPU");
+  auto plain = makeRooflineModel();
+  auto machine = *makeCostModel(write(kMachine), problem.topology);
+  EXPECT_EQ(machine->name(), "machine:roofline");
+  SearchResult found = *search(problem, *plain, {});
+  ObjectiveOptions step;
+  CostBreakdown before = evaluate(problem, found.plan, *plain, step);
+  CostBreakdown after = evaluate(problem, found.plan, *machine, step);
+  for (size_t d = 0; d < 2; ++d) {
+    const DeviceCost &one = before.devices[d], &other = after.devices[d];
+    EXPECT_DOUBLE_EQ(other.inputMs, 2 * one.inputMs + 0.5);
+    EXPECT_DOUBLE_EQ(other.compute.forwardMs, 3 * one.compute.forwardMs + 0.25);
+    EXPECT_DOUBLE_EQ(other.forwardCommunicationMs,
+                     4 * one.forwardCommunicationMs);
+    EXPECT_DOUBLE_EQ(other.backwardCommunicationMs,
+                     5 * one.backwardCommunicationMs + 1);
+    EXPECT_DOUBLE_EQ(other.compute.backwardMs, 6 * one.compute.backwardMs);
+  }
+  EXPECT_EQ(before.fixedMs, 0);
+  EXPECT_EQ(after.fixedMs, 7);
+  EXPECT_DOUBLE_EQ(after.costMs,
+                   after.inputMs + after.maxForwardMs +
+                       after.exposedForwardCommunicationMs + after.denseMs +
+                       after.backwardCommunicationMs + after.maxBackwardMs + 7);
+}
+
+/// The search prices plans piece by piece; the plan's price from scratch has
+/// the same bits, and no plan is below the bound.
+TEST_F(CalibratedModelTest, TheSearchUsesIt) {
+  ShardingProblem problem = tablesOn("2xCPU");
+  auto machine = *makeCostModel(write(kMachine), problem.topology);
+  SearchResult found = *search(problem, *machine, {});
+  EXPECT_EQ(found.breakdown.costMs,
+            evaluate(problem, found.plan, *machine, {}).costMs);
+  EXPECT_LE(found.lowerBoundMs, found.breakdown.costMs);
+  EXPECT_GE(found.lowerBoundMs, 7);
+}
+
+/// A device without shards has nothing to do, which takes no fixed part.
+TEST_F(CalibratedModelTest, NothingStaysNothing) {
+  auto machine = *makeCostModel(write(kMachine), *parseTopology("2xCPU"));
+  ShardSet empty{findDeviceClass("CPU"), {}};
+  ComputeMs time;
+  machine->computeMs({&empty, 1}, {&time, 1});
+  EXPECT_EQ(time.total(), 0);
+}
+
+TEST_F(CalibratedModelTest, ItSaysWhereItWasMeasured) {
+  std::string path = write(kMachine);
+  for (const char *topology : {"2xCPU", "4xCPU", "2x1xCPU@1gbit"}) {
+    ShardingProblem problem = tablesOn(topology);
+    auto machine = *makeCostModel(path, problem.topology);
+    ShardingPlan plan = search(problem, *machine, {})->plan;
+    std::vector<std::string> remarks = remarksOnPlan(problem, plan, *machine);
+    EXPECT_EQ(std::count_if(remarks.begin(), remarks.end(),
+                            [](const std::string &text) {
+                              return text.find("was measured on 2 CPU;") !=
+                                     std::string::npos;
+                            }),
+              std::string_view(topology) == "2xCPU" ? 0 : 1)
+        << topology;
+  }
+}
+
+TEST_F(CalibratedModelTest, WrongFilesAreRefused) {
+  auto with = [](std::string_view from, std::string_view to) {
+    std::string text = kMachine;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  EXPECT_EQ(errorOf(kMachine), "");
+  EXPECT_THAT(errorOf("{"), HasSubstr("machine.json"));
+  EXPECT_THAT(errorOf(with("\"scale\": 3", "\"scale\": 0")),
+              HasSubstr("terms.forward.scale: expected a number from 1e-6"));
+  EXPECT_THAT(errorOf(with("\"step_fixed_ms\": 7", "\"step_fixed_ms\": -1")),
+              HasSubstr("step_fixed_ms: expected milliseconds from 0"));
+  EXPECT_THAT(errorOf(with("\"devices\": 2", "\"devices\": 0")),
+              HasSubstr("devices: expected at least 1"));
+  EXPECT_THAT(errorOf(with("machine.v1", "machine.v9")), HasSubstr("schema"));
+  EXPECT_THAT(errorOf(with("\"groups\": 1", "\"group\": 1")),
+              HasSubstr("group"));
+  EXPECT_THAT(errorOf(with("\"roofline\"", "\"other.json\"")),
+              HasSubstr("not another machine file"));
+  auto missing = makeCostModel("none/machine.json", *parseTopology("2xCPU"));
+  EXPECT_THAT(toString(missing.error()), HasSubstr("none/machine.json"));
+}
+
+} // namespace

@@ -1,0 +1,77 @@
+"""neuroshard calibrate on two ranks, its file in a plan; the fit on numbers with known answers."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+import neuroshard as ns
+from neuroshard.calibration import (TERMS, Fit, Line, Run, errors_of, fit, fit_line,
+                                    left_out_errors)
+
+
+def calibrate(*arguments, ranks=2):
+    return subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+         str(ranks), "-m", "neuroshard", "calibrate", *map(str, arguments)],
+        capture_output=True, text=True, timeout=900, check=False)
+
+
+def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEUROSHARD_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "machine.json"
+    done = calibrate("-o", file, "--minutes", "0.05", "--batch", "64")
+    assert done.returncode == 0, done.stderr
+    assert "12 plans of 4 models" in done.stdout and "left out of the fit" in done.stdout
+    plain = json.loads(file.read_text())
+    assert (plain["device_class"], plain["devices"], plain["groups"]) == ("CPU", 2, 1)
+    assert set(plain["terms"]) == set(TERMS)
+    problem = ns.ShardingProblem(tables=[ns.Table("t", 1000, 16)],
+                                 features=[ns.Feature("f", "t")], batch=64, topology="2xCPU")
+    parts = ns.plan(problem, cost_model=str(file)).breakdown
+    assert parts.fixed_ms == plain["step_fixed_ms"]
+    assert parts.cost_ms == pytest.approx(
+        parts.input_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
+        + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms
+        + parts.fixed_ms)
+    assert "machine:" in ns.plan(problem, cost_model=str(file)).plan.provenance.cost_model
+
+
+@pytest.mark.parametrize(("arguments", "text"), [
+    (("--topology", "4xCPU"), "has 4 devices, but there are 2 ranks"),
+    (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
+    (("--cost-model", "guess"), "expected auto, roofline"),
+    (("-o", "none/machine.json"), "there is no folder")])
+def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
+    done = calibrate("-o", tmp_path / "machine.json", *arguments)
+    assert done.returncode != 0
+    assert text in done.stderr
+    assert not (tmp_path / "machine.json").exists()
+
+
+def test_lines_through_known_points():
+    assert fit_line([(p, 2 * p + 0.5) for p in (1, 3, 9)]) == Line(pytest.approx(2),
+                                                                  pytest.approx(0.5))
+    falling = fit_line([(1, 3.0), (2, 2.0), (3, 1.0)])  # a scale that is not above 0
+    assert falling.scale == 0.001 and falling.fixed > 0
+    through_zero = fit_line([(1, 0.5), (2, 2.5), (4, 7.0)])  # a fixed part below 0
+    assert through_zero.fixed == 0 and through_zero.scale > 0
+    assert fit_line([(0, 5.0), (3, 0.0)]) == Line(1, 0)
+    assert Line(2, 1).at(0) == 0
+
+
+def made_run(model, predicted, step):
+    return Run(model, "default", {term: [(predicted, 2 * predicted + 1)] for term in TERMS}, step)
+
+
+def test_the_rest_of_a_step_is_its_fixed_part():
+    runs = [made_run(model, predicted, 5 * (2 * predicted + 1) + 3)
+            for model, predicted in enumerate((1.0, 2.0, 5.0))]
+    fitted = fit(runs)
+    assert fitted == Fit({term: Line(pytest.approx(2), pytest.approx(1)) for term in TERMS},
+                         pytest.approx(3))
+    assert max(errors_of(fitted, runs)) < 1e-9
+    assert max(left_out_errors(runs)) < 1e-9
