@@ -70,8 +70,12 @@ public:
                                       Direction direction) const override {
     std::vector<double> times =
         model->communicationMs(traffic, startSkewsMs, direction);
-    for (double &ms : times)
-      ms = correctionOf(direction)(ms);
+    // Skews are of corrected times: only the exchange itself is corrected.
+    std::vector<double> exchange =
+        startSkewsMs.empty() ? times
+                             : model->communicationMs(traffic, {}, direction);
+    for (size_t i = 0; i < times.size(); ++i)
+      times[i] += correctionOf(direction)(exchange[i]) - exchange[i];
     return times;
   }
 

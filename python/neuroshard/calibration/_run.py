@@ -69,6 +69,11 @@ def ranks() -> Iterator[None]:
 
 def check(settings: Settings, shape: str) -> Topology:
     """Raises a ValueError before anything is measured."""
+    if settings.cost_model.endswith(".json"):
+        raise ValueError(f"cost_model {settings.cost_model} is a machine file; expected the model "
+                         "that is to be corrected, such as auto")
+    if settings.batch % size_of(None) != 0:
+        raise ValueError(f"a batch of {settings.batch} does not divide among {size_of(None)} ranks")
     topology = Topology.parse(shape)
     if topology.device_count != size_of(None):
         raise ValueError(f"topology {shape} has {topology.device_count} devices, but there are "
@@ -108,13 +113,19 @@ def plan_all(problem: ShardingProblem, cost_model: str) -> dict[str, tuple[str, 
     return gather(together(make, None, "planning", [0]), None)[0]
 
 
+def absolute(cost_model: str) -> str:
+    """The names of model files, which are read from other folders too, as absolute paths."""
+    return ",".join(os.path.abspath(name) if name.endswith(".safetensors") else name
+                    for name in cost_model.split(","))
+
+
 def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> None:
     fitted = machine.fit(runs)
     before = statistics.fmean(machine.errors_of(machine.UNCORRECTED, runs))
     after = statistics.fmean(machine.left_out_errors(runs))
     models = len({run.model for run in runs})
     _planner.write_file(settings.output, json.dumps(machine.machine_file(
-        fitted, settings.cost_model, "CPU", topology.device_count,
+        fitted, absolute(settings.cost_model), "CPU", topology.device_count,
         len(topology.levels[-1].groups),
         {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
          "plans": len(runs), "batch": settings.batch, "seed": settings.seed,

@@ -91,6 +91,24 @@ TEST_F(CalibratedModelTest, TheSearchUsesIt) {
   EXPECT_GE(found.lowerBoundMs, 7);
 }
 
+/// Waiting for a device that starts late is not part of the exchange.
+TEST_F(CalibratedModelTest, SkewsAreNotScaled) {
+  ShardingProblem problem = tablesOn("2xCPU");
+  auto plain = makeRooflineModel();
+  auto machine = *makeCostModel(write(kMachine), problem.topology);
+  std::vector<DeviceLoad> loads(2);
+  for (DeviceLoad &load : loads)
+    load.forwardBytes = 1e7;
+  Traffic traffic = trafficOf(problem.topology, loads, Direction::Forward);
+  std::vector<double> skews = {0, 10};
+  auto exchange = plain->communicationMs(traffic, {}, Direction::Forward);
+  auto waited = plain->communicationMs(traffic, skews, Direction::Forward);
+  auto found = machine->communicationMs(traffic, skews, Direction::Forward);
+  ASSERT_GT(waited[0], exchange[0] + 9);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_NEAR(found[i], waited[i] + 3 * exchange[i], 1e-9);
+}
+
 /// A device without shards has nothing to do, which takes no fixed part.
 TEST_F(CalibratedModelTest, NothingStaysNothing) {
   auto machine = *makeCostModel(write(kMachine), *parseTopology("2xCPU"));

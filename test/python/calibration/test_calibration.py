@@ -44,6 +44,8 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     (("--topology", "4xCPU"), "has 4 devices, but there are 2 ranks"),
     (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
     (("--cost-model", "guess"), "expected auto, roofline"),
+    (("--cost-model", "old.json"), "is a machine file; expected the model"),
+    (("--batch", "33"), "a batch of 33 does not divide among 2 ranks"),
     (("-o", "none/machine.json"), "there is no folder")])
 def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
     done = calibrate("-o", tmp_path / "machine.json", *arguments)
