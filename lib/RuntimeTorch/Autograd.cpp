@@ -55,10 +55,10 @@ at::Tensor sendGradients(const std::string &model, const at::Tensor &token,
 }
 
 void update(const std::string &model, const at::Tensor &token,
-            const at::Tensor &ticket) {
+            const at::Tensor &ticket, at::TensorList kept) {
   static auto operation =
       findOperator<decltype(update)>("neuroshard::embeddings_update");
-  operation.call(model, token, ticket);
+  operation.call(model, token, ticket, kept);
 }
 
 /// Weights are the inputs of their type: ids and offsets are integers.
@@ -86,7 +86,7 @@ struct Anchor : torch::autograd::Function<Anchor> {
   static Tensors backward(AutogradContext *context, const Tensors &) {
     update(context->saved_data["model"].toStringRef(),
            context->saved_data["token"].toTensor(),
-           context->get_saved_variables().front());
+           context->get_saved_variables().front(), {});
     // Of model, token, ticket, inputs and anchor.
     return Tensors(4 +
                    static_cast<size_t>(context->saved_data["inputs"].toInt()));
@@ -114,8 +114,11 @@ struct Wait : torch::autograd::Function<Wait> {
     at::Tensor token = context->saved_data["token"].toTensor();
     at::Tensor ofWeights =
         sendGradients(model, token, ticket, gradients, inputs);
-    if (context->saved_data["updates"].toBool())
-      update(model, token, ticket);
+    if (context->saved_data["updates"].toBool()) {
+      Tensors kept = gradients;
+      kept.insert(kept.end(), inputs.begin(), inputs.end());
+      update(model, token, ticket, kept);
+    }
     Tensors result(3); // of model, token and ticket
     c10::SymInt begin = 0;
     for (const at::Tensor &input : inputs) {

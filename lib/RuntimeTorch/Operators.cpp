@@ -95,8 +95,10 @@ at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
 }
 
+/// `kept`: the gradients and inputs that a single device reads in place, so
+/// that tracers do not give their memory to others before.
 void embeddingsUpdate(const std::string &model, const at::Tensor &token,
-                      const at::Tensor &ticket) {
+                      const at::Tensor &ticket, at::TensorList) {
   findSession(model)->update(stepOf(ticket), learningRate(model));
   token.mutable_data_ptr<float>()[0] += 1;
 }
@@ -176,7 +178,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor[] inputs, Tensor? anchor, bool updates=True) -> Tensor[]");
   m.def("embeddings_gradients(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
-  m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket) -> ()");
+  m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
+        "Tensor[] kept) -> ()");
   m.def("learning_rate(str model) -> float");
   m.def("join(str model, str directory, str group, str device, int threads, "
         "bool checks_late) -> ()",

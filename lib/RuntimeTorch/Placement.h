@@ -38,7 +38,7 @@ public:
 
   /// Functions that are called next follow the caller's current stream.
   void followStream(nsrt_device *device) const;
-  /// `tensor`, contiguous, as functions read it.
+  /// `tensor` as functions read it; it must be contiguous if makesCopies().
   at::Tensor toFunction(nsrt_device *device, const at::Tensor &tensor) const;
   /// `tensor`, which functions wrote, as the caller reads it.
   at::Tensor toCaller(nsrt_device *device, at::Tensor tensor) const;

@@ -341,10 +341,14 @@ void RankSession::checkGradients(const Step &step,
 }
 
 /// As functions read a gradient: the values of a row one after the other, the
-/// rows any distance apart.
+/// rows apart, or all the same.
 at::Tensor RankSession::readable(const at::Tensor &gradient) const {
   bool hasRows = gradient.size(1) <= 1 || gradient.stride(1) == 1;
-  return hasRows && !placement.makesCopies() ? gradient : gradient.contiguous();
+  bool areApart = gradient.size(0) <= 1 || gradient.stride(0) == 0 ||
+                  gradient.stride(0) >= gradient.size(1);
+  return hasRows && areApart && !placement.makesCopies()
+             ? gradient
+             : gradient.contiguous();
 }
 
 std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
@@ -379,8 +383,8 @@ std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
   for (size_t i = 0; i < numWeights; ++i)
     ofWeights.push_back(take(returned, i));
   step.sent = true;
-  // A single device reads them in place.
-  step.inputs.insert(step.inputs.end(), placed.begin(), placed.end());
+  if (manifest.numDevices == 1) // reads them in place
+    step.inputs.insert(step.inputs.end(), placed.begin(), placed.end());
   keepStep(number, std::move(step));
   return ofWeights;
 }

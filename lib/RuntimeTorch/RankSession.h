@@ -77,7 +77,8 @@ public:
 private:
   struct Step {
     Results state; ///< handles: of the last of its functions.
-    /// As functions read them. Kept alive: a single device reads ids in place.
+    /// As functions read them, and gradients. Kept alive: a single device reads
+    /// both in place.
     std::vector<at::Tensor> inputs;
     std::vector<int64_t> resultRows; ///< set once waited for.
     bool lookedUp = false;

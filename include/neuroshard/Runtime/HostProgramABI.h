@@ -60,7 +60,8 @@ void nsrt_results_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
 /// Packs the gradients of all `count` lookups of the exchange. Gradient i is
 /// rows x dim of element_types[i]; its rows are row_strides[i] elements apart.
 /// lasting: 1 if they stay as they are until nsrt_update, 0 if only until this
-/// call returns. A single device reads lasting ones where they are.
+/// call returns. A single device reads lasting ones where they are. A gradient
+/// without rows may be null.
 nsrt_partials *nsrt_gradients_pack(nsrt_device *, nsrt_routed *, int64_t count,
                                    const int32_t *element_types,
                                    const void *const *gradients,

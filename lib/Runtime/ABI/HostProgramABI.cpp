@@ -140,6 +140,9 @@ gradientsOf(nsrt_device *device, const nsrt_routed *routed, int64_t count,
     checkLookupIndex(device, routed, i);
     auto lookup = static_cast<size_t>(i);
     ElementType type = checkType(types[i]);
+    if (strides[i] < 0)
+      fail("gradient ", i, ": expected rows in ascending order, found ",
+           strides[i], " elements from row to row");
     int64_t rows = routed->lookups[lookup].resultRows;
     int64_t dim = device->manifest().tables[exchange.lookups[lookup].table].dim;
     DeviceTensor tensor = DeviceTensor::read(
@@ -282,6 +285,8 @@ nsrt_gradients_pack(nsrt_device *device, nsrt_routed *routed, int64_t count,
                     gradientsOf(device, routed, count, element_types, gradients,
                                 row_strides, lasting != 0, *partials),
                     *partials);
+      if (device->numDevices() > 1) // all are packed
+        partials->copies.clear();
       result = partials.release();
     });
   return result;

@@ -1,9 +1,10 @@
 //===- GradientPacking.cpp - Packs gradients for their owners -------------===//
 //
 // Writes the gradients of results into the messages to send, in the type in
-// which they travel; the reverse of Results.cpp. On a single device most stay
-// where they are. Gradients of replicated tables
-// are packed behind the ids they belong to, since every device gathers both.
+// which they travel; the reverse of Results.cpp. On a single device, f32
+// gradients of sums that last and are not scaled stay where they are. Gradients
+// of replicated tables are packed behind the ids they belong to, since every
+// device gathers both.
 //
 //===----------------------------------------------------------------------===//
 

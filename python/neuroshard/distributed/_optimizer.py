@@ -13,9 +13,10 @@ class FusedOptimizer(torch.optim.Optimizer):
     The backward updates the tables, so step() and zero_grad() do nothing. Schedulers and training
     loops can use it like any optimizer. Checkpoints save its state with the tables."""
 
+    _checked: float | None = None  # the last rate that was valid
+
     def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
-        self._checked = _fields.learning_rate(learning_rate)  # the last rate that was valid
-        super().__init__([anchor], {"lr": self._checked})
+        super().__init__([anchor], {"lr": _fields.learning_rate(learning_rate)})
         # Keeps schedulers from warning that step() was not called.
         self._opt_called = True
 

@@ -214,7 +214,7 @@ def case_operators(context):
         gradients = [torch.ones_like(one) for one in results]
         anchor = ops.embeddings_anchor(tables.name, token, ticket, inputs, token)
         of_weights = ops.embeddings_gradients(tables.name, token, ticket, gradients, inputs)
-        ops.embeddings_update(tables.name, token, ticket)
+        ops.embeddings_update(tables.name, token, ticket, [*gradients, *inputs])
         return [ticket, sent, *results, anchor, of_weights]
 
     torch.library.opcheck(ops.embeddings_start, (tables.name, token, inputs),

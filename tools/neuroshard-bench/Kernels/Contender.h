@@ -96,9 +96,8 @@ std::unique_ptr<Project> makeProject(const Shape &shape, int threads);
 /// results only for f32 sums without weights.
 std::unique_ptr<Contender> makeGather(const Shape &shape, int threads,
                                       const TableValues &values);
-/// The machine's limit for a lookup and the update after it: the same loop,
-/// then each distinct row and its state read and written once, in order. Gives
-/// no results.
+/// The same loop, then one that reads and writes each distinct row and its
+/// state once, in order, in arrays of its own. Gives no results.
 std::unique_ptr<Contender> makeUpdateLimit(const Shape &shape, int threads,
                                            const TableValues &values);
 /// The machine's limit for rows in order: reads as many bytes of a table.

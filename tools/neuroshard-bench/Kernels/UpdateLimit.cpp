@@ -1,9 +1,9 @@
-//===- UpdateLimit.cpp - The machine's limit for an update ----------------===//
+//===- UpdateLimit.cpp - A loop that only moves the rows of an update -----===//
 //
-// What any update must move after its lookup: reads and writes each distinct
-// row, with its state, once, in order, prefetched, on huge pages, and reads the
-// gradient of one of its bags. No sort, no sum over the bags of a row, no
-// optimizer.
+// After a lookup it reads and writes each distinct row, with its state, once,
+// in order, prefetched, on huge pages, and reads the gradient of one of its
+// bags. No sort, no sum over the bags of a row, no optimizer. The rows are in
+// arrays of their own: what the lookup has left in caches does not help.
 //
 //===----------------------------------------------------------------------===//
 
