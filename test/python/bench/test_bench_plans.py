@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 from neuroshard.bench import plans as bench_plans
-from neuroshard.bench._plans.report import ranks_of, spearman
+from neuroshard.bench._plans.report import losses, ordered_pairs, ranks_of, spearman
 from neuroshard.calibration import draw_ids, make_task
 from support.artifact import tool
 
@@ -66,3 +66,20 @@ def test_tasks_are_seeded():
     ids = draw_ids(task, 5, 1)
     assert ids.offsets[-1] == len(ids.ids) == 5 * sum(int(one.mean_pooling)
                                                       for one in task.features)
+
+
+def made_task(**steps):
+    """Plans by name, of (predicted, measured) steps; no measured one: it did not run."""
+    return {name: {"predicted": {"step": predicted},
+                   "measured": {"step": measured} if measured else {}}
+            for name, (predicted, measured) in steps.items()}
+
+
+def test_pairs_and_losses():
+    tasks = [made_task(default=(10, 10), dim=(12, 11.5), random=(9, 13), lookup=(5, 0)),
+             made_task(default=(10, 10.2), dim=(10, 10))]
+    assert ordered_pairs(tasks, 0.1) == (1, 3)  # dim; not random, which is slower than both
+    assert ordered_pairs(tasks, 0.2) == (0, 1)
+    assert losses(tasks, "default", 0.01) == (1, 2)
+    assert losses(tasks, "default", 0.03) == (0, 2)
+    assert losses(tasks, "lookup", 0.03) == (0, 0)

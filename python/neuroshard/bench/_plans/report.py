@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 TERMS = ("step", "forward", "backward", "exchange")
 
@@ -27,6 +29,32 @@ def spearman(first: list[float], second: list[float]) -> float:
 
 def geometric_mean(values: list[float]) -> float:
     return statistics.geometric_mean(values) if values else math.nan
+
+
+def ordered_pairs(tasks: Iterable[Mapping[str, dict]], apart: float) -> tuple[int, int]:
+    """Of the pairs of plans of one task whose measured steps are more than `apart` (a share) apart:
+    how many are predicted in the right order, and how many there are."""
+    right = count = 0
+    for task in tasks:
+        run = [plan for plan in task.values() if plan["measured"]]
+        for slow, fast in itertools.permutations(run, 2):
+            if slow["measured"]["step"] > fast["measured"]["step"] * (1 + apart):
+                count += 1
+                right += slow["predicted"]["step"] > fast["predicted"]["step"]
+    return right, count
+
+
+def losses(tasks: Iterable[Mapping[str, dict]], base: str, apart: float) -> tuple[int, int]:
+    """On how many tasks another plan's step is more than `apart` shorter than base's, and how many
+    tasks have base's plan and others."""
+    lost = count = 0
+    for task in tasks:
+        steps = {name: plan["measured"]["step"] for name, plan in task.items() if plan["measured"]}
+        own = steps.pop(base, None)
+        if own is not None and steps:
+            count += 1
+            lost += own > min(steps.values()) * (1 + apart)
+    return lost, count
 
 
 def print_report(plans: list[dict], ranks: int) -> None:
@@ -71,3 +99,11 @@ def print_report(plans: list[dict], ranks: int) -> None:
     within = [one for one in within if not math.isnan(one)]
     if within:
         print(f"  step      rank correlation within a task, mean {sum(within) / len(within):.3f}")
+    for apart in (0.05, 0.1):
+        right, count = ordered_pairs(tasks.values(), apart)
+        if count:
+            print(f"  step      {count} pairs of a task more than {apart:.0%} apart, "
+                  f"{right / count:.1%} of them predicted in their order")
+    lost, count = losses(tasks.values(), base, 0.03)
+    if count:
+        print(f"{base} is more than 3 % slower than the best other plan on {lost} of {count} tasks")
