@@ -9,6 +9,10 @@ using namespace neuroshard;
 
 namespace {
 
+ComputeMs correct(const Machine &machine, const ComputeMs &ms) {
+  return {machine.forward(ms.forwardMs), machine.backward(ms.backwardMs)};
+}
+
 /// The heads of another embedding, corrected.
 class CalibratedEmbedding final : public SumEmbedding {
 public:
@@ -22,18 +26,14 @@ public:
   }
   ComputeMs head(std::span<const double> sum, int shardCount,
                  const DeviceClass &deviceClass) const override {
-    return correct(model.head(sum, shardCount, deviceClass));
+    return correct(machine, model.head(sum, shardCount, deviceClass));
   }
   void heads(std::span<const double> sums, std::span<const int> shardCounts,
              const DeviceClass &deviceClass,
              std::span<ComputeMs> out) const override {
     model.heads(sums, shardCounts, deviceClass, out);
     for (ComputeMs &ms : out)
-      ms = correct(ms);
-  }
-
-  ComputeMs correct(const ComputeMs &ms) const {
-    return {machine.forward(ms.forwardMs), machine.backward(ms.backwardMs)};
+      ms = correct(machine, ms);
   }
 
 private:
@@ -62,7 +62,7 @@ public:
                  std::span<ComputeMs> out) const override {
     model->computeMs(sets, out);
     for (ComputeMs &ms : out)
-      ms = {machine.forward(ms.forwardMs), machine.backward(ms.backwardMs)};
+      ms = correct(machine, ms);
   }
 
   std::vector<double> communicationMs(const Traffic &traffic,

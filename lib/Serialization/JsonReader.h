@@ -10,6 +10,7 @@
 
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/EnumNames.h"
+#include "neuroshard/Serialization/Files.h"
 
 #include <cstdint>
 #include <limits>
@@ -119,6 +120,19 @@ private:
   const Json *object = nullptr;
   std::vector<std::string_view> known;
 };
+
+/// What `parse` makes of a file's text; errors name the file.
+template <typename T>
+Expected<T> readAs(const std::string &path,
+                   Expected<T> (*parse)(std::string_view)) {
+  Expected<std::string> text = readFile(path);
+  if (!text)
+    return tl::unexpected(text.error());
+  Expected<T> value = parse(*text);
+  if (value)
+    return value;
+  return tl::unexpected(inFile(path, value.error()));
+}
 
 /// Requires "schema" to be the given one.
 void readSchema(Object &object, std::string_view expected);

@@ -75,11 +75,5 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
 }
 
 Expected<Machine> neuroshard::readMachine(const std::string &path) {
-  Expected<std::string> text = readFile(path);
-  if (!text)
-    return tl::unexpected(text.error());
-  Expected<Machine> machine = parseMachine(*text);
-  if (!machine)
-    return tl::unexpected(inFile(path, machine.error()));
-  return machine;
+  return readAs(path, parseMachine);
 }

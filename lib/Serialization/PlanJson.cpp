@@ -100,11 +100,5 @@ Expected<ShardingPlan> neuroshard::parsePlan(std::string_view text) {
 }
 
 Expected<ShardingPlan> neuroshard::readPlan(const std::string &path) {
-  Expected<std::string> text = readFile(path);
-  if (!text)
-    return tl::unexpected(text.error());
-  Expected<ShardingPlan> plan = parsePlan(*text);
-  if (plan)
-    return plan;
-  return tl::unexpected(inFile(path, plan.error()));
+  return readAs(path, parsePlan);
 }

@@ -426,11 +426,5 @@ Expected<ShardingProblem> neuroshard::parseWorkload(std::string_view text) {
 }
 
 Expected<ShardingProblem> neuroshard::readWorkload(const std::string &path) {
-  Expected<std::string> text = readFile(path);
-  if (!text)
-    return tl::unexpected(text.error());
-  Expected<ShardingProblem> problem = parseWorkload(*text);
-  if (problem)
-    return problem;
-  return tl::unexpected(inFile(path, problem.error()));
+  return readAs(path, parseWorkload);
 }

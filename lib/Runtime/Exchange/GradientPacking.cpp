@@ -49,8 +49,8 @@ void beginReplicated(Device &device, const Routed &routed,
 
 /// A single device's kernels read f32 as it is given, unless it is divided or
 /// scaled first.
-bool canReadInPlace(const Device &device, const ExchangeLookup &lookup,
-                    const ResultGradient &given) {
+bool staysInPlace(const Device &device, const ExchangeLookup &lookup,
+                  const ResultGradient &given) {
   return device.numDevices() == 1 && given.lasts &&
          given.type == ElementType::F32 && lookup.pooling == Pooling::Sum &&
          device.gradientScale == 1;
@@ -98,7 +98,7 @@ void packGradients(Device &device, Routed &routed,
   for (size_t k = 0; k < given.size(); ++k) {
     if (routed.lookups[k].resultRows == 0)
       continue; // the gradient may be null
-    if (canReadInPlace(device, spec.lookups[k], given[k]))
+    if (staysInPlace(device, spec.lookups[k], given[k]))
       gradients.inPlace[k] = {reinterpret_cast<const float *>(given[k].first),
                               given[k].stride};
     else

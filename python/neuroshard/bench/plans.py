@@ -4,11 +4,13 @@ r"""Runs the plans of every algorithm on the ranks of a process group, side by s
     python -m neuroshard.bench.cluster 2x2@200mbit -m neuroshard.bench.plans \
         --topology 2x2xCPU@200mbit -o plans.json
 
-The plans of a task take turns step by step (calibration/_measure.py)."""
+All plans of a task are open at once and take turns step by step. A step is the lookups and updates
+of one batch, without a dense part; its time is that of the slowest rank."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 from dataclasses import asdict, dataclass, field
@@ -21,9 +23,7 @@ from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
 from neuroshard.bench._output import check_output, write_output
 from neuroshard.bench._plans.report import print_report
-from neuroshard.calibration import Steps, make_task, measure_steps
-
-FORWARD, BACKWARD = ("lookup",), ("sort", "update")
+from neuroshard.calibration import EXCHANGES, KERNELS, Steps, make_task, measure_steps
 
 
 @dataclass
@@ -75,12 +75,11 @@ def summarise(row: Measured, steps: Steps) -> None:
     quarters = statistics.quantiles(steps.step, n=4)
     phases = steps.phases
     row.spread = (quarters[2] - quarters[0]) / 2 / quarters[1]
-    exchanges = ("ids_exchange", "results_exchange", "gradients_exchange", "norm_exchange")
     row.measured = {
         "step": quarters[1],
-        "forward": max(sum(one[name] for name in FORWARD) for one in phases),
-        "backward": max(sum(one[name] for name in BACKWARD) for one in phases),
-        "exchange": sum(min(one[name] for one in phases) for name in exchanges)}
+        "forward": max(sum(one[name] for name in KERNELS["forward"]) for one in phases),
+        "backward": max(sum(one[name] for name in KERNELS["backward"]) for one in phases),
+        "exchange": sum(min(one[name] for one in phases) for name in itertools.chain(*EXCHANGES.values()))}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

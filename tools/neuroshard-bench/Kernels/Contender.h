@@ -34,6 +34,8 @@ struct Shape {
   int64_t elementBytes() const { return element == "f32" ? 4 : 2; }
   int64_t rowBytes() const { return dim * elementBytes(); }
   int64_t tableBytes() const { return rows * rowBytes(); }
+  /// Floats in a row of each state of the optimizer.
+  std::vector<int64_t> stateWidths() const;
   int64_t numIds() const { return tables * batch * pooling; }
 };
 

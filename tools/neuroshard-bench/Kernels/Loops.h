@@ -1,4 +1,4 @@
-//===- Loops.h - What loops written by hand share ---------------*- C++ -*-===//
+//===- Loops.h - Memory and threads of hand-written loops -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_BENCH_KERNELS_LOOPS_H
 #define NEUROSHARD_TOOLS_BENCH_KERNELS_LOOPS_H

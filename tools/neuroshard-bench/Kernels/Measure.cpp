@@ -53,11 +53,9 @@ double logicalBytes(const Shape &shape, const std::vector<IdSet> &sets) {
   for (const IdSet &set : sets)
     unique += static_cast<double>(set.uniqueRows);
   unique /= static_cast<double>(sets.size());
-  auto wide = static_cast<double>(shape.dim * 4);
-  double state = shape.optimizer == "adam"              ? 2 * wide
-                 : shape.optimizer == "adagrad"         ? wide
-                 : shape.optimizer == "rowwise_adagrad" ? 4
-                                                        : 0;
+  double state = 0;
+  for (int64_t width : shape.stateWidths())
+    state += static_cast<double>(width * 4);
   return bytes + results + 2 * unique * (row + state) + 2 * 8 * ids;
 }
 

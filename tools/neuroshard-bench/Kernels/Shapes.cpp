@@ -84,6 +84,15 @@ Shape training(const std::string &optimizer, int64_t rows) {
 
 } // namespace
 
+std::vector<int64_t> Shape::stateWidths() const {
+  if (optimizer == "adam")
+    return {dim, dim};
+  if (optimizer == "adagrad")
+    return {dim};
+  return optimizer == "rowwise_adagrad" ? std::vector<int64_t>{1}
+                                        : std::vector<int64_t>();
+}
+
 std::vector<IdSet> makeIdSets(const Shape &shape, uint64_t seed) {
   std::mt19937_64 random(seed);
   int64_t bytes = shape.numIds() * shape.rowBytes();

@@ -107,16 +107,6 @@ Touch *loopForMachine() {
   return __builtin_cpu_supports("avx2") ? touchAvx2 : touch;
 }
 
-/// Floats in a row of each state.
-std::vector<int64_t> stateWidths(const Shape &shape) {
-  if (shape.optimizer == "adam")
-    return {shape.dim, shape.dim};
-  if (shape.optimizer == "adagrad")
-    return {shape.dim};
-  return shape.optimizer == "rowwise_adagrad" ? std::vector<int64_t>{1}
-                                              : std::vector<int64_t>();
-}
-
 class UpdateLimit final : public Contender {
 public:
   UpdateLimit(const Shape &shape, int threads, const TableValues &values)
@@ -125,7 +115,7 @@ public:
     for (int64_t t = 0; t < shape.tables; ++t) {
       std::vector<Array> &arrays = tables.emplace_back();
       arrays.push_back(makeArray(shape.dim));
-      for (int64_t width : stateWidths(shape))
+      for (int64_t width : shape.stateWidths())
         arrays.push_back(makeArray(width));
     }
   }
