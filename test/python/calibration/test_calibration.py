@@ -1,6 +1,7 @@
 """neuroshard calibrate on two ranks, its file in a plan; the fit on numbers with known answers."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -17,7 +18,8 @@ def calibrate(*arguments, ranks=2):
     return subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
          str(ranks), "-m", "neuroshard", "calibrate", *map(str, arguments)],
-        capture_output=True, text=True, timeout=900, check=False)
+        capture_output=True, text=True, timeout=900, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
