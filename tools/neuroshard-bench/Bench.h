@@ -24,6 +24,9 @@ void addPlansBenchmark(CommandLine &line);
 /// Speed of the searches and quality of their plans.
 void addSearchBenchmark(CommandLine &line);
 
+/// Time of a training step on ranks of torch.distributed, beside TorchRec's.
+void addStepBenchmark(CommandLine &line);
+
 /// Writes a compute model with random weights.
 void addModelCommand(CommandLine &line);
 

@@ -11,5 +11,6 @@ int main(int argc, char **argv) {
   neuroshard::addPlannersBenchmark(line);
   neuroshard::addPlansBenchmark(line);
   neuroshard::addSearchBenchmark(line);
+  neuroshard::addStepBenchmark(line);
   return line.run(argc, argv);
 }

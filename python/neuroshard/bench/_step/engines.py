@@ -1,0 +1,118 @@
+"""One training step of the same tables by several engines: lookups, a loss, updates.
+
+The loss is the sum of the squares of all results, joined to one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+import neuroshard as ns
+from neuroshard._group.agreement import rank_of, size_of
+from neuroshard.calibration import draw_ids
+
+ROWS = 10_000
+RATE = 0.1
+# So many batches take turns.
+BATCHES = 8
+
+
+@dataclass(frozen=True)
+class Model:
+    """batch: of each rank. pooling: ids of each feature and sample, uniform over the rows."""
+
+    tables: int
+    dim: int
+    batch: int
+    pooling: int
+    optimizer: str
+
+    def problem(self) -> ns.ShardingProblem:
+        ranks = size_of(None)
+        return ns.ShardingProblem(
+            tables=[ns.Table(f"t{one}", ROWS, self.dim, optimizer=self.optimizer)
+                    for one in range(self.tables)],
+            features=[ns.Feature(f"f{one}", f"t{one}", mean_pooling=self.pooling)
+                      for one in range(self.tables)],
+            batch=self.batch * ranks, topology=f"{ranks}xCPU")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """step: one step of the batch with a number. phases: milliseconds in the runtime since
+    reset(), on this rank; 0 where the engine does not say."""
+
+    step: Callable[[int], object]
+    reset: Callable[[], object] = lambda: None
+    phases: Callable[[], float] = lambda: 0.0
+    close: Callable[[], object] = lambda: None
+
+
+def batches_of(model: Model, kind: str) -> list:
+    """kind: "jagged", or "keyed" for TorchRec's KeyedJaggedTensor."""
+    problem = model.problem()
+    jagged = [draw_ids(problem, model.batch, one * size_of(None) + rank_of(None))
+              for one in range(BATCHES)]
+    if kind == "jagged":
+        return jagged
+    from torchrec import KeyedJaggedTensor
+    return [KeyedJaggedTensor(keys=[feature.name for feature in problem.features], values=one.ids,
+                              lengths=one.offsets.diff()) for one in jagged]
+
+
+def backward(joined: torch.Tensor) -> None:
+    joined.square().sum().backward()
+
+
+def neuroshard(model: Model, kind: str) -> Engine:
+    problem = model.problem()
+    plan = ns.Plan.from_json(ns.distributed.plan(problem).to_json())
+    module = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=RATE, threads=1)
+    batches = batches_of(model, kind)
+
+    def step(number: int) -> None:
+        results = module(batches[number % BATCHES])
+        backward(torch.cat(list(results.values()), dim=1) if isinstance(results, Mapping)
+                 else results.values())
+
+    return Engine(step, module.reset_phases,
+                  lambda: sum(spent for spent, _ in module.phases().values()), module.close)
+
+
+def torchrec(model: Model, kind: str) -> Engine:
+    """TorchRec's DistributedModelParallel with the plan of its own planner."""
+    import torchrec as trec
+    from torchrec.distributed import DistributedModelParallel
+    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+    from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+    from torchrec.distributed.types import ShardingEnv
+    from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+    optimizers = {"sgd": trec.optim.SGD, "adagrad": trec.optim.Adagrad,
+                  "rowwise_adagrad": trec.optim.RowWiseAdagrad}
+    problem = model.problem()
+    bags = trec.EmbeddingBagCollection(
+        tables=[trec.EmbeddingBagConfig(name=feature.table, embedding_dim=model.dim,
+                                        num_embeddings=ROWS, feature_names=[feature.name])
+                for feature in problem.features], device=torch.device("meta"))
+    apply_optimizer_in_backward(optimizers[model.optimizer], bags.parameters(), {"lr": RATE})
+    sharders = [EmbeddingBagCollectionSharder()]
+    planner = EmbeddingShardingPlanner(
+        topology=Topology(world_size=size_of(None), compute_device="cpu"))
+    plan = planner.collective_plan(bags, sharders, dist.group.WORLD)
+    module = DistributedModelParallel(bags, env=ShardingEnv.from_process_group(dist.group.WORLD),
+                                      device=torch.device("cpu"), plan=plan, sharders=sharders)
+    batches = batches_of(model, "keyed")
+    return Engine(lambda number: backward(module(batches[number % BATCHES]).wait().values()))
+
+
+def dense(model: Model, kind: str) -> Engine:
+    """The same dense work without tables: the results are plain tensors that want gradients."""
+    results = [torch.zeros(model.batch, model.dim, requires_grad=True) for _ in range(model.tables)]
+    return Engine(lambda number: backward(torch.cat(results, dim=1)))
+
+
+ENGINES = {"neuroshard": neuroshard, "torchrec": torchrec, "dense": dense}
