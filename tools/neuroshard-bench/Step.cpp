@@ -15,8 +15,8 @@ namespace neuroshard {
 void addStepBenchmark(CommandLine &line) {
   auto options = std::make_shared<RankOptions>();
   Command command = line.addCommand(
-      "step", "Wall and CPU time of a training step: our module, TorchRec's, "
-              "and the dense work alone; further options: -o FILE "
+      "step", "Wall and CPU time of a training step: our module, TorchRec's; "
+              "further options: -o FILE "
               "--model TABLESxDIM,BATCH,POOLING --engines A,B --input "
               "jagged|keyed --optimizer NAME --rounds N --steps N");
   addRankOptions(command, *options, 1);

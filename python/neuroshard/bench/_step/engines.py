@@ -4,6 +4,7 @@ The loss is the sum of the squares of all results, joined to one tensor."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -42,10 +43,11 @@ class Model:
 
 @dataclass(frozen=True)
 class Engine:
-    """step: one step of the batch with a number. phases: milliseconds in the runtime since
-    reset(), on this rank; 0 where the engine does not say."""
+    """step: one step of the batch with a number; returns the CPU seconds in it that are dense work,
+    where the engine tells them apart, else None. phases: milliseconds in the runtime since reset(),
+    on this rank; 0 where the engine does not say."""
 
-    step: Callable[[int], object]
+    step: Callable[[int], float | None]
     reset: Callable[[], object] = lambda: None
     phases: Callable[[], float] = lambda: 0.0
     close: Callable[[], object] = lambda: None
@@ -67,19 +69,45 @@ def backward(joined: torch.Tensor) -> None:
     joined.square().sum().backward()
 
 
-def neuroshard(model: Model, kind: str) -> Engine:
+def open_module(model: Model) -> ns.ShardedEmbeddingBagCollection:
     problem = model.problem()
-    plan = ns.Plan.from_json(ns.distributed.plan(problem).to_json())
-    module = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=RATE, threads=1)
-    batches = batches_of(model, kind)
+    return ns.ShardedEmbeddingBagCollection(ns.distributed.plan(problem), problem,
+                                            learning_rate=RATE, threads=1)
+
+
+def engine_of(module: ns.ShardedEmbeddingBagCollection,
+              step: Callable[[int], float | None]) -> Engine:
+    return Engine(step, module.reset_phases,
+                  lambda: sum(spent for spent, _ in module.phases().values()), module.close)
+
+
+def neuroshard(model: Model, kind: str) -> Engine:
+    module, batches = open_module(model), batches_of(model, kind)
 
     def step(number: int) -> None:
         results = module(batches[number % BATCHES])
         backward(torch.cat(list(results.values()), dim=1) if isinstance(results, Mapping)
                  else results.values())
 
-    return Engine(step, module.reset_phases,
-                  lambda: sum(spent for spent, _ in module.phases().values()), module.close)
+    return engine_of(module, step)
+
+
+def apart(model: Model, kind: str) -> Engine:
+    """Our module; what passes between its forward and its backward is the dense work."""
+    module, batches = open_module(model), batches_of(model, "jagged")
+    ends = [0.0]
+
+    def gradients_are_there(_: torch.Tensor) -> None:
+        ends[0] = time.process_time()
+
+    def step(number: int) -> float:
+        results = list(module(batches[number % BATCHES]).values())
+        begin = time.process_time()
+        results[0].register_hook(gradients_are_there)
+        backward(torch.cat(results, dim=1))
+        return ends[0] - begin
+
+    return engine_of(module, step)
 
 
 def torchrec(model: Model, kind: str) -> Engine:
@@ -106,13 +134,11 @@ def torchrec(model: Model, kind: str) -> Engine:
     module = DistributedModelParallel(bags, env=ShardingEnv.from_process_group(dist.group.WORLD),
                                       device=torch.device("cpu"), plan=plan, sharders=sharders)
     batches = batches_of(model, "keyed")
-    return Engine(lambda number: backward(module(batches[number % BATCHES]).wait().values()))
+
+    def step(number: int) -> None:
+        backward(module(batches[number % BATCHES]).wait().values())
+
+    return Engine(step)
 
 
-def dense(model: Model, kind: str) -> Engine:
-    """The same dense work without tables: the results are plain tensors that want gradients."""
-    results = [torch.zeros(model.batch, model.dim, requires_grad=True) for _ in range(model.tables)]
-    return Engine(lambda number: backward(torch.cat(results, dim=1)))
-
-
-ENGINES = {"neuroshard": neuroshard, "torchrec": torchrec, "dense": dense}
+ENGINES = {"neuroshard": neuroshard, "torchrec": torchrec, "apart": apart}
