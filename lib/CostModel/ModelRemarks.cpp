@@ -133,6 +133,18 @@ private:
   size_t uncertainDevice = 0;
 };
 
+std::string sourceText(FigureSource source) {
+  switch (source) {
+  case FigureSource::Measured:
+    return "measured on such a device";
+  case FigureSource::OtherGpu:
+    return "measured on other devices";
+  case FigureSource::DataSheet:
+    return "of data sheets";
+  }
+  return "";
+}
+
 void addMissing(const ModelParts &parts, const Topology &topology,
                 std::vector<std::string> &remarks) {
   std::set<std::string> missing;
@@ -142,10 +154,16 @@ void addMissing(const ModelParts &parts, const Topology &topology,
     missing.erase(part.model->deviceClass());
   for (const std::string &deviceClass : missing)
     remarks.push_back("no measured compute model for device class " +
-                      deviceClass + ": the closed form predicts its compute");
+                      deviceClass +
+                      ": the closed form predicts its compute, with rates " +
+                      sourceText(findDeviceClass(deviceClass)->kernelSource));
   if (parts.communication.empty() && topology.deviceCount() > 1)
-    remarks.push_back("no measured communication model for this topology: the "
-                      "closed form predicts its exchanges");
+    remarks.push_back(
+        "no measured communication model for this topology: the closed form "
+        "predicts its exchanges; the default links inside a node are " +
+        sourceText(
+            findDeviceClass(topology.devices[0].deviceClass)->linkSource) +
+        ", those between nodes of data sheets");
 }
 
 void addSimulated(const ModelParts &parts, std::vector<std::string> &remarks) {

@@ -1,93 +1,148 @@
 //===- DeviceClass.cpp - The table of defaults per device class -----------===//
 ///
 /// \file
-/// Memory bandwidths: what a device-to-device copy reaches (H200: 4.3 of
-/// 4.8 TB/s measured; the A100s scaled alike from their data sheets). Kernel
-/// efficiencies: of that bandwidth, after published figures of fused embedding
-/// operators (forward 65 %; backward lower, because of its scattered updates).
-/// CPU: a plain prefetching loop on 2 cores. Cache bandwidths, launch times,
-/// link rates and rates to host memory (PCIe 5 and 4 x 16; a CPU's is its own)
-/// are estimates.
+/// Where the figures come from (models/data/gpu_measurements.csv unless said):
+///
+/// - Links inside nodes with switches, and what exchanges take beside them:
+///   `python -m neuroshard.collect.gpu_links` fits them to sweeps of A100,
+///   H100, B200, B300 and GB200. H200 has the links of the H100. AMD GPUs reach
+///   the share of their nominal bandwidth that an MI355X reached at 8 GiB.
+///   L40S: its own sweep on 8 GPUs, which is as poor as it looks; A10G and L4,
+///   without links of their own too, take it. H100-PCIe: that of the RTX PRO
+///   6000.
+/// - Links between nodes: 0.9 of the nominal rate of the usual cards.
+/// - Memory bandwidth: what copies reach, where they were measured (A100, H100,
+///   H200, B200, GB200, L40S through the L40, MI300X), else 0.85 of the data
+///   sheet. Caches likewise; those of B200, B300, GB200, A10G, L4 and AMD are
+///   estimates.
+/// - Kernel efficiencies: of that bandwidth, after published figures of fused
+///   embedding operators (forward 65 %; backward lower, because of its
+///   scattered updates). H100: FBGEMM's operator on 10 tables of 128 columns.
+/// - CPU: a plain prefetching loop on 2 cores.
+/// - Launch times and rates to host memory (PCIe 5 and 4 x 16; GB200 measured;
+///   a CPU's is its own) are estimates.
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Model/DeviceClass.h"
 
 #include <array>
+#include <iterator>
 
 using namespace neuroshard;
 
 static constexpr int64_t kMiB = int64_t{1} << 20;
 static constexpr int64_t kGiB = int64_t{1} << 30;
 
-/// The A100s differ in their memory alone.
-static constexpr DeviceClass a100(std::string_view name, int64_t memoryBytes,
-                                  double memoryBandwidthGBps) {
-  return {.name = name,
-          .memoryBytes = memoryBytes,
-          .hostMemoryBytes = 1024 * kGiB,
-          .denseReserveBytes = 1 * kGiB,
+/// As fitted to the GPUs with links that were swept.
+static constexpr ExchangeExtra kNccl = {
+    .rampUs = 33.3, .rampAtUs = 40.7, .ownGBps = 951};
+
+namespace {
+
+constexpr FigureSource kMeasured = FigureSource::Measured;
+constexpr FigureSource kOtherGpu = FigureSource::OtherGpu;
+constexpr FigureSource kDataSheet = FigureSource::DataSheet;
+
+/// What differs among GPUs.
+struct Gpu {
+  std::string_view name;
+  int64_t memoryGiB, hostMemoryGiB, denseReserveGiB;
+  double memoryGBps, cacheGBps;
+  int64_t cacheMiB;
+  FigureSource kernelSource;
+  /// Inside a node.
+  LinkFigures node;
+  ExchangeExtra extra;
+  FigureSource linkSource;
+  double networkGBps, hostGBps;
+  /// GB200: a rack, whose devices share a switch.
+  int devicesPerNode = 8;
+  double forwardEfficiency = 0.65, backwardEfficiency = 0.45;
+};
+
+constexpr DeviceClass classOf(const Gpu &gpu) {
+  return {.name = gpu.name,
+          .memoryBytes = gpu.memoryGiB * kGiB,
+          .hostMemoryBytes = gpu.hostMemoryGiB * kGiB,
+          .denseReserveBytes = gpu.denseReserveGiB * kGiB,
           .fragmentationReserveBytes = 3 * kGiB,
           .communicatorReserveBytes = 4 * kGiB,
-          .memoryBandwidthGBps = memoryBandwidthGBps,
-          .cacheBandwidthGBps = 4500,
-          .cacheBytes = 40 * kMiB,
-          .forwardEfficiency = 0.65,
-          .backwardEfficiency = 0.45,
+          .memoryBandwidthGBps = gpu.memoryGBps,
+          .cacheBandwidthGBps = gpu.cacheGBps,
+          .cacheBytes = gpu.cacheMiB * kMiB,
+          .forwardEfficiency = gpu.forwardEfficiency,
+          .backwardEfficiency = gpu.backwardEfficiency,
           .forwardLaunchUs = 10,
           .backwardLaunchUs = 60,
           .perShardUs = 0.5,
-          .devicesPerNode = 8,
-          .nodeBandwidthGBps = 230,
-          .nodeLatencyUs = 15,
-          .networkBandwidthGBps = 22,
+          .devicesPerNode = gpu.devicesPerNode,
+          .nodeBandwidthGBps = gpu.node.bandwidthGBps,
+          .nodeLatencyUs = gpu.node.latencyUs,
+          .networkBandwidthGBps = gpu.networkGBps,
           .networkLatencyUs = 30,
-          .hostBandwidthGBps = 22};
+          .exchangeExtra = gpu.extra,
+          .hostBandwidthGBps = gpu.hostGBps,
+          .linkSource = gpu.linkSource,
+          .kernelSource = gpu.kernelSource};
 }
 
-static constexpr std::array<DeviceClass, 4> kClasses = {{
-    {.name = "H200",
-     .memoryBytes = 139 * kGiB,
-     .hostMemoryBytes = 2048 * kGiB,
-     .denseReserveBytes = 2 * kGiB,
-     .fragmentationReserveBytes = 3 * kGiB,
-     .communicatorReserveBytes = 4 * kGiB,
-     .memoryBandwidthGBps = 4300,
-     .cacheBandwidthGBps = 9000,
-     .cacheBytes = 50 * kMiB,
-     .forwardEfficiency = 0.65,
-     .backwardEfficiency = 0.45,
-     .forwardLaunchUs = 10,
-     .backwardLaunchUs = 60,
-     .perShardUs = 0.5,
-     .devicesPerNode = 8,
-     .nodeBandwidthGBps = 350,
-     .nodeLatencyUs = 15,
-     .networkBandwidthGBps = 45,
-     .networkLatencyUs = 30,
-     .hostBandwidthGBps = 50},
-    a100("A100-80GB", 80 * kGiB, 1800),
-    a100("A100-40GB", 40 * kGiB, 1400),
-    {.name = kCpuClass,
-     .memoryBytes = 16 * kGiB,
-     .hostMemoryBytes = 64 * kGiB,
-     .denseReserveBytes = 256 * kMiB,
-     .fragmentationReserveBytes = 256 * kMiB,
-     .communicatorReserveBytes = 0,
-     .memoryBandwidthGBps = 35,
-     .cacheBandwidthGBps = 100,
-     .cacheBytes = 32 * kMiB,
-     .forwardEfficiency = 0.5,
-     .backwardEfficiency = 0.35,
-     .forwardLaunchUs = 5,
-     .backwardLaunchUs = 10,
-     .perShardUs = 1,
-     .devicesPerNode = 64,
-     .nodeBandwidthGBps = 8,
-     .nodeLatencyUs = 20,
-     .networkBandwidthGBps = 1.2,
-     .networkLatencyUs = 50,
-     .hostBandwidthGBps = 35},
-}};
+constexpr LinkFigures kA100Links = {15, 197}, kHopperLinks = {10.9, 372};
+/// Through the host.
+constexpr LinkFigures kHostLinks = {160, 1.34};
+
+// clang-format off
+constexpr Gpu kGpus[] = {
+    // name, memory, host, dense | memory, cache, its size, source | in a node, source | out, host
+    {"H200", 139, 2048, 2, 4300, 9000, 50, kOtherGpu, kHopperLinks, kNccl, kOtherGpu, 45, 50},
+    {"H100", 79, 2048, 2, 2850, 7000, 50, kMeasured, kHopperLinks, kNccl, kMeasured, 45, 50, 8, 0.73, 0.58},
+    {"H100-PCIe", 79, 1024, 1, 1770, 6900, 50, kOtherGpu, {22.8, 16.5}, {}, kOtherGpu, 45, 50},
+    {"A100-80GB", 80, 1024, 1, 1800, 4500, 40, kOtherGpu, kA100Links, kNccl, kMeasured, 22, 22},
+    {"A100-40GB", 40, 1024, 1, 1400, 4500, 40, kOtherGpu, kA100Links, kNccl, kMeasured, 22, 22},
+    {"B200", 178, 2048, 2, 6550, 12000, 126, kOtherGpu, {15, 650}, kNccl, kMeasured, 45, 50},
+    {"B300", 267, 2048, 2, 6590, 12000, 126, kOtherGpu, {14.2, 682}, kNccl, kMeasured, 90, 50},
+    {"GB200", 184, 18 * 960, 2, 6500, 12000, 126, kOtherGpu, {15.1, 663}, kNccl, kMeasured, 45, 200, 72},
+    {"MI300X", 191, 2048, 2, 4300, 11000, 256, kDataSheet, {40, 322}, kNccl, kDataSheet, 45, 50},
+    {"MI355X", 287, 2048, 2, 6480, 14000, 256, kDataSheet, {40, 383}, kNccl, kMeasured, 45, 50},
+    {"L40S", 44, 1024, 1, 770, 5240, 96, kOtherGpu, kHostLinks, {}, kMeasured, 5.6, 22},
+    {"A10G", 22, 512, 1, 510, 2000, 6, kDataSheet, kHostLinks, {}, kOtherGpu, 1.4, 22},
+    {"L4", 22, 512, 1, 255, 2500, 48, kDataSheet, kHostLinks, {}, kOtherGpu, 1.4, 22},
+};
+// clang-format on
+
+constexpr DeviceClass kCpu = {.name = kCpuClass,
+                              .memoryBytes = 16 * kGiB,
+                              .hostMemoryBytes = 64 * kGiB,
+                              .denseReserveBytes = 256 * kMiB,
+                              .fragmentationReserveBytes = 256 * kMiB,
+                              .communicatorReserveBytes = 0,
+                              .memoryBandwidthGBps = 35,
+                              .cacheBandwidthGBps = 100,
+                              .cacheBytes = 32 * kMiB,
+                              .forwardEfficiency = 0.5,
+                              .backwardEfficiency = 0.35,
+                              .forwardLaunchUs = 5,
+                              .backwardLaunchUs = 10,
+                              .perShardUs = 1,
+                              .devicesPerNode = 64,
+                              .nodeBandwidthGBps = 8,
+                              .nodeLatencyUs = 20,
+                              .networkBandwidthGBps = 1.2,
+                              .networkLatencyUs = 50,
+                              .hostBandwidthGBps = 35,
+                              .linkSource = kMeasured,
+                              .kernelSource = kMeasured};
+
+constexpr auto makeClasses() {
+  std::array<DeviceClass, std::size(kGpus) + 1> classes = {};
+  for (size_t i = 0; i < std::size(kGpus); ++i)
+    classes[i] = classOf(kGpus[i]);
+  classes.back() = kCpu;
+  return classes;
+}
+
+constexpr auto kClasses = makeClasses();
+
+} // namespace
 
 std::span<const DeviceClass> neuroshard::deviceClasses() { return kClasses; }
 
@@ -96,6 +151,14 @@ const DeviceClass *neuroshard::findDeviceClass(std::string_view name) {
     if (deviceClass.name == name)
       return &deviceClass;
   return nullptr;
+}
+
+LinkFigures neuroshard::defaultLink(const DeviceClass &deviceClass,
+                                    size_t level) {
+  return level == 0 ? LinkFigures{deviceClass.nodeLatencyUs,
+                                  deviceClass.nodeBandwidthGBps}
+                    : LinkFigures{deviceClass.networkLatencyUs,
+                                  deviceClass.networkBandwidthGBps};
 }
 
 std::string neuroshard::deviceClassNames() {

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Model/Topology.h"
 
+#include "neuroshard/Model/CloudNodes.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
 
@@ -147,6 +148,57 @@ std::vector<int> nodeSizes(const std::vector<std::string_view> &counts,
   return nodes;
 }
 
+/// What the part of a text before the first '@' means.
+struct Nodes {
+  std::vector<int> sizes;
+  const DeviceClass *deviceClass;
+  LinkFigures network;
+};
+
+/// Of "2x8xA100-40GB"; `text`: for messages.
+Expected<Nodes> readNodes(std::string_view part, std::string_view text) {
+  std::vector<std::string_view> parts = split(part, 'x');
+  std::transform(parts.begin(), parts.end(), parts.begin(), trimmed);
+  std::string_view className = parts.back();
+  const DeviceClass *deviceClass = findDeviceClass(className);
+  if (!deviceClass)
+    return failure("topology", "unknown device class " + inQuotes(className) +
+                                   " in " + inQuotes(text) +
+                                   "; known: " + deviceClassNames() +
+                                   "; expected e.g. 8xH200, 2x8xA100-40GB or "
+                                   "4xaws:p5.48xlarge");
+  parts.pop_back();
+  if (parts.empty() || parts.size() > 2)
+    return failure("topology",
+                   "expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ RATE], "
+                   "e.g. 2x8xA100-40GB, got: " +
+                       inQuotes(text));
+  return Nodes{nodeSizes(parts, *deviceClass), deviceClass,
+               defaultLink(*deviceClass, 1)};
+}
+
+/// Of "4xaws:p5.48xlarge"; `text`: for messages.
+Expected<Nodes> readCloudNodes(std::string_view part, std::string_view text) {
+  part = trimmed(part);
+  std::string_view name = part;
+  std::optional<int> count = 1;
+  size_t x = part.find('x');
+  if (!part.empty() && part.front() >= '0' && part.front() <= '9' &&
+      x < part.find(':')) {
+    count = parseCount(trimmed(part.substr(0, x)));
+    name = trimmed(part.substr(x + 1));
+  }
+  const CloudNode *node = findCloudNode(name);
+  if (!node)
+    return failure("topology", "unknown node " + inQuotes(name) + " in " +
+                                   inQuotes(text) +
+                                   "; known: " + cloudNodeNames());
+  bool fits = count && *count <= kMaxDevices / node->devices;
+  return Nodes{
+      std::vector<int>(static_cast<size_t>(fits ? *count : 0), node->devices),
+      findDeviceClass(node->deviceClass), node->network};
+}
+
 /// Gigabytes per second of "200mbit", "25gbit", "25MB/s" or "12.5GB/s".
 std::optional<double> parseRate(std::string_view text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
@@ -163,14 +215,12 @@ std::optional<double> parseRate(std::string_view text) {
 }
 
 Topology build(const std::vector<int> &nodes, const DeviceClass &deviceClass,
-               int64_t memoryBytes) {
+               const LinkFigures &network, int64_t memoryBytes) {
   Topology topology;
   int total = std::accumulate(nodes.begin(), nodes.end(), 0);
   if (nodes.size() > 1)
-    topology.levels.push_back({"cluster",
-                               {total},
-                               deviceClass.networkBandwidthGBps,
-                               deviceClass.networkLatencyUs});
+    topology.levels.push_back(
+        {"cluster", {total}, network.bandwidthGBps, network.latencyUs});
   topology.levels.push_back({"node", nodes, deviceClass.nodeBandwidthGBps,
                              deviceClass.nodeLatencyUs});
   for (size_t node = 0; node < nodes.size(); ++node) {
@@ -233,22 +283,12 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
 
 Expected<Topology> neuroshard::parseTopology(std::string_view text) {
   std::vector<std::string_view> settings = split(text, '@');
-  std::vector<std::string_view> parts = split(settings.front(), 'x');
-  std::transform(parts.begin(), parts.end(), parts.begin(), trimmed);
-  std::string_view className = parts.back();
-  const DeviceClass *deviceClass = findDeviceClass(className);
-  if (!deviceClass)
-    return failure("topology", "unknown device class " + inQuotes(className) +
-                                   " in " + inQuotes(text) +
-                                   "; known: " + deviceClassNames() +
-                                   "; expected e.g. 8xH200 or 2x8xA100-40GB");
-  parts.pop_back();
-  if (parts.empty() || parts.size() > 2)
-    return failure("topology",
-                   "expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ RATE], "
-                   "e.g. 2x8xA100-40GB, got: " +
-                       inQuotes(text));
-  std::vector<int> nodes = nodeSizes(parts, *deviceClass);
+  Expected<Nodes> found = settings.front().find(':') == std::string_view::npos
+                              ? readNodes(settings.front(), text)
+                              : readCloudNodes(settings.front(), text);
+  if (!found)
+    return tl::unexpected(found.error());
+  const auto &[nodes, deviceClass, network] = *found;
   int64_t total = std::accumulate(nodes.begin(), nodes.end(), int64_t{0});
   if (nodes.empty() || total > kMaxDevices)
     return failure("topology", "counts must be whole numbers, and 1 to " +
@@ -271,7 +311,7 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
                          "as 200mbit, 25gbit, 25MB/s or 12.5GB/s");
     memoryBytes = *size;
   }
-  Topology topology = build(nodes, *deviceClass, memoryBytes);
+  Topology topology = build(nodes, *deviceClass, network, memoryBytes);
   if (nodeRate > 0 && nodes.size() == 1)
     return failure("topology", "in " + inQuotes(text) +
                                    ": one node has no link to others, so its "

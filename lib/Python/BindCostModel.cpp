@@ -34,6 +34,18 @@ void bindDeviceClass(nb::module_ &module) {
       .def_ro("node_latency_us", &DeviceClass::nodeLatencyUs)
       .def_ro("network_bandwidth_gb_per_s", &DeviceClass::networkBandwidthGBps)
       .def_ro("network_latency_us", &DeviceClass::networkLatencyUs)
+      .def_prop_ro("exchange_ramp_us",
+                   [](const DeviceClass &deviceClass) {
+                     return deviceClass.exchangeExtra.rampUs;
+                   })
+      .def_prop_ro("exchange_ramp_at_us",
+                   [](const DeviceClass &deviceClass) {
+                     return deviceClass.exchangeExtra.rampAtUs;
+                   })
+      .def_prop_ro("own_part_gb_per_s",
+                   [](const DeviceClass &deviceClass) {
+                     return deviceClass.exchangeExtra.ownGBps;
+                   })
       .def("__repr__", [](const DeviceClass &deviceClass) {
         std::string text = "DeviceClass('";
         return text.append(deviceClass.name).append("')");

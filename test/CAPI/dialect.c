@@ -124,7 +124,7 @@ static void compile(void) {
               neuroshardModuleGetPlanJson(module, any, print, NULL)),
           "no plan yet");
   require(mlirLogicalResultIsFailure(
-              runPipeline(context, module, "neuroshard-plan{topology=2xB200}")),
+              runPipeline(context, module, "neuroshard-plan{topology=2xP100}")),
           "unknown class");
   require(mlirLogicalResultIsSuccess(runPipeline(
               context, module,
@@ -157,7 +157,7 @@ int main(void) {
   makeTypes();
 
   // CHECK:       compile: the module has no plan
-  // CHECK:       compile: topology: unknown device class 'B200'
+  // CHECK:       compile: topology: unknown device class 'P100'
   // CHECK:       neuroshard.plan @plan on @cluster
   // CHECK:       neuroshard.device_program @program0 for [0]
   // CHECK-LABEL: func.func @embeddings_update

@@ -31,7 +31,7 @@
 module attributes {neuroshard.batch = 64 : i64} {
   neuroshard.topology @cluster
     devices [#neuroshard.devices<3 x "H200">]
-    levels [#neuroshard.level<"node", groups = [3], bandwidth = 350.0, latency = 15.0>]
+    levels [#neuroshard.level<"node", groups = [3], bandwidth = 372.0, latency = 10.9>]
     host_memory [2199023255552]
   neuroshard.table private @a : 1000 x 64 x f32
   neuroshard.table private @b : 100 x 6 x f32

@@ -8,7 +8,7 @@
 // REDEFINE: %{options} =
 // REDEFINE: %{grid} = no-class
 // RUN: %{refuses}
-// REDEFINE: %{options} = device-class=B200
+// REDEFINE: %{options} = device-class=P100
 // REDEFINE: %{grid} = class
 // RUN: %{refuses}
 // REDEFINE: %{options} = device-class=H200
@@ -49,11 +49,11 @@
 // RUN: neuroshard-opt-raw %t/contradiction.mlir --neuroshard-to-planned='batch=4 topology=4xH200 device-class=H200' --verify-diagnostics
 
 //--- no-class.mlir
-// expected-error@below {{does not say what its devices are; name their class with the option 'device-class', one of: H200, A100-80GB, A100-40GB, CPU}}
+// expected-error@below {{does not say what its devices are; name their class with the option 'device-class', one of: H200, H100, H100-PCIe, A100-80GB, A100-40GB, B200, B300, GB200, MI300X, MI355X, L40S, A10G, L4, CPU}}
 shard.grid @mesh(shape = 2x8)
 
 //--- class.mlir
-// expected-error@below {{option 'device-class': expected one of: H200, A100-80GB, A100-40GB, CPU, got: 'B200'}}
+// expected-error@below {{option 'device-class': expected one of: H200, H100, H100-PCIe, A100-80GB, A100-40GB, B200, B300, GB200, MI300X, MI355X, L40S, A10G, L4, CPU, got: 'P100'}}
 shard.grid @mesh(shape = 2x8)
 
 //--- dynamic.mlir

@@ -12,7 +12,7 @@
 // NODES:      neuroshard.topology @cluster
 // NODES-SAME:   devices [#neuroshard.devices<8 x "H200">, #neuroshard.devices<8 x "H200", host = 1>]
 // NODES-SAME:   levels [#neuroshard.level<"cluster", groups = [16], bandwidth = 4.500000e+01, latency = 3.000000e+01>,
-// NODES-SAME:           #neuroshard.level<"node", groups = [8, 8], bandwidth = 3.500000e+02, latency = 1.500000e+01>]
+// NODES-SAME:           #neuroshard.level<"node", groups = [8, 8], bandwidth = 3.720000e+02, latency = 1.090000e+01>]
 // NODES:      shard.grid @mesh(shape = 2x8)
 
 // REDEFINE: %{grid} = one-axis

@@ -9,6 +9,7 @@
 #ifndef NEUROSHARD_COSTMODEL_COMMUNICATIONSAMPLES_H
 #define NEUROSHARD_COSTMODEL_COMMUNICATIONSAMPLES_H
 
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Planner/CostModel.h"
 
 #include <map>
@@ -40,14 +41,6 @@ struct CommunicationSample {
   bool heldOut = false;
   /// Seconds since 1970.
   int64_t time = 0;
-};
-
-/// Fitted figures of a level's link.
-struct LinkFigures {
-  double latencyUs = 0;
-  double bandwidthGBps = 0;
-
-  bool operator==(const LinkFigures &) const = default;
 };
 
 struct CommunicationSamples {

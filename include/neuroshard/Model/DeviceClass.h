@@ -9,12 +9,32 @@
 #ifndef NEUROSHARD_MODEL_DEVICECLASS_H
 #define NEUROSHARD_MODEL_DEVICECLASS_H
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace neuroshard {
+
+/// What an all-to-all takes beside latency and bytes over its links, as the
+/// library of the devices runs it. Counted on levels with the default links of
+/// the class: figures that were fitted elsewhere have it in them.
+struct ExchangeExtra {
+  /// NCCL leaves its protocol of low latency where transfers get long: one of
+  /// t us takes rampUs * t / (t + rampAtUs) more.
+  double rampUs = 0;
+  double rampAtUs = 1;
+  /// Rate at which a device copies what it sends to itself. 0: not counted.
+  double ownGBps = 0;
+};
+
+/// What the figures of a class come from.
+enum class FigureSource {
+  Measured,  ///< by this project, or fitted to measurements of such a device
+  OtherGpu,  ///< as measured on others, scaled by the data sheets
+  DataSheet, ///< data sheets, and shares of them that others reach
+};
 
 /// Defaults of one device class. Bandwidths are what a copy reaches, not what
 /// the data sheet says.
@@ -48,9 +68,25 @@ struct DeviceClass {
   double nodeLatencyUs;
   double networkBandwidthGBps;
   double networkLatencyUs;
+  ExchangeExtra exchangeExtra = {};
   /// Rows read from and written to host memory, per device and direction.
   double hostBandwidthGBps;
+
+  /// Of links inside a node, and of rates of memory and kernels.
+  FigureSource linkSource = FigureSource::DataSheet;
+  FigureSource kernelSource = FigureSource::DataSheet;
 };
+
+/// Per device and direction.
+struct LinkFigures {
+  double latencyUs = 0;
+  double bandwidthGBps = 0;
+
+  bool operator==(const LinkFigures &) const = default;
+};
+
+/// Links inside a node (level 0, the innermost) or between nodes.
+LinkFigures defaultLink(const DeviceClass &deviceClass, size_t level);
 
 /// Name of the class of CPU devices; devices of all other classes are GPUs.
 inline constexpr std::string_view kCpuClass = "CPU";

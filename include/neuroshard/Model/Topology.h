@@ -52,6 +52,7 @@ Diagnostics check(const Topology &topology);
 ///   8+4xA100-40GB        nodes of 8 and of 4
 ///   4xCPU@2GiB           2 GiB of usable memory per device
 ///   2x4xCPU@200mbit      the devices of a node share 200 Mbit/s to the others
+///   4xaws:p5.48xlarge    4 nodes as a cloud rents them (CloudNodes.h)
 ///
 /// A single count larger than a node of the class is cut into nodes:
 /// 256xH200 is 32x8xH200. Each node is a host. Sizes: see parseByteSize().

@@ -1,4 +1,8 @@
 //===- RooflineCommunication.cpp - Latency + bytes / bandwidth ------------===//
+///
+/// \file
+/// The formulas are in docs/planner.md.
+//===----------------------------------------------------------------------===//
 
 #include "RooflineCommunication.h"
 #include "TransferTime.h"
@@ -38,14 +42,36 @@ void forEachInnerGroup(std::span<const TopologyLevel> levels, Visit visit) {
   }
 }
 
-/// Of a device that moves `bytes`, while its group moves `groupBytes`.
-double levelMs(const TopologyLevel &level, double bytes, double groupBytes) {
-  if (bytes <= 0)
+/// Of a class whose default links the level has; none where it has others.
+ExchangeExtra extraOf(const Topology &topology, size_t device,
+                      const TopologyLevel &level) {
+  const DeviceClass *known =
+      findDeviceClass(topology.devices[device].deviceClass);
+  LinkFigures figures{level.latencyUs, level.bandwidthGBps};
+  return known && (figures == defaultLink(*known, 0) ||
+                   figures == defaultLink(*known, 1))
+             ? known->exchangeExtra
+             : ExchangeExtra();
+}
+
+/// Bytes of a device in an exchange, in the larger direction.
+struct Moved {
+  /// Over the links of the level: of the device, of its group.
+  double crossing, ofGroup;
+  /// To itself.
+  double own;
+};
+
+double levelMs(const TopologyLevel &level, const ExchangeExtra &extra,
+               const Moved &moved) {
+  if (moved.crossing <= 0)
     return 0;
-  double ms = bytesToMs(bytes, level.bandwidthGBps);
+  double ms = bytesToMs(moved.crossing, level.bandwidthGBps);
   if (level.groupBandwidthGBps > 0)
-    ms = std::max(ms, bytesToMs(groupBytes, level.groupBandwidthGBps));
-  return level.latencyUs * kMsPerUs + ms;
+    ms = std::max(ms, bytesToMs(moved.ofGroup, level.groupBandwidthGBps));
+  double ramp = extra.rampUs * kMsPerUs * ms / (ms + extra.rampAtUs * kMsPerUs);
+  double own = extra.ownGBps > 0 ? bytesToMs(moved.own, extra.ownGBps) : 0;
+  return level.latencyUs * kMsPerUs + ms + ramp + own;
 }
 
 } // namespace
@@ -54,11 +80,12 @@ std::vector<double>
 neuroshard::levelTimesMs(const Traffic &traffic,
                          std::span<const TopologyLevel> levels) {
   size_t devices = traffic.bytesOut.size();
+  double share = 1 / static_cast<double>(devices);
   std::vector<double> times(levels.size() * devices);
   forEachInnerGroup(levels, [&](size_t level, const InnerGroup &group) {
-    auto crossing = [&](double bytes) {
-      return bytes * group.peers / static_cast<double>(devices);
-    };
+    auto crossing = [&](double bytes) { return bytes * group.peers * share; };
+    ExchangeExtra extra =
+        extraOf(*traffic.topology, group.first, levels[level]);
     double out = 0, in = 0;
     for (size_t i = 0; i < group.size; ++i) {
       out += traffic.bytesOut[group.first + i];
@@ -66,10 +93,11 @@ neuroshard::levelTimesMs(const Traffic &traffic,
     }
     for (size_t i = 0; i < group.size; ++i) {
       size_t device = group.first + i;
+      double bytes =
+          std::max(traffic.bytesOut[device], traffic.bytesIn[device]);
       times[level * devices + device] = levelMs(
-          levels[level],
-          crossing(std::max(traffic.bytesOut[device], traffic.bytesIn[device])),
-          crossing(std::max(out, in)));
+          levels[level], extra,
+          {crossing(bytes), crossing(std::max(out, in)), bytes * share});
     }
   });
   return times;
@@ -95,9 +123,12 @@ double neuroshard::linkBoundMs(const Topology &topology, double totalBytes) {
   double bound = 0;
   forEachInnerGroup(topology.levels, [&](size_t level,
                                          const InnerGroup &group) {
-    double bytes = totalBytes / devices * group.peers / devices;
-    bound = std::max(bound, levelMs(topology.levels[level], bytes,
-                                    bytes * static_cast<double>(group.size)));
+    double own = totalBytes / devices / devices;
+    double bytes = own * group.peers;
+    bound = std::max(
+        bound, levelMs(topology.levels[level],
+                       extraOf(topology, group.first, topology.levels[level]),
+                       {bytes, bytes * static_cast<double>(group.size), own}));
   });
   return bound;
 }

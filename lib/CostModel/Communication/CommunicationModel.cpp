@@ -192,13 +192,6 @@ bool isNear(double value, double known) {
   return std::abs(value - known) <= kNearby * known;
 }
 
-LinkFigures defaultFigures(const DeviceClass &deviceClass, size_t level) {
-  return level == 0 ? LinkFigures{deviceClass.nodeLatencyUs,
-                                  deviceClass.nodeBandwidthGBps}
-                    : LinkFigures{deviceClass.networkLatencyUs,
-                                  deviceClass.networkBandwidthGBps};
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -292,7 +285,7 @@ CommunicationModel::usedLevels(const Topology &topology) const {
   const DeviceClass *deviceClass = findDeviceClass(state->deviceClass);
   for (size_t k = 0; k < std::min(levels.size(), state->links.size()); ++k) {
     TopologyLevel &level = levels[levels.size() - 1 - k];
-    if (defaultFigures(*deviceClass, k) !=
+    if (defaultLink(*deviceClass, k) !=
         LinkFigures{level.latencyUs, level.bandwidthGBps})
       continue;
     level.latencyUs = state->links[k].latencyUs;

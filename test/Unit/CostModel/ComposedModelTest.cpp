@@ -187,9 +187,14 @@ TEST(ModelRemarksTest, WhatTheClosedFormPredicts) {
       remarksOf({}, "2xH200"),
       UnorderedElementsAre(
           "no measured compute model for device class H200: the closed form "
-          "predicts its compute",
+          "predicts its compute, with rates measured on other devices",
           "no measured communication model for this topology: the closed form "
-          "predicts its exchanges"));
+          "predicts its exchanges; the default links inside a node are "
+          "measured on other devices, those between nodes of data sheets"));
+  EXPECT_THAT(
+      remarksOf({}, "2xMI300X"),
+      Contains("no measured compute model for device class MI300X: the closed "
+               "form predicts its compute, with rates of data sheets"));
   // One device exchanges nothing.
   EXPECT_THAT(remarksOf({{part("cpu", randomModel({1}))}, {}}, "1xCPU"),
               IsEmpty());

@@ -184,26 +184,40 @@ Traffic evenTraffic(const Topology &topology, double bytes) {
 TEST(RooflineTest, OneNodeSendsSevenEighths) {
   Topology topology = *parseTopology("8xH200");
   std::vector<double> times = makeRooflineModel()->communicationMs(
-      evenTraffic(topology, 350e6), {}, Direction::Forward);
-  // 15 us + 7/8 of 350 MB over 350 GB/s.
-  EXPECT_THAT(times, testing::Each(testing::DoubleNear(0.015 + 0.875, 1e-12)));
+      evenTraffic(topology, 372e6), {}, Direction::Forward);
+  // 10.9 us + 7/8 of 372 MB over 372 GB/s, the ramp, and an eighth copied.
+  double expected =
+      0.0109 + 0.875 + 0.0333 * 875 / (875 + 40.7) + 372e6 / 8 / 951e9 * 1e3;
+  EXPECT_THAT(times, testing::Each(testing::DoubleNear(expected, 1e-12)));
+}
+
+TEST(RooflineTest, LevelsWithFiguresOfTheirOwnTakeNothingMore) {
+  Topology topology = *parseTopology("8xH200");
+  topology.levels[0].latencyUs = 20;
+  std::vector<double> times = makeRooflineModel()->communicationMs(
+      evenTraffic(topology, 372e6), {}, Direction::Forward);
+  EXPECT_THAT(times, testing::Each(testing::DoubleNear(0.020 + 0.875, 1e-12)));
 }
 
 TEST(RooflineTest, TheSlowerLevelDecides) {
   Topology topology = *parseTopology("2x8xA100-40GB");
   std::vector<double> times = makeRooflineModel()->communicationMs(
       evenTraffic(topology, 22e6), {}, Direction::Backward);
-  // 8 of 16 peers are behind the network: 30 us + half of 22 MB over 22 GB/s.
-  EXPECT_THAT(times, testing::Each(testing::DoubleNear(0.030 + 0.5, 1e-12)));
+  // 8 of 16 peers are behind the network: 30 us + half of 22 MB over 22 GB/s,
+  // the ramp, and a sixteenth copied.
+  double expected =
+      0.030 + 0.5 + 0.0333 * 500 / (500 + 40.7) + 22e6 / 16 / 951e9 * 1e3;
+  EXPECT_THAT(times, testing::Each(testing::DoubleNear(expected, 1e-12)));
 }
 
 TEST(RooflineTest, UnequalGroupsReachDifferentNumbersOfPeers) {
   Topology topology = *parseTopology("3+1xA100-40GB");
+  topology.levels[0].latencyUs = 31; // no default: nothing more
   std::vector<double> times = makeRooflineModel()->communicationMs(
       evenTraffic(topology, 22e6), {}, Direction::Forward);
   // One peer of four behind the network, against three.
-  EXPECT_NEAR(times[0], 0.030 + 0.25, 1e-12);
-  EXPECT_NEAR(times[3], 0.030 + 0.75, 1e-12);
+  EXPECT_NEAR(times[0], 0.031 + 0.25, 1e-12);
+  EXPECT_NEAR(times[3], 0.031 + 0.75, 1e-12);
 }
 
 TEST(RooflineTest, DevicesOfAHostShareItsCard) {

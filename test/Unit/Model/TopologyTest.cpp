@@ -1,6 +1,7 @@
 //===- TopologyTest.cpp - Short topology texts mean what they say ---------===//
 
 #include "Support.h"
+#include "neuroshard/Model/CloudNodes.h"
 #include "neuroshard/Model/DeviceClass.h"
 
 #include <gmock/gmock.h>
@@ -78,9 +79,48 @@ TEST(TopologyTest, RateOfANode) {
 }
 
 TEST(TopologyTest, UnknownClassListsTheKnownOnes) {
-  EXPECT_THAT(errorOf("8xH100"),
-              HasSubstr("unknown device class 'H100' in '8xH100'; known: H200, "
-                        "A100-80GB, A100-40GB, CPU"));
+  EXPECT_THAT(errorOf("8xP100"),
+              HasSubstr("unknown device class 'P100' in '8xP100'; known: H200, "
+                        "H100, H100-PCIe, A100-80GB, A100-40GB, B200, B300, "
+                        "GB200, MI300X, MI355X, L40S, A10G, L4, CPU; expected "
+                        "e.g. 8xH200, 2x8xA100-40GB or 4xaws:p5.48xlarge"));
+}
+
+TEST(TopologyTest, NodesOfClouds) {
+  Topology nodes = *parseTopology("2xaws:p4d.24xlarge@38GiB");
+  ASSERT_EQ(nodes.deviceCount(), 16);
+  EXPECT_EQ(nodes.hosts.size(), 2u);
+  EXPECT_EQ(nodes.devices[15].deviceClass, "A100-40GB");
+  EXPECT_EQ(nodes.devices[15].memoryBytes, int64_t{38} << 30);
+  // 4 cards of 100 Gbit/s for 8 devices.
+  EXPECT_DOUBLE_EQ(nodes.levels[0].bandwidthGBps, 0.9 * 6.25);
+  EXPECT_DOUBLE_EQ(nodes.levels[0].latencyUs, 100);
+  EXPECT_EQ(nodes.levels[1], (*parseTopology("2x8xA100-40GB")).levels[1]);
+  EXPECT_EQ((*parseTopology("gcp:a3-megagpu-8g")).deviceCount(), 8);
+  EXPECT_EQ((*parseTopology("3xaws:p6-b200.48xlarge")).deviceCount(), 24);
+  for (const CloudNode &node : cloudNodes()) {
+    Topology topology = *parseTopology("2x" + std::string(node.name));
+    EXPECT_TRUE(check(topology).empty()) << node.name;
+  }
+}
+
+TEST(TopologyTest, WrongNodesOfCloudsAreRefused) {
+  EXPECT_THAT(errorOf("2xaws:p9.48xlarge"),
+              HasSubstr("unknown node 'aws:p9.48xlarge' in "
+                        "'2xaws:p9.48xlarge'; known: aws:p4d.24xlarge, "));
+  for (const char *bad : {"0xaws:p5.48xlarge", "2x8xaws:p5.48xlarge", ":",
+                          "99999999xaws:p5.48xlarge", "xaws:p5.48xlarge"})
+    EXPECT_FALSE(parseTopology(bad).has_value()) << bad;
+}
+
+TEST(TopologyTest, DefaultsOfAllClassesAreSound) {
+  for (const DeviceClass &known : deviceClasses()) {
+    Topology topology = *parseTopology("2x2x" + std::string(known.name));
+    EXPECT_TRUE(check(topology).empty()) << known.name;
+    EXPECT_GT(known.memoryBandwidthGBps, 0) << known.name;
+    EXPECT_GE(known.cacheBandwidthGBps, known.memoryBandwidthGBps);
+    EXPECT_GT(known.exchangeExtra.rampAtUs, 0) << known.name;
+  }
 }
 
 TEST(TopologyTest, MalformedTextsAreRefused) {

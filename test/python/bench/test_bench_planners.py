@@ -59,7 +59,7 @@ def test_same_tables_and_rates(case):
             feature.mean_pooling for feature in case.problem.features
             if feature.table == table.name]
     assert case.topology.devices[3].storage.hbm == 139 << 30
-    assert case.topology.hbm_mem_bw * 1000 == 4300e9 and case.topology.intra_host_bw * 1000 == 350e9
+    assert case.topology.hbm_mem_bw * 1000 == 4300e9 and case.topology.intra_host_bw * 1000 == 372e9
     assert case.batch_per_rank * 4 == case.problem.batch.global_size
     assert contest.held_back(case) == RESERVE
 

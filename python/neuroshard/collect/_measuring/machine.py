@@ -7,10 +7,14 @@ from neuroshard._host import processor_model
 from neuroshard.collect._errors import CollectError
 
 # The planner's device classes.
-DEVICE_CLASSES = ("H200", "A100-80GB", "A100-40GB", "CPU")
+DEVICE_CLASSES = ("H200", "H100", "H100-PCIe", "A100-80GB", "A100-40GB", "B200", "B300", "GB200",
+                  "MI300X", "MI355X", "L40S", "A10G", "L4", "CPU")
 
-# GPUs: a part of the name, the least memory in GiB, the device class.
-GPUS = (("H200", 0, "H200"), ("A100", 60, "A100-80GB"), ("A100", 0, "A100-40GB"))
+# GPUs: a part of the name, the least memory in GiB, the device class; the first that fits.
+GPUS = (("GB200", 0, "GB200"), ("B200", 0, "B200"), ("B300", 0, "B300"), ("H200", 0, "H200"),
+        ("H100 PCIe", 0, "H100-PCIe"), ("H100", 0, "H100"), ("A100", 60, "A100-80GB"),
+        ("A100", 0, "A100-40GB"), ("MI300X", 0, "MI300X"), ("MI355X", 0, "MI355X"),
+        ("L40S", 0, "L40S"), ("A10G", 0, "A10G"), ("NVIDIA L4", 0, "L4"))
 
 
 def find_device(backend):

@@ -332,7 +332,7 @@ TEST(BoardTest, JoinPiecesTakesWhatTheLimitAllows) {
 /// Annealing cuts nothing if each cut must save more than the whole cost.
 TEST(BoardTest, AnnealingCutsOnlyWhatIsWorthIt) {
   for (double worth : {0.0, 2.0}) {
-    Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 8));
+    Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 9));
     Board &board = *setting.board;
     int before = board.pieceCount();
     double startMs = MoveEstimate(board, 256).costMs();

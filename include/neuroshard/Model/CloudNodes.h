@@ -1,0 +1,35 @@
+//===- CloudNodes.h - The usual nodes of clouds -----------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_CLOUDNODES_H
+#define NEUROSHARD_MODEL_CLOUDNODES_H
+
+#include "neuroshard/Model/DeviceClass.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+/// A type of node that a cloud rents.
+struct CloudNode {
+  /// With the cloud: "aws:p5.48xlarge".
+  std::string_view name;
+  /// Name of a DeviceClass.
+  std::string_view deviceClass;
+  int devices;
+  /// Between nodes, per device and direction, as reached.
+  LinkFigures network;
+};
+
+std::span<const CloudNode> cloudNodes();
+
+/// The node of this name, or null.
+const CloudNode *findCloudNode(std::string_view name);
+
+/// "aws:p4d.24xlarge, ...": for messages.
+std::string cloudNodeNames();
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_CLOUDNODES_H
