@@ -21,6 +21,20 @@ static bool insideOneGroup(const std::vector<const Shard *> &shards,
   return true;
 }
 
+std::optional<ElementType>
+neuroshard::chosenWireType(const ShardingPlan &plan) {
+  const auto &settings = plan.provenance.settings;
+  auto find = [&](std::string_view key) {
+    return std::ranges::find(settings, key, [](const auto &setting) {
+      return std::string_view(setting.first);
+    });
+  };
+  auto type = find(kWireType);
+  return find(kWireTypes) == settings.end() || type == settings.end()
+             ? std::nullopt
+             : parseElementType(type->second);
+}
+
 ShardingKind neuroshard::classify(const Table &table,
                                   const std::vector<const Shard *> &shards,
                                   const std::vector<int> &innerGroupOfDevice) {

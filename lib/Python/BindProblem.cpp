@@ -102,6 +102,13 @@ void bindPlan(nb::module_ &module) {
           nb::arg("path"))
       .def("to_json", [](const ShardingPlan &plan) { return writePlan(plan); })
       .def(
+          "chosen_wire_type",
+          [](const ShardingPlan &plan) {
+            std::optional<ElementType> type = chosenWireType(plan);
+            return type ? std::string(toString(*type)) : std::string();
+          },
+          nb::sig("def chosen_wire_type(self) -> str"))
+      .def(
           "verify",
           [](const ShardingPlan &plan, const ShardingProblem &problem) {
             return python::toPython(verify(plan, problem));

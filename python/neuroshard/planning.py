@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Union, get_args
 
@@ -131,6 +131,7 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
          policy: str | os.PathLike[str] | None = None,
          policy_samples: int = default_of("policy_samples"),
          evaluation_budget: int = default_of("evaluation_budget"),
+         wire_types: Union[str, Sequence[str]] = default_of("wire_types"),
          progress: Callable[[Progress], object] | bool = True) -> PlanResult:
     """Decides where every shard of every table lies.
 
@@ -144,7 +145,10 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     published: PublishedSettings, for algorithm="published". policy, policy_samples: for
     algorithm="dreamshard", the file of a placement policy (None: the shipped one) and the
     episodes it plays by chance.
-    evaluation_budget: candidate plans the local search may evaluate; 0 for a default.
+    evaluation_budget: candidate plans the local search may evaluate; 0 for a default. wire_types: the
+    types in which results and gradients may travel, in place of the batch's wire_type, the one that
+    is liked best first, or "auto" for ("f32", "bf16"): the first whose step is at most 1 % longer than
+    the shortest. The plan keeps it, and all that take plan and problem go by it.
     progress: called with a Progress several times a second, and ends the search by returning
     False; True shows a line on stderr after a second, when that is a terminal; False nothing.
 
@@ -157,6 +161,7 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     numbers = {"deadline_s": deadline_s, "seed": seed, "threads": threads,
                "evaluation_budget": evaluation_budget, "policy_samples": policy_samples}
     options |= {key: checked(key, value) for key, value in numbers.items() if value is not None}
+    options |= _wire_types(wire_types)
     if policy is not None:
         options["policy"] = _fields.path(policy, "policy")
     options |= _published(algorithm, published) | _warm_start(warm_start)
@@ -233,6 +238,7 @@ def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelC
     problem = _ready(problem, caller)
     if not isinstance(plan, Plan):
         raise TypeError(f"{caller}: plan: expected a Plan, got: {_fields.shown(plan)}")
+    problem = problem.as_planned(plan)
     options = json.dumps(_options(objective, "default"))
     return problem._native, plan._native, model_for(cost_model, problem), options
 
@@ -276,6 +282,15 @@ def _only_for(chosen: str, setting: str, algorithm: str) -> None:
     if chosen != algorithm:
         raise ValueError(f"{setting}: only algorithm='{algorithm}' has this setting, "
                          f"algorithm: '{chosen}'")
+
+
+def _wire_types(types: Union[str, Sequence[str]]) -> dict[str, Any]:
+    if not isinstance(types, str):
+        if not (isinstance(types, (tuple, list)) and all(isinstance(one, str) for one in types)):
+            raise TypeError("wire_types: expected 'auto' or names of types such as ('f32', 'bf16'), "
+                            f"got: {_fields.shown(types)}")
+        types = ",".join(types)
+    return {"wire_types": types} if types else {}
 
 
 def _warm_start(warm_start: Union[Plan, WarmStart, None]) -> dict[str, Any]:

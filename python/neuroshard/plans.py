@@ -92,6 +92,12 @@ class Plan(_fields.Record):
         state.pop("_native", None)
         return state
 
+    @property
+    def chosen_wire_type(self) -> str:
+        """The type in which results and gradients travel, if the search had the choice
+        (plan(wire_types=...)); else "", and it is the problem's."""
+        return self._native.chosen_wire_type()
+
     def shards_of(self, table: str) -> tuple[Shard, ...]:
         """The shards of a table."""
         return tuple(shard for shard in self.shards if shard.table == table)
@@ -111,6 +117,7 @@ class Plan(_fields.Record):
                             f"{_fields.shown(problem)}")
         if problem.topology is None:
             return (Diagnostic("topology", "the problem has none, so no plan can be checked"),)
+        problem = problem.as_planned(self)
         return tuple(Diagnostic(*one) for one in self._native.verify(problem._native))
 
     def verify(self, problem: ShardingProblem) -> None:

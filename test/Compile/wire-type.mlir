@@ -26,6 +26,15 @@
 // RESERVE: "dense_reserve_bytes"
 // RESERVE: "1048576"
 
+// The search may have the choice; the plan keeps it, and goes before the module. An option goes first.
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/h --topology 2xCPU --wire-types f16
+// RUN: FileCheck %s --check-prefix=OPTION --input-file=%t/h/manifest.json
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/i --topology 2xCPU --plan %t/h/plan.json 2>&1 | FileCheck %s --check-prefix=SAME --allow-empty
+// RUN: FileCheck %s --check-prefix=OPTION --input-file=%t/i/manifest.json
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/j --topology 2xCPU --plan %t/h/plan.json --wire-type bf16 2>&1 | FileCheck %s --check-prefix=CHOSEN
+// RUN: FileCheck %s --check-prefix=MODULE --input-file=%t/j/manifest.json
+// CHOSEN: warning: the plan was made for results that travel as f16; here they travel as bf16
+
 // RUN: sed 's/wire_type = "bf16"/wire_type = "f8"/' %t/a/ir/4-partitioned.mlir > %t/f8.mlir
 // RUN: not neuroshard-compile %t/f8.mlir -o %t/d 2>&1 | FileCheck %s --check-prefix=F8
 // F8: error: 'wire_type' of 'neuroshard.planning' must be "f32", "f16" or "bf16", got: "f8"

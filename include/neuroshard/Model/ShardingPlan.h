@@ -10,10 +10,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace neuroshard {
+
+inline constexpr std::string_view kWireType = "wire_type";
+inline constexpr std::string_view kWireTypes = "wire_types";
 
 /// How a plan came about. Empty for a plan written by hand.
 struct Provenance {
@@ -23,7 +27,8 @@ struct Provenance {
   std::optional<double> predictedCostMs;
   std::optional<double> lowerBoundMs;
   uint64_t seed = 0;
-  /// Settings of the search, in the order they were given.
+  /// Settings of the search, in the order they were given. With the setting
+  /// kWireTypes, kWireType was chosen among its types.
   std::vector<std::pair<std::string, std::string>> settings;
 
   bool operator==(const Provenance &) const = default;
@@ -41,6 +46,10 @@ struct ShardingPlan {
 
   bool operator==(const ShardingPlan &) const = default;
 };
+
+/// The wire type that the search chose for the plan; none if it had no choice,
+/// so that it is the problem's.
+std::optional<ElementType> chosenWireType(const ShardingPlan &plan);
 
 /// Kind of a table's cut, given all its shards. `innerGroupOfDevice` is
 /// groupOfDevices() of the innermost level.

@@ -101,6 +101,9 @@ struct SearchProgress {
 struct SearchOptions {
   Algorithm algorithm = Algorithm::Default;
   ObjectiveOptions objective;
+  /// In place of the batch's wire type, the one that is liked best first;
+  /// empty: that one. The plan says which was chosen: chosenWireType().
+  std::vector<ElementType> wireTypes;
   PublishedSettings published;
   /// For DreamShard, which needs it. Must outlive the search.
   const PlacementPolicy *policy = nullptr;

@@ -9,8 +9,11 @@
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Traffic.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Support/ShortestText.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 using namespace neuroshard;
 
@@ -39,7 +42,7 @@ provenanceSettings(const ShardingProblem &problem,
       {"batch", std::to_string(problem.batch.globalSize)},
       {"target", std::string(toString(problem.target))},
       {"memory_model", std::string(toString(problem.memoryModel))},
-      {"wire_type", std::string(toString(problem.batch.wireType))}};
+      {std::string(kWireType), std::string(toString(problem.batch.wireType))}};
   const Reserves &reserves = problem.constraints.reserves;
   for (auto [name, bytes] :
        {std::pair("dense_reserve_bytes", reserves.denseBytes),
@@ -72,11 +75,13 @@ searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
   return inGroups;
 }
 
-} // namespace
+/// A wire type whose step is longer than the shortest by no more than this
+/// share is taken if it is liked better.
+constexpr double kWireTolerance = 0.01;
 
 tl::expected<SearchResult, PlanningError>
-neuroshard::search(const ShardingProblem &problem, const CostModel &model,
-                   const SearchOptions &options) {
+searchOneType(const ShardingProblem &problem, const CostModel &model,
+              const SearchOptions &options) {
   Diagnostics errors = check(problem);
   for (const Diagnostics &more :
        {checkOptions(options), checkObjective(model, options.objective)})
@@ -97,4 +102,74 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     result->buffers = planBuffers(problem, result->plan.shards);
   result->plan.provenance.settings = provenanceSettings(problem, options);
   return result;
+}
+
+/// What the search of part `index` of `count` equal ones reports.
+std::function<bool(const SearchProgress &)>
+progressOfPart(const std::function<bool(const SearchProgress &)> &report,
+               size_t index, size_t count) {
+  if (!report)
+    return {};
+  return [=, &report](SearchProgress progress) {
+    progress.share = (static_cast<double>(index) + progress.share) /
+                     static_cast<double>(count);
+    return report(progress);
+  };
+}
+
+/// Searches with each wire type, and takes the first that is as good as the
+/// best.
+tl::expected<SearchResult, PlanningError>
+searchTypes(const ShardingProblem &problem, const CostModel &model,
+            const SearchOptions &options) {
+  SearchOptions each = options;
+  if (options.deadlineSeconds)
+    each.deadlineSeconds = *options.deadlineSeconds /
+                           static_cast<double>(options.wireTypes.size());
+  std::vector<SearchResult> results;
+  std::optional<PlanningError> failure;
+  std::string steps;
+  double bestMs = std::numeric_limits<double>::infinity(), seconds = 0;
+  int64_t evaluations = 0;
+  for (size_t i = 0; i < options.wireTypes.size(); ++i) {
+    ElementType type = options.wireTypes[i];
+    ShardingProblem typed = problem;
+    typed.batch.wireType = type;
+    each.progress =
+        progressOfPart(options.progress, i, options.wireTypes.size());
+    auto result = searchOneType(typed, model, each);
+    if (!result) {
+      failure = std::move(result.error());
+      continue;
+    }
+    bestMs = std::min(bestMs, result->breakdown.costMs);
+    seconds += result->seconds;
+    evaluations += result->evaluations;
+    steps += (steps.empty() ? "" : ", ") + std::string(toString(type)) + " " +
+             shortestText(std::round(result->breakdown.costMs * 1e4) / 1e4) +
+             " ms";
+    results.push_back(std::move(*result));
+  }
+  if (results.empty())
+    return tl::unexpected(std::move(*failure));
+  auto chosen = std::ranges::find_if(results, [&](const SearchResult &result) {
+    return result.breakdown.costMs <= bestMs * (1 + kWireTolerance);
+  });
+  chosen->explanation.insert(
+      chosen->explanation.begin(),
+      "results and gradients travel as " +
+          std::string(toString(*chosenWireType(chosen->plan))) +
+          ": a step takes " + steps);
+  chosen->seconds = seconds;
+  chosen->evaluations = evaluations;
+  return std::move(*chosen);
+}
+
+} // namespace
+
+tl::expected<SearchResult, PlanningError>
+neuroshard::search(const ShardingProblem &problem, const CostModel &model,
+                   const SearchOptions &options) {
+  return options.wireTypes.empty() ? searchOneType(problem, model, options)
+                                   : searchTypes(problem, model, options);
 }

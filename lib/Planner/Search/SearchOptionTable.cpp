@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/SearchOptionTable.h"
 
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Support/ShortestText.h"
@@ -149,6 +150,36 @@ void readName(const char *key, const std::string &text,
     errors.push_back({key, "expected " + names + ", got: '" + text + "'"});
 }
 
+void readWireTypes(std::string_view text, std::vector<ElementType> &out,
+                   Diagnostics &errors) {
+  if (text == "auto") {
+    out = {ElementType::F32, ElementType::BF16};
+    return;
+  }
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string name(text.substr(begin, end - begin));
+    std::optional<ElementType> type = parseElementType(name);
+    if (!type || std::ranges::count(out, *type)) {
+      errors.push_back({std::string(kWireTypes),
+                        "expected auto, or some of " +
+                            choicesOf<ElementType>() +
+                            ", each once, with commas between them, got: '" +
+                            std::string(text) + "'"});
+      return;
+    }
+    out.push_back(*type);
+    begin = end + 1;
+  }
+}
+
+std::string wireTypesText(std::span<const ElementType> types) {
+  std::string text;
+  for (ElementType type : types)
+    text.append(text.empty() ? "" : ",").append(toString(type));
+  return text;
+}
+
 } // namespace
 
 std::span<const SearchOption> neuroshard::searchOptionTable() {
@@ -204,6 +235,7 @@ neuroshard::makeSearchOptions(const SearchOptionValues &values,
            options.algorithm, errors);
   readName("objective", values.objective, parseObjectiveKind,
            "step or published", options.objective.kind, errors);
+  readWireTypes(values.wireTypes, options.wireTypes, errors);
   if (errors.empty())
     errors = checkScopes(values);
   if (errors.empty())
@@ -231,6 +263,7 @@ SearchOptionValues neuroshard::valuesOf(const SearchOptions &options) {
   SearchOptionValues values;
   values.algorithm = toString(options.algorithm);
   values.objective = toString(options.objective.kind);
+  values.wireTypes = wireTypesText(options.wireTypes);
   values.denseBottomMs = options.objective.denseBottomMs;
   values.denseRestMs = options.objective.denseRestMs;
   values.pipelineDepth = options.objective.pipelineDepth;
@@ -258,6 +291,8 @@ std::vector<std::pair<std::string, std::string>>
 neuroshard::settingsOf(const SearchOptions &options) {
   const SearchOptionValues values = valuesOf(options);
   std::vector<std::pair<std::string, std::string>> settings;
+  if (!options.wireTypes.empty())
+    settings.emplace_back(kWireTypes, values.wireTypes);
   if (options.algorithm == Algorithm::DreamShard && options.policy)
     settings.emplace_back("policy", options.policy->name());
   forEachNumber(values, [&](std::string_view key, OptionScope scope, auto value,

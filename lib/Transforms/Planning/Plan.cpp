@@ -270,6 +270,10 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
     return emitError(getOperation().getLoc(), "option 'cost-model': ")
            << toString(errors);
   }
+  if (!options->wireTypes.empty() && !wireType.empty())
+    return emitError(getOperation().getLoc(),
+                     "option 'wire-type' has no effect beside 'wire-types'; "
+                     "give one of them");
   fixShards(plan, problem);
   numKept = problem.constraints.fixedShards.size();
   TerminalProgress progress("planning");
@@ -279,6 +283,10 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
     return emitPlanningError(plan.getLoc(), result.error());
   if (failed(planToIR(result->plan, plan)))
     return failure();
+  if (std::optional<ElementType> type = chosenWireType(result->plan)) {
+    problem.batch.wireType = *type;
+    planningToIR(problem, getOperation());
+  }
   numShards = result->plan.shards.size();
   numEvaluations = result->evaluations;
   emitPlanRemarks(plan.getLoc(), plan.getSymName(), *result);
@@ -290,7 +298,7 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
 /// Warns of a plan that was made for results of another type.
 void warnOfWireType(PlanOp op, const ShardingPlan &plan, ElementType wireType) {
   for (const auto &[name, value] : plan.provenance.settings)
-    if (name == "wire_type" && value != toString(wireType))
+    if (name == kWireType && value != toString(wireType))
       emitWarning(op.getLoc())
           << "the plan was made for results that travel as " << printable(value)
           << "; here they travel as " << llvm::StringRef(toString(wireType))
@@ -314,6 +322,11 @@ LogicalResult PlanPass::run() {
   FailureOr<ShardingPlan> written = planFromIR(*plan);
   if (failed(written))
     return failure();
+  if (std::optional<ElementType> type = chosenWireType(*written);
+      type && wireType.empty()) {
+    problem->batch.wireType = *type;
+    planningToIR(*problem, getOperation());
+  }
   warnOfWireType(*plan, *written, problem->batch.wireType);
   numShards = written->shards.size();
   numKept = written->shards.size();

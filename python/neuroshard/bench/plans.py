@@ -46,26 +46,35 @@ def predict(result: ns.PlanResult) -> dict[str, float]:
             "backward": parts.max_backward_ms, "exchange": parts.exchange_ms}
 
 
-def plan_all(problem: ns.ShardingProblem, names: list[str], cost_model: str) -> dict[str, tuple]:
-    """(plan, predicted terms, failure) by algorithm, as rank 0 plans them."""
+def searches_of(options: argparse.Namespace) -> dict[str, dict]:
+    """The arguments of plan() by the name of a row."""
+    searches = {name: {"algorithm": name} for name in options.algorithms.split(",")}
+    if options.wire_types:
+        searches[f"wire {options.wire_types}"] = {"wire_types": options.wire_types}
+    return searches
+
+
+def plan_all(problem: ns.ShardingProblem, searches: dict[str, dict],
+             cost_model: str) -> dict[str, tuple]:
+    """(plan, predicted terms, failure) by search, as rank 0 plans them."""
     plans = {}
     if dist.get_rank() == 0:
-        for name in names:
+        for name, search in searches.items():
             try:
-                result = ns.plan(problem, algorithm=name, cost_model=cost_model)
+                result = ns.plan(problem, cost_model=cost_model, **search)
                 plans[name] = (result.plan.to_json(), predict(result), "")
             except ns.PlanningError as error:
                 plans[name] = (None, {}, str(error).splitlines()[0])
     return gather(plans, None)[0]
 
 
-def measure_task(task: int, problem: ns.ShardingProblem, names: list[str], rounds: int,
-                 cost_model: str) -> list[Measured]:
-    plans = plan_all(problem, names, cost_model)
+def measure_task(task: int, problem: ns.ShardingProblem,
+                 options: argparse.Namespace) -> list[Measured]:
+    plans = plan_all(problem, searches_of(options), options.cost_model)
     rows = {name: Measured(task, name, predicted, failure=failure)
             for name, (_, predicted, failure) in plans.items()}
     found = measure_steps(problem, {name: text for name, (text, _, _) in plans.items() if text},
-                          rounds)
+                          options.rounds)
     for name, steps in found.items():
         summarise(rows[name], steps)
     return list(rows.values())
@@ -97,6 +106,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--topology", help="that plans are made for (default: one node of the ranks)")
     parser.add_argument("--cost-model", default="auto", help="of the plans, such as a machine file")
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
+    parser.add_argument("--wire-types", default="",
+                        help="also the default plan whose wire type is chosen among these, or auto")
     options = parser.parse_args(arguments)
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
     if unknown:
@@ -118,8 +129,7 @@ def main() -> None:
     rows: list[Measured] = []
     for task in range(options.tasks):
         problem = make_task(options.seed + task, topology, options.batch, options.megabytes)
-        rows += measure_task(task, problem, options.algorithms.split(","), options.rounds,
-                             options.cost_model)
+        rows += measure_task(task, problem, options)
         if dist.get_rank() == 0:
             print(f"task {task + 1} of {options.tasks}: {len(problem.tables)} tables",
                   file=sys.stderr, flush=True)

@@ -349,6 +349,23 @@ def test_explain_says_what_bf16_on_the_wire_brings(run, tmp_path):
     assert run("explain", "small.json", "plan.json", "--json").json["bf16_wire_ms"] is None
 
 
+def test_the_search_chooses_the_wire_type(run, tmp_path):
+    problem = cut_problem().replace(topology="2x1xCPU@4GiB@100mbit")
+    problem.save(tmp_path / "slow.json")
+    assert run("plan", "slow.json", "--wire-types", "auto", "-o", "plan.json").code == 0
+    plan = ns.Plan.load(tmp_path / "plan.json")
+    smaller = problem.replace(batch=problem.batch.replace(wire_type="bf16"))
+    assert plan.chosen_wire_type == "bf16" and problem.as_planned(plan) == smaller
+    found = run("explain", "slow.json", "plan.json", "--json").json
+    assert found["cost_ms"] == ns.evaluate(smaller, plan).cost_ms
+    assert found["cost_ms"] == ns.evaluate(problem, plan).cost_ms
+    assert found["bf16_wire_ms"] is None
+    assert run("plan", "slow.json", "--wire-types", "f8").code != 0
+    # Without a choice it is the problem's.
+    assert ns.plan(problem).plan.chosen_wire_type == ""
+    assert problem.as_planned(ns.plan(problem).plan) is problem
+
+
 def test_explain_of_a_whole_table(run, tmp_path):
     problem = cut_problem()
     problem.save(tmp_path / "cut.json")

@@ -275,4 +275,46 @@ TEST(SearchTest, ModelsWithoutIncrementalFormGivePlansAsGood) {
   EXPECT_EQ(plain->lowerBoundMs, 0);
 }
 
+TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
+  ShardingProblem problem = problemOf("criteo_kaggle", "2x2xH100");
+  SearchOptions options;
+  options.evaluationBudget = 500;
+  SearchResult plain = mustPlan(problem, options);
+  EXPECT_EQ(chosenWireType(plain.plan), std::nullopt);
+
+  options.wireTypes = {ElementType::F32, ElementType::F16, ElementType::BF16};
+  SearchResult smaller = mustPlan(problem, options);
+  // f16 and bf16 take the same time.
+  EXPECT_EQ(chosenWireType(smaller.plan), ElementType::F16);
+  EXPECT_LT(smaller.breakdown.costMs, plain.breakdown.costMs);
+  EXPECT_THAT(smaller.explanation.front(),
+              HasSubstr("results and gradients travel as f16: a step takes "
+                        "f32 "));
+  const auto &settings = smaller.plan.provenance.settings;
+  EXPECT_THAT(settings, Contains(std::pair("wire_type", "f16")));
+  EXPECT_THAT(settings, Contains(std::pair("wire_types", "f32,f16,bf16")));
+  // The batch's own type does not matter, and the cost is that of the chosen.
+  problem.batch.wireType = ElementType::F16;
+  EXPECT_EQ(mustPlan(problem, options).plan, smaller.plan);
+  EXPECT_EQ(evaluate(problem, smaller.plan, *makeRooflineModel(), {}).costMs,
+            smaller.breakdown.costMs);
+}
+
+TEST(WireTypesTest, NothingTravelsOnOneDevice) {
+  ShardingProblem problem = problemOf("criteo_kaggle", "1xH100");
+  SearchOptions options;
+  options.wireTypes = {ElementType::F32, ElementType::BF16};
+  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan), ElementType::F32);
+}
+
+TEST(WireTypesTest, WithoutAPlanForAnyTypeTheLimitIsNamed) {
+  ShardingProblem problem = problemOf("criteo_kaggle", "2xH100@10GiB");
+  SearchOptions options;
+  options.wireTypes = {ElementType::F32, ElementType::BF16};
+  auto result = search(problem, *makeRooflineModel(), options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().limit, Limit::DeviceMemory)
+      << result.error().str();
+}
+
 } // namespace
