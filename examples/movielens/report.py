@@ -103,17 +103,22 @@ def print_runs(runs: Sequence[Run]) -> None:
 def conclude(out: str | None, plan: ns.Plan, updates: Sequence[checks.Update],
              runs: Sequence[Run]) -> bool:
     """Compares losses, writes files if there is a folder for them, and returns whether weights and
-    losses agree within their limits."""
+    losses agree within their limits, and where a run has a smaller type on the wire, AUCs."""
     *sharded, reference = runs
+    rounded = [run for run in sharded if run.name in ("f16", "bf16")]
     differences = {run.name: max(abs(a - b) for a, b in zip(run.losses, reference.losses))
                    for run in sharded}
     print("largest difference to the unsharded loss over "
           f"{len(reference.losses)} steps (allowed: {checks.ALLOWED_LOSS:g}): "
           + ", ".join(f"{name} {difference:.1e}" for name, difference in differences.items()))
+    for run in rounded:
+        print(f"test AUC with {run.name} on the wire over the unsharded one: "
+              f"{run.auc - reference.auc:+.4f} (allowed: {checks.ALLOWED_AUC:g})")
     if out:
         write_files(Path(out), plan, updates, runs, differences)
     return (all(update.difference <= checks.ALLOWED for update in updates)
-            and differences[runs[0].name] <= checks.ALLOWED_LOSS)
+            and differences[runs[0].name] <= checks.ALLOWED_LOSS
+            and all(abs(run.auc - reference.auc) <= checks.ALLOWED_AUC for run in rounded))
 
 
 def quartiles(run: Run) -> list[float]:
@@ -163,7 +168,7 @@ def plot(path: Path, runs: Sequence[Run]) -> bool:
                                                   height_ratios=(2, 1), layout="constrained")
     # A logarithmic axis has no zero.
     reference = runs[-1]
-    for run, style in zip(runs, ("-", "--", ":")):
+    for run, style in zip(runs, ("-", "--", "-.", ":")):
         line, = losses.plot(run.losses, style, label=run.name)
         if run is not reference:
             distances.semilogy([max(abs(a - b), 1e-9) for a, b in

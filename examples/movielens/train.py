@@ -102,6 +102,11 @@ class Job:
         torchrec = TorchRecTables(self.data, self.plan, weights, OPTIMIZER, LEARNING_RATE)
         runs = [Run("NeuroShard", self.trainer(sharded, True), True),
                 Run("TorchRec", self.trainer(torchrec, True), True)]
+        if self.options.wire:
+            smaller = self.problem.replace(
+                batch=self.problem.batch.replace(wire_type=self.options.wire))
+            tables = NeuroShardTables(self.plan, smaller, LEARNING_RATE)
+            runs.append(Run(self.options.wire, self.trainer(tables, True), True))
         unsharded = UnshardedTables(self.data, weights, OPTIMIZER, LEARNING_RATE)
         return [*runs, Run("unsharded", self.trainer(unsharded, False), False)]
 
@@ -170,6 +175,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2048, help="samples of all processes")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--dim", type=int, default=64, help="columns of every table")
+    parser.add_argument("--wire", choices=("f16", "bf16"),
+                        help="one run more, whose results and gradients travel in this type")
     parser.add_argument("--out", help="folder for the plot, the plan and the figures")
     options = parser.parse_args()
     processes = int(os.environ.get("WORLD_SIZE", "0"))

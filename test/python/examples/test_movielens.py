@@ -180,6 +180,16 @@ def test_report_tells_agreement_from_none(loss_gap, weight_gap, agrees, capsys):
     assert f"NeuroShard {loss_gap:.1e}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("auc,agrees", [(0.7319, True), (0.7281, True), (0.7321, False),
+                                        (0.7279, False)])
+def test_report_holds_the_auc_of_a_smaller_wire_type(auc, agrees):
+    losses = [0.5] * 40
+    runs = [fake_run("NeuroShard", losses), fake_run("TorchRec", losses), fake_run("bf16", losses),
+            fake_run("unsharded", losses)]
+    runs[2].auc, runs[3].auc = auc, 0.73
+    assert report.conclude(None, None, [Update("sgd", 0.0, 0.1)], runs) == agrees
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """The files that the example writes, trained with small batches and narrow tables."""
@@ -189,7 +199,8 @@ def trained(tmp_path_factory):
         "PYTHONPATH": os.pathsep.join([str(ROOT / "examples"), str(BUILD / "python")])}
     result = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-         str(RANKS), "-m", "movielens.train", "--batch", "512", "--dim", "16", "--steps",
+         str(RANKS), "-m", "movielens.train", "--batch", "512", "--dim", "16", "--wire", "bf16",
+         "--steps",
          str(STEPS), "--out", folder / "out"],
         env=environment, capture_output=True, text=True, timeout=1200)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -225,6 +236,8 @@ def test_predictions_are_better_than_chance_and_alike(trained):
     assert auc["NeuroShard"] > 0.7
     assert abs(auc["NeuroShard"] - auc["unsharded"]) < 1e-3
     assert abs(auc["TorchRec"] - auc["unsharded"]) < 1e-3
+    assert abs(auc["bf16"] - auc["unsharded"]) < 2e-3
+    assert trained.runs["bf16"]["losses"] != trained.runs["NeuroShard"]["losses"]
 
 
 def test_output_names_what_was_compared(trained):
