@@ -313,8 +313,7 @@ TEST(WireTypesTest, WithoutAPlanForAnyTypeTheLimitIsNamed) {
   options.wireTypes = {ElementType::F32, ElementType::BF16};
   auto result = search(problem, *makeRooflineModel(), options);
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().limit, Limit::DeviceMemory)
-      << result.error().str();
+  EXPECT_EQ(result.error().limit, Limit::DeviceMemory) << result.error().str();
 }
 
 } // namespace
