@@ -57,6 +57,7 @@ public:
   double fixedStepMs() const override {
     return model->fixedStepMs() + machine.fixedStepMs;
   }
+  StepInterval stepInterval() const override { return machine.interval; }
 
   void computeMs(std::span<const ShardSet> sets,
                  std::span<ComputeMs> out) const override {

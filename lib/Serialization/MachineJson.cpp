@@ -47,6 +47,18 @@ void readTerms(Object &object, Machine &machine) {
   readTime(terms, "backward", machine.backward);
 }
 
+void readInterval(Object &object, StepInterval &interval) {
+  const Json *value = object.find("step_interval");
+  if (!value)
+    return;
+  Path path(object.path, "step_interval");
+  Object bounds(object.reader, *value, path);
+  readNumber(bounds, "low", 0, 1, "expected a number from 0 to 1",
+             interval.low);
+  readNumber(bounds, "high", 1, kLargestScale,
+             "expected a number from 1 to 1e6", interval.high);
+}
+
 } // namespace
 
 Expected<Machine> neuroshard::parseMachine(std::string_view text) {
@@ -67,6 +79,7 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     readTerms(object, machine);
     readNumber(object, "step_fixed_ms", 0, kLargestMs,
                "expected milliseconds from 0 to 1e9", machine.fixedStepMs);
+    readInterval(object, machine.interval);
     object.find("measured"); // for people
   }
   if (!errors.empty())

@@ -44,6 +44,8 @@ static Json toJson(const CostBreakdown &breakdown) {
           {"backward_communication_ms", breakdown.backwardCommunicationMs},
           {"max_backward_ms", breakdown.maxBackwardMs},
           {"fixed_ms", breakdown.fixedMs},
+          {"low_ms", breakdown.lowMs},
+          {"high_ms", breakdown.highMs},
           {"devices", std::move(devices)},
           {"snapshots", std::move(snapshots)}};
 }

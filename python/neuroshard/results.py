@@ -45,7 +45,8 @@ class Breakdown(_fields.Record):
 
     Under objective="step" input_ms, max_forward_ms, exposed_forward_communication_ms, dense_ms,
     backward_communication_ms, max_backward_ms and fixed_ms add up to cost_ms. fixed_ms: of a machine
-    file, what host and PyTorch take whatever the plan. worst_ms: the largest of the snapshots' costs.
+    file, what host and PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten
+    measured steps, where a machine file says it; else 0. worst_ms: the largest of the snapshots' costs.
     """
 
     cost_ms: float
@@ -57,6 +58,8 @@ class Breakdown(_fields.Record):
     backward_communication_ms: float
     max_backward_ms: float
     fixed_ms: float
+    low_ms: float
+    high_ms: float
     devices: tuple[DeviceCost, ...]
     snapshots: tuple[SnapshotCost, ...] = ()
 

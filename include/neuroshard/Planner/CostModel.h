@@ -4,6 +4,7 @@
 #define NEUROSHARD_PLANNER_COSTMODEL_H
 
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Planner/Machine.h"
 #include "neuroshard/Planner/ShardWork.h"
 
 #include <cstdint>
@@ -109,6 +110,9 @@ public:
   /// What a step takes beside compute and exchanges, whatever the plan: host
   /// and framework.
   virtual double fixedStepMs() const { return 0; }
+
+  /// Of the objective `step`.
+  virtual StepInterval stepInterval() const { return {}; }
 
   /// Null when the model has no such form.
   virtual const SumEmbedding *sumEmbedding() const { return nullptr; }

@@ -23,6 +23,13 @@ struct TimeCorrection {
   }
 };
 
+/// Between these multiples of its predicted time lie nine of ten measured steps.
+/// Both 0: not known.
+struct StepInterval {
+  double low = 0;
+  double high = 0;
+};
+
 struct Machine {
   /// By name, as makeCostModel() takes it.
   std::string costModel;
@@ -34,6 +41,7 @@ struct Machine {
       backward;
   /// What a step takes beside these, whatever the plan.
   double fixedStepMs = 0;
+  StepInterval interval;
 };
 
 } // namespace neuroshard

@@ -62,6 +62,9 @@ struct CostBreakdown {
   double maxBackwardMs = 0;
   /// CostModel::fixedStepMs().
   double fixedMs = 0;
+  /// Bounds of CostModel::stepInterval(); 0 if it is not known.
+  double lowMs = 0;
+  double highMs = 0;
   std::vector<DeviceCost> devices;
   /// Of a problem with snapshots, in their order.
   std::vector<SnapshotCost> snapshots;

@@ -123,6 +123,11 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
   breakdown.costMs = options.kind == ObjectiveKind::Published
                          ? publishedCost(topology, loads, model, breakdown)
                          : stepCost(topology, loads, model, options, breakdown);
+  if (options.kind == ObjectiveKind::Step) {
+    StepInterval interval = model.stepInterval();
+    breakdown.lowMs = interval.low * breakdown.costMs;
+    breakdown.highMs = interval.high * breakdown.costMs;
+  }
   return breakdown;
 }
 
@@ -141,7 +146,7 @@ static void addShare(CostBreakdown &sum, const CostBreakdown &one,
         &CostBreakdown::maxForwardMs,
         &CostBreakdown::exposedForwardCommunicationMs, &CostBreakdown::denseMs,
         &CostBreakdown::backwardCommunicationMs, &CostBreakdown::maxBackwardMs,
-        &CostBreakdown::fixedMs})
+        &CostBreakdown::fixedMs, &CostBreakdown::lowMs, &CostBreakdown::highMs})
     sum.*part += share * one.*part;
   sum.devices.resize(one.devices.size());
   for (size_t i = 0; i < one.devices.size(); ++i) {

@@ -142,6 +142,8 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
       failure = std::move(result.error());
       continue;
     }
+    // With the whole deadline.
+    result->plan.provenance.settings = provenanceSettings(typed, options);
     bestMs = std::min(bestMs, result->breakdown.costMs);
     seconds += result->seconds;
     evaluations += result->evaluations;

@@ -43,7 +43,8 @@ class Measured:
 def predict(result: ns.PlanResult) -> dict[str, float]:
     parts = result.breakdown
     return {"step": parts.cost_ms, "forward": parts.max_forward_ms,
-            "backward": parts.max_backward_ms, "exchange": parts.exchange_ms}
+            "backward": parts.max_backward_ms, "exchange": parts.exchange_ms,
+            "low": parts.low_ms, "high": parts.high_ms}
 
 
 def searches_of(options: argparse.Namespace) -> dict[str, dict]:

@@ -2,11 +2,12 @@
 plans, and what these say of a cost model's predictions (`neuroshard calibrate`)."""
 
 from neuroshard.calibration._machine import (EXCHANGES, KERNELS, TERMS, UNCORRECTED, Fit, Line, Run,
-                                             errors_of, fit, fit_line, left_out_errors)
+                                             errors_of, fit, fit_line, interval, left_out,
+                                             ratios_of)
 from neuroshard.calibration._measure import Steps, measure_steps
 from neuroshard.calibration._models import draw_ids, make_task
 from neuroshard.calibration._run import Settings, calibrate
 
 __all__ = ["EXCHANGES", "KERNELS", "TERMS", "UNCORRECTED", "Fit", "Line", "Run", "Settings", "Steps",
-           "calibrate", "draw_ids", "errors_of", "fit", "fit_line", "left_out_errors", "make_task",
-           "measure_steps"]
+           "calibrate", "draw_ids", "errors_of", "fit", "fit_line", "interval", "left_out", "make_task",
+           "measure_steps", "ratios_of"]

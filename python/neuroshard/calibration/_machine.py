@@ -4,7 +4,7 @@ objective, and the fixed part of a step."""
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from neuroshard.calibration._measure import Steps
@@ -100,18 +100,33 @@ def errors_of(fitted: Fit, runs: Sequence[Run]) -> list[float]:
 UNCORRECTED = Fit({term: Line(1.0, 0.0) for term in TERMS}, 0.0)
 
 
-def left_out_errors(runs: Sequence[Run]) -> list[float]:
-    """Errors of each model's steps by a fit to the others'."""
+def left_out(runs: Sequence[Run], judge: Callable[[Fit, Sequence[Run]], list[float]]) -> list[float]:
+    """What judge() says of each model's runs and the fit to those of the others."""
     models = sorted({run.model for run in runs})
-    return [error for model in models for error in errors_of(
+    return [value for model in models for value in judge(
         fit([run for run in runs if run.model != model]),
         [run for run in runs if run.model == model])]
 
 
-def machine_file(fitted: Fit, cost_model: str, device_class: str, devices: int, groups: int,
-                 measured: dict[str, object]) -> dict[str, object]:
+def ratios_of(fitted: Fit, runs: Sequence[Run]) -> list[float]:
+    """Measured over predicted steps."""
+    return [run.step_ms / fitted.step(run) for run in runs]
+
+
+def interval(ratios: Sequence[float]) -> tuple[float, float]:
+    """Between which nine of ten ratios lie, 1 included: their 5 % and 95 % quantiles; of fewer than
+    19 the least and the largest."""
+    ordered = sorted(ratios)
+    left = int(0.05 * (len(ordered) + 1))
+    low, high = (ordered[left - 1], ordered[-left]) if left else (ordered[0], ordered[-1])
+    return min(low, 1.0), max(high, 1.0)
+
+
+def machine_file(fitted: Fit, bounds: tuple[float, float], cost_model: str, device_class: str,
+                 devices: int, groups: int, measured: dict[str, object]) -> dict[str, object]:
     return {"schema": SCHEMA, "cost_model": cost_model, "device_class": device_class,
             "devices": devices, "groups": groups,
             "terms": {term: {"scale": line.scale, "fixed_ms": line.fixed}
                       for term, line in fitted.terms.items()},
-            "step_fixed_ms": fitted.step_fixed, "measured": measured}
+            "step_fixed_ms": fitted.step_fixed,
+            "step_interval": {"low": bounds[0], "high": bounds[1]}, "measured": measured}

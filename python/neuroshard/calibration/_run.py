@@ -122,10 +122,11 @@ def absolute(cost_model: str) -> str:
 def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> None:
     fitted = machine.fit(runs)
     before = statistics.fmean(machine.errors_of(machine.UNCORRECTED, runs))
-    after = statistics.fmean(machine.left_out_errors(runs))
+    after = statistics.fmean(machine.left_out(runs, machine.errors_of))
+    bounds = machine.interval(machine.left_out(runs, machine.ratios_of))
     models = len({run.model for run in runs})
     _planner.write_file(settings.output, json.dumps(machine.machine_file(
-        fitted, absolute(settings.cost_model), "CPU", topology.device_count,
+        fitted, bounds, absolute(settings.cost_model), "CPU", topology.device_count,
         len(topology.levels[-1].groups),
         {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
          "plans": len(runs), "batch": settings.batch, "seed": settings.seed,
@@ -135,4 +136,5 @@ def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> N
         print(f"  {term:<24} {line.scale:8.3f} x + {line.fixed:.3f} ms")
     print(f"  {'fixed part of a step':<24} {fitted.step_fixed:10.3f} ms")
     print(f"mean error of a step: {before:.1%} before, {after:.1%} for models left out of the fit")
+    print(f"nine of ten steps of those take {bounds[0]:.2f} to {bounds[1]:.2f} times the predicted")
     print(f"wrote {settings.output}; --cost-model {settings.output} plans with it")

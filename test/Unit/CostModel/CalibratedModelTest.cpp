@@ -26,7 +26,8 @@ constexpr const char *kMachine = R"({
            "forward_communication": {"scale": 4, "fixed_ms": 0},
            "backward_communication": {"scale": 5, "fixed_ms": 1},
            "backward": {"scale": 6, "fixed_ms": 0}},
- "step_fixed_ms": 7, "measured": {"date": "today"}})";
+ "step_fixed_ms": 7, "step_interval": {"low": 0.75, "high": 1.5},
+ "measured": {"date": "today"}})";
 
 ShardingProblem tablesOn(const char *topology) {
   ShardingProblem problem;
@@ -73,6 +74,9 @@ TEST_F(CalibratedModelTest, EveryTermIsCorrected) {
   }
   EXPECT_EQ(before.fixedMs, 0);
   EXPECT_EQ(after.fixedMs, 7);
+  EXPECT_EQ(before.highMs, 0);
+  EXPECT_DOUBLE_EQ(after.lowMs, 0.75 * after.costMs);
+  EXPECT_DOUBLE_EQ(after.highMs, 1.5 * after.costMs);
   EXPECT_DOUBLE_EQ(after.costMs,
                    after.inputMs + after.maxForwardMs +
                        after.exposedForwardCommunicationMs + after.denseMs +
@@ -147,6 +151,14 @@ TEST_F(CalibratedModelTest, WrongFilesAreRefused) {
               HasSubstr("terms.forward.scale: expected a number from 1e-6"));
   EXPECT_THAT(errorOf(with("\"step_fixed_ms\": 7", "\"step_fixed_ms\": -1")),
               HasSubstr("step_fixed_ms: expected milliseconds from 0"));
+  EXPECT_THAT(errorOf(with("\"low\": 0.75", "\"low\": 2")),
+              HasSubstr("step_interval.low: expected a number from 0 to 1"));
+  EXPECT_THAT(errorOf(with("\"high\": 1.5", "\"high\": 0.5")),
+              HasSubstr("step_interval.high: expected a number from 1"));
+  // Files from before have none.
+  EXPECT_EQ(
+      errorOf(with("\"step_interval\": {\"low\": 0.75, \"high\": 1.5},", "")),
+      "");
   EXPECT_THAT(errorOf(with("\"devices\": 2", "\"devices\": 0")),
               HasSubstr("devices: expected at least 1"));
   EXPECT_THAT(errorOf(with("machine.v1", "machine.v9")), HasSubstr("schema"));

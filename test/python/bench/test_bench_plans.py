@@ -10,7 +10,8 @@ import pytest
 pytest.importorskip("torch")
 
 from neuroshard.bench import plans as bench_plans
-from neuroshard.bench._plans.report import losses, ordered_pairs, ranks_of, spearman
+from neuroshard.bench._plans.report import (inside_of, losses, ordered_pairs, ranks_of,
+                                                 spearman)
 from neuroshard.calibration import draw_ids, make_task
 from support.artifact import tool
 
@@ -73,6 +74,13 @@ def made_task(**steps):
     return {name: {"predicted": {"step": predicted},
                    "measured": {"step": measured} if measured else {}}
             for name, (predicted, measured) in steps.items()}
+
+
+def test_steps_inside_their_intervals():
+    def plan(low, high, step):
+        return {"predicted": {"low": low, "high": high}, "measured": {"step": step}}
+    assert inside_of([plan(1, 2, 1.5), plan(1, 2, 2.5), plan(0, 0, 1), plan(1, 2, 0.5)]) == [
+        True, False, False]
 
 
 def test_pairs_and_losses():

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 import neuroshard as ns
 from neuroshard.calibration import (TERMS, Fit, Line, Run, errors_of, fit, fit_line,
-                                    left_out_errors)
+                                    interval, left_out, ratios_of)
 
 
 def calibrate(*arguments, ranks=2):
@@ -35,6 +35,10 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
                                  features=[ns.Feature("f", "t")], batch=64, topology="2xCPU")
     parts = ns.plan(problem, cost_model=str(file)).breakdown
     assert parts.fixed_ms == plain["step_fixed_ms"]
+    bounds = plain["step_interval"]
+    assert 0 < bounds["low"] <= 1 <= bounds["high"]
+    assert (parts.low_ms, parts.high_ms) == pytest.approx(
+        (bounds["low"] * parts.cost_ms, bounds["high"] * parts.cost_ms))
     assert parts.cost_ms == pytest.approx(
         parts.input_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
         + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms
@@ -78,4 +82,13 @@ def test_the_rest_of_a_step_is_its_fixed_part():
     assert fitted == Fit({term: Line(pytest.approx(2), pytest.approx(1)) for term in TERMS},
                          pytest.approx(3))
     assert max(errors_of(fitted, runs)) < 1e-9
-    assert max(left_out_errors(runs)) < 1e-9
+    assert max(left_out(runs, errors_of)) < 1e-9
+    assert ratios_of(fitted, runs) == pytest.approx([1, 1, 1])
+
+
+def test_intervals_hold_nine_of_ten():
+    assert interval([0.9, 1.1, 1.3]) == (0.9, 1.3)
+    assert interval([1.1, 1.3]) == (1.0, 1.3)
+    ratios = [one / 100 for one in range(51, 151)]
+    assert interval(ratios) == (0.55, 1.46)
+    assert sum(0.55 <= one <= 1.46 for one in ratios) == 92

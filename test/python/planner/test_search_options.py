@@ -19,7 +19,7 @@ POLICY = ROOT / "models" / "placement_policy.safetensors"
 CASES = {
     "step": {"cost_model": "roofline", "dense_bottom_ms": 0.25, "dense_rest_ms": 1.5,
              "pipeline_depth": 2, "deadline_s": 5000.5, "evaluation_budget": 300, "seed": 7,
-             "threads": 1},
+             "threads": 1, "wire_types": "bf16,f16"},
     "published": {"algorithm": "published", "objective": "published", "cost_model": "reference",
                   "candidates": 4, "beam_width": 2, "depth": 3, "grid_points": 5,
                   "grid_begin": 1.1, "grid_end": 1.4, "seed": 2**64 - 1},
@@ -122,7 +122,7 @@ def test_same_provenance_everywhere(case, folder, library):
     settings = {one.name: one.value for one in expected.settings}
     for key, value in options.items():
         if key not in ELSEWHERE:
-            assert float(settings[key]) == value, key
+            assert type(value)(settings[key]) == value, key
     assert expected.seed == options.get("seed", 0)
     assert expected.algorithm == options.get("algorithm", "default")
     assert expected.objective == options.get("objective", "step")

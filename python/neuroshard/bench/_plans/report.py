@@ -57,6 +57,12 @@ def losses(tasks: Iterable[Mapping[str, dict]], base: str, apart: float) -> tupl
     return lost, count
 
 
+def inside_of(plans: Iterable[dict]) -> list[bool]:
+    """Whether a plan's measured step is in its interval, of the plans that have one."""
+    return [one["predicted"]["low"] <= one["measured"]["step"] <= one["predicted"]["high"]
+            for one in plans if one["predicted"]["high"] > 0]
+
+
 def print_report(plans: list[dict], ranks: int) -> None:
     tasks: dict[int, dict[str, dict]] = defaultdict(dict)
     for plan in plans:
@@ -104,6 +110,9 @@ def print_report(plans: list[dict], ranks: int) -> None:
         if count:
             print(f"  step      {count} pairs of a task more than {apart:.0%} apart, "
                   f"{right / count:.1%} of them predicted in their order")
+    inside = inside_of(run)
+    if inside:
+        print(f"  step      {sum(inside)} of {len(inside)} inside the interval of nine in ten")
     lost, count = losses(tasks.values(), base, 0.03)
     if count:
         print(f"{base} is more than 3 % slower than the best other plan on {lost} of {count} tasks")

@@ -32,7 +32,8 @@ def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResul
 
 
 def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
-    out.print(f"[bold]{result.cost_ms:.3f} ms[/bold] per step, {bound_of(result)}; "
+    out.print(f"[bold]{result.cost_ms:.3f} ms[/bold] per step{interval_of(result)}, "
+              f"{bound_of(result)}; "
               f"{len(problem.tables)} tables in {len(result.plan.shards)} shards on "
               f"{escape(str(problem.topology))}; fullest device "
               f"{terminal.size(result.memory.peak_bytes)}", soft_wrap=True)
@@ -40,6 +41,13 @@ def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
         # The lines on snapshots and migration, which the API writes.
         if line.strip().startswith(("snapshots (", "the previous plan")):
             out.print(line, markup=False)
+
+
+def interval_of(result: ns.PlanResult) -> str:
+    parts = result.breakdown
+    if parts.high_ms <= 0:
+        return ""
+    return f" (nine of ten between {parts.low_ms:.3f} and {parts.high_ms:.3f})"
 
 
 def bound_of(result: ns.PlanResult) -> str:
