@@ -80,6 +80,7 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     readNumber(object, "step_fixed_ms", 0, kLargestMs,
                "expected milliseconds from 0 to 1e9", machine.fixedStepMs);
     readInterval(object, machine.interval);
+    object.find("topology"); // read by Topology.load() in Python
     object.find("measured"); // for people
   }
   if (!errors.empty())

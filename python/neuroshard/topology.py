@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -99,10 +101,23 @@ class Topology(_fields.Record):
         "8xH200": one node of 8. "2x8xA100-40GB": 2 nodes of 8. "8+4xA100-40GB": nodes of 8
         and of 4. "256xH200": cut into nodes of the class. "4xCPU@2GiB": 2 GiB of usable
         memory per device. "2x4xCPU@200mbit": the devices of a node share 200 Mbit/s to the other
-        nodes (also gbit, MB/s, GB/s). Raises InvalidProblem for any other text.
+        nodes (also gbit, MB/s, GB/s). "4xaws:p5.48xlarge": 4 nodes as a cloud rents them. A
+        name that ends in .json is a file, as load() reads it. Raises InvalidProblem for any other text.
         """
         _fields.text(text, "Topology.parse", "a text such as '8xH200'")
+        if text.endswith(".json"):
+            return cls.load(text)
         return topology_of_plain(_planner.parse_topology(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Topology:
+        """The topology in a file: a machine file of `neuroshard calibrate`, or a workload."""
+        with open(_fields.path(path, "Topology.load"), encoding="utf-8") as file:
+            try:
+                return topology_of_plain(json.load(file)["topology"])
+            except (KeyError, TypeError, json.JSONDecodeError) as error:
+                raise ValueError(f"{os.fspath(path)}: expected a file with a topology, such as one "
+                                 f"of neuroshard calibrate ({error})") from None
 
     @property
     def device_count(self) -> int:

@@ -1,5 +1,5 @@
-"""From predicted and measured steps to a machine file: a scale and a fixed part for each term of the
-objective, and the fixed part of a step."""
+"""From predicted and measured steps to a machine file: a scale for each term of the objective, and the
+fixed part of a step."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from neuroshard import _fields
 from neuroshard.calibration._measure import Steps
 from neuroshard.results import Breakdown
+from neuroshard.topology import Topology
 
 SCHEMA = "neuroshard.machine.v1"
 LEAST_SCALE = 1e-3
@@ -31,25 +33,16 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Line:
-    """measured = scale * predicted + fixed."""
-
-    scale: float
-    fixed: float
-
-    def at(self, predicted: float) -> float:
-        return self.scale * predicted + self.fixed if predicted > 0 else 0.0
-
-
-@dataclass(frozen=True)
 class Fit:
-    terms: dict[str, Line]
+    """A step is step_fixed and each term's prediction times its scale."""
+
+    scales: dict[str, float]
     step_fixed: float
 
     def step(self, run: Run) -> float:
         """Predicted, corrected."""
         return self.step_fixed + sum(
-            max((self.terms[term].at(predicted) for predicted, _ in run.pairs[term]), default=0.0)
+            self.scales[term] * max((predicted for predicted, _ in run.pairs[term]), default=0.0)
             for term in TERMS)
 
 
@@ -66,11 +59,12 @@ def run_of(model: int, plan: str, predicted: Breakdown, steps: Steps) -> Run:
     return Run(model, plan, pairs, statistics.median(steps.step))
 
 
-def fit_line(pairs: Iterable[tuple[float, float]]) -> Line:
-    """The line with the least squares of relative errors; its fixed part is not negative."""
+def fit_line(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """(scale, fixed part) of the line with the least squares of relative errors; its fixed part is not
+    negative, its scale above 0."""
     pairs = [(p, m) for p, m in pairs if p > 0 and m > 0]
     if not pairs:
-        return Line(1.0, 0.0)
+        return 1.0, 0.0
     # Divided by the measured time: 1 = scale * a + fixed * b.
     a, b = [p / m for p, m in pairs], [1 / m for _, m in pairs]
     aa, bb, ab = (sum(x * y for x, y in zip(*both)) for both in ((a, a), (b, b), (a, b)))
@@ -79,17 +73,26 @@ def fit_line(pairs: Iterable[tuple[float, float]]) -> Line:
         scale = (sum(a) * bb - sum(b) * ab) / determinant
         fixed = (sum(b) * aa - sum(a) * ab) / determinant
         if scale >= LEAST_SCALE and fixed >= 0:
-            return Line(scale, fixed)
+            return scale, fixed
         if scale < LEAST_SCALE:
-            return Line(LEAST_SCALE, sum(b) / bb)
-    return Line(sum(a) / aa, 0.0)
+            return LEAST_SCALE, sum(b) / bb
+    return sum(a) / aa, 0.0
+
+
+def fit_scale(pairs: Iterable[tuple[float, float]]) -> float:
+    """The median of measured over predicted. A fixed part as well would fit single terms better and
+    steps worse: plans of a model differ little in a term beside what it is measured to spread, which
+    makes lines too flat, and then differences between plans too small."""
+    ratios = [measured / predicted for predicted, measured in pairs if predicted > 0 and measured > 0]
+    return max(LEAST_SCALE, statistics.median(ratios)) if ratios else 1.0
 
 
 def fit(runs: Sequence[Run]) -> Fit:
-    terms = {term: fit_line(pair for run in runs for pair in run.pairs[term]) for term in TERMS}
-    without = Fit(terms, 0.0)
-    rest = statistics.median(run.step_ms - without.step(run) for run in runs)
-    return Fit(terms, max(0.0, rest))
+    """Scales of the terms by themselves, then one line from their sums to the steps."""
+    apart = Fit({term: fit_scale(pair for run in runs for pair in run.pairs[term])
+                 for term in TERMS}, 0.0)
+    scale, fixed = fit_line((apart.step(run), run.step_ms) for run in runs)
+    return Fit({term: scale * one for term, one in apart.scales.items()}, fixed)
 
 
 def errors_of(fitted: Fit, runs: Sequence[Run]) -> list[float]:
@@ -97,7 +100,7 @@ def errors_of(fitted: Fit, runs: Sequence[Run]) -> list[float]:
     return [abs(fitted.step(run) / run.step_ms - 1) for run in runs]
 
 
-UNCORRECTED = Fit({term: Line(1.0, 0.0) for term in TERMS}, 0.0)
+UNCORRECTED = Fit(dict.fromkeys(TERMS, 1.0), 0.0)
 
 
 def left_out(runs: Sequence[Run], judge: Callable[[Fit, Sequence[Run]], list[float]]) -> list[float]:
@@ -122,11 +125,12 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
     return min(low, 1.0), max(high, 1.0)
 
 
-def machine_file(fitted: Fit, bounds: tuple[float, float], cost_model: str, device_class: str,
-                 devices: int, groups: int, measured: dict[str, object]) -> dict[str, object]:
-    return {"schema": SCHEMA, "cost_model": cost_model, "device_class": device_class,
-            "devices": devices, "groups": groups,
-            "terms": {term: {"scale": line.scale, "fixed_ms": line.fixed}
-                      for term, line in fitted.terms.items()},
+def machine_file(fitted: Fit, bounds: tuple[float, float], cost_model: str, topology: Topology,
+                 measured: dict[str, object]) -> dict[str, object]:
+    return {"schema": SCHEMA, "cost_model": cost_model,
+            "device_class": topology.devices[0].device_class, "devices": topology.device_count,
+            "groups": len(topology.levels[-1].groups), "topology": _fields.to_plain(topology),
+            "terms": {term: {"scale": scale, "fixed_ms": 0.0}
+                      for term, scale in fitted.scales.items()},
             "step_fixed_ms": fitted.step_fixed,
             "step_interval": {"low": bounds[0], "high": bounds[1]}, "measured": measured}

@@ -11,11 +11,12 @@ from neuroshard._jagged import Jagged
 from neuroshard.problem import ShardingProblem
 from neuroshard._vocabulary import OPTIMIZERS
 from neuroshard.tables import Feature, Table
+from neuroshard.topology import Topology
 
 MEGABYTE = 1_000_000
 
 
-def make_task(seed: int, topology: str, batch: int, megabytes: float) -> ShardingProblem:
+def make_task(seed: int, topology: Topology | str, batch: int, megabytes: float) -> ShardingProblem:
     """10 to 30 tables of 8 to 128 columns and at most so many MB, one optimizer, fixed poolings
     from 1 to 40 and some table that is looked up far more than the rest."""
     dice = random.Random(seed)

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from neuroshard import _planner
 from neuroshard._group.agreement import gather, rank_of, size_of, together
 from neuroshard._torch_library import code_version
+from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
@@ -46,9 +47,12 @@ class Settings:
 
 def calibrate(settings: Settings) -> None:
     with ranks():
-        shape = settings.topology or f"{size_of(None)}xCPU"
-        topology = together(lambda: check(settings, shape), None, "the check of the arguments")
-        runs = measure(settings, shape)
+        shape = settings.topology or shape_of(links.hosts_of_ranks())
+        given = together(lambda: check(settings, shape), None, "the check of the arguments")
+        topology = links.with_measured_links(given)
+        if rank_of(None) == 0:
+            print_links(topology)
+        runs = measure(settings, topology)
         if rank_of(None) == 0:
             finish(settings, topology, runs)
 
@@ -65,6 +69,19 @@ def ranks() -> Iterator[None]:
     finally:
         if started:
             dist.destroy_process_group()
+
+
+def shape_of(hosts: list[int]) -> str:
+    """The topology of ranks on these hosts."""
+    return "+".join(str(hosts.count(host)) for host in sorted(set(hosts))) + "xCPU"
+
+
+def print_links(topology: Topology) -> None:
+    for level in topology.levels:
+        shared = (f", {level.group_bandwidth_gb_per_s:g} GB/s of all in a group"
+                  if level.group_bandwidth_gb_per_s else "")
+        print(f"links of level {level.name}: {level.latency_us:g} us, "
+              f"{level.bandwidth_gb_per_s:g} GB/s{shared}", flush=True)
 
 
 def check(settings: Settings, shape: str) -> Topology:
@@ -85,14 +102,14 @@ def check(settings: Settings, shape: str) -> Topology:
     return topology
 
 
-def measure(settings: Settings, shape: str) -> list[machine.Run]:
+def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
     end = time.monotonic() + settings.minutes * 60
     runs: list[machine.Run] = []
     for number in range(10**6):
         left = gather(end - time.monotonic(), None)[0]  # rank 0 decides
         if number >= LEAST_MODELS and left <= 0:
             break
-        problem = make_task(settings.seed + number, shape, settings.batch, MEGABYTES)
+        problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES)
         plans = plan_all(problem, settings.cost_model)
         found = measure_steps(problem, {name: text for name, (text, _) in plans.items()}, ROUNDS)
         runs += [machine.run_of(number, name, plans[name][1], steps)
@@ -126,15 +143,14 @@ def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> N
     bounds = machine.interval(machine.left_out(runs, machine.ratios_of))
     models = len({run.model for run in runs})
     _planner.write_file(settings.output, json.dumps(machine.machine_file(
-        fitted, bounds, absolute(settings.cost_model), "CPU", topology.device_count,
-        len(topology.levels[-1].groups),
+        fitted, bounds, absolute(settings.cost_model), topology,
         {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
          "plans": len(runs), "batch": settings.batch, "seed": settings.seed,
          "step_error_before": before, "step_error_left_out": after}), indent=1) + "\n")
     print(f"{len(runs)} plans of {models} models; times over the predicted ones")
-    for term, line in fitted.terms.items():
-        print(f"  {term:<24} {line.scale:8.3f} x + {line.fixed:.3f} ms")
-    print(f"  {'fixed part of a step':<24} {fitted.step_fixed:10.3f} ms")
+    for term, scale in fitted.scales.items():
+        print(f"  {term:<24} {scale:8.3f} x")
+    print(f"  {'fixed part of a step':<24} {fitted.step_fixed:8.3f} ms")
     print(f"mean error of a step: {before:.1%} before, {after:.1%} for models left out of the fit")
     print(f"nine of ten steps of those take {bounds[0]:.2f} to {bounds[1]:.2f} times the predicted")
     print(f"wrote {settings.output}; --cost-model {settings.output} plans with it")

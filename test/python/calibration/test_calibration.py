@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 
 import neuroshard as ns
-from neuroshard.calibration import (TERMS, Fit, Line, Run, errors_of, fit, fit_line,
+from neuroshard.calibration import (TERMS, Fit, Run, errors_of, fit, fit_line, fit_scale,
                                     interval, left_out, ratios_of)
 
 
@@ -61,14 +61,18 @@ def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
 
 
 def test_lines_through_known_points():
-    assert fit_line([(p, 2 * p + 0.5) for p in (1, 3, 9)]) == Line(pytest.approx(2),
-                                                                  pytest.approx(0.5))
-    falling = fit_line([(1, 3.0), (2, 2.0), (3, 1.0)])  # a scale that is not above 0
-    assert falling.scale == 0.001 and falling.fixed > 0
-    through_zero = fit_line([(1, 0.5), (2, 2.5), (4, 7.0)])  # a fixed part below 0
-    assert through_zero.fixed == 0 and through_zero.scale > 0
-    assert fit_line([(0, 5.0), (3, 0.0)]) == Line(1, 0)
-    assert Line(2, 1).at(0) == 0
+    assert fit_line([(p, 2 * p + 0.5) for p in (1, 3, 9)]) == pytest.approx((2, 0.5))
+    scale, fixed = fit_line([(1, 3.0), (2, 2.0), (3, 1.0)])  # a scale that is not above 0
+    assert scale == 0.001 and fixed > 0
+    scale, fixed = fit_line([(1, 0.5), (2, 2.5), (4, 7.0)])  # a fixed part below 0
+    assert fixed == 0 and scale > 0
+    assert fit_line([(0, 5.0), (3, 0.0)]) == (1, 0)
+
+
+def test_scales_are_medians_of_ratios():
+    assert fit_scale([(1, 3.0), (2, 2.0), (4, 100.0), (0, 5.0), (3, 0.0)]) == 3
+    assert fit_scale([(0, 5.0)]) == 1
+    assert fit_scale([(1e9, 1e-9)]) == 1e-3
 
 
 def made_run(model, predicted, step):
@@ -79,8 +83,8 @@ def test_the_rest_of_a_step_is_its_fixed_part():
     runs = [made_run(model, predicted, 5 * (2 * predicted + 1) + 3)
             for model, predicted in enumerate((1.0, 2.0, 5.0))]
     fitted = fit(runs)
-    assert fitted == Fit({term: Line(pytest.approx(2), pytest.approx(1)) for term in TERMS},
-                         pytest.approx(3))
+    # 10 x the predicted and 8: five terms of twice the predicted and 1, and 3.
+    assert fitted == Fit({term: pytest.approx(2) for term in TERMS}, pytest.approx(8))
     assert max(errors_of(fitted, runs)) < 1e-9
     assert max(left_out(runs, errors_of)) < 1e-9
     assert ratios_of(fitted, runs) == pytest.approx([1, 1, 1])
