@@ -45,6 +45,41 @@ bool cutsRows(const Unit &unit, Way way) {
                               unit.load.inputBytes > resultBytesOf(unit));
 }
 
+/// By columns, in as many parts as there may be, up to `parts`.
+std::optional<std::vector<UnitPtr>>
+splitIntoColumns(const SearchContext &context, const Unit &unit, int parts) {
+  std::optional<std::vector<UnitPtr>> pieces;
+  for (; parts >= 2 && !pieces; parts /= 2)
+    pieces = splitColumns(context, unit, parts);
+  return pieces;
+}
+
+/// About `parts` pieces of rows x columns. With r ranges of rows and c of
+/// columns a piece receives 1 / r of the ids and sends 1 / c of the results:
+/// with r c = parts their sum is least where the two are equal.
+std::optional<std::vector<UnitPtr>>
+cutRowsAndColumns(const SearchContext &context, const UnitPtr &unit,
+                  int parts) {
+  double results = std::max(resultBytesOf(*unit), 1.0);
+  double ideal = std::sqrt(parts * unit->load.inputBytes / results);
+  int ranges =
+      static_cast<int>(std::clamp(std::round(ideal), 1.0, double(parts)));
+  std::vector<UnitPtr> rows = {unit};
+  if (ranges > 1)
+    if (auto pieces = splitRows(context, *unit, ranges))
+      rows = *std::move(pieces);
+  int columns = (parts + ranges - 1) / ranges;
+  std::vector<UnitPtr> out;
+  for (const UnitPtr &piece : rows)
+    if (auto pieces = splitIntoColumns(context, *piece, columns))
+      out.insert(out.end(), pieces->begin(), pieces->end());
+    else
+      out.push_back(piece);
+  if (out.size() < 2)
+    return std::nullopt;
+  return out;
+}
+
 int64_t largestRoom(const SearchContext &context) {
   int64_t room = 0;
   for (int device = 0; device < context.deviceCount; ++device)
@@ -67,14 +102,13 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
     return std::max(2, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
   };
   auto byColumns = [&](double ratio) {
-    std::optional<std::vector<UnitPtr>> pieces;
-    for (int parts = partsFor(ratio); parts >= 2 && !pieces; parts /= 2)
-      pieces = splitColumns(context, *unit, parts);
-    return pieces;
+    return splitIntoColumns(context, *unit, partsFor(ratio));
   };
   double larger = std::max(memoryRatio, costRatio);
   std::optional<std::vector<UnitPtr>> pieces;
-  if (costRatio > 1)
+  if (costRatio > 1 && way == Way::RowsAndColumns)
+    pieces = cutRowsAndColumns(context, unit, partsFor(larger));
+  else if (costRatio > 1)
     pieces = cutsRows(*unit, way) ? splitRows(context, *unit, partsFor(larger))
                                   : byColumns(larger);
   if (!pieces && memoryRatio > 1)
@@ -95,9 +129,10 @@ std::string CutRule::str() const {
     return "cuts for memory only";
   char text[80];
   std::snprintf(text, sizeof text, "%s up to %g of a mean device",
-                way == Way::Columns ? "column pieces"
-                : way == Way::Rows  ? "row pieces"
-                                    : "pieces of little traffic",
+                way == Way::Columns       ? "column pieces"
+                : way == Way::Rows        ? "row pieces"
+                : way == Way::LessTraffic ? "pieces of little traffic"
+                                          : "pieces of rows and columns",
                 costShare);
   return text;
 }
@@ -113,8 +148,10 @@ std::vector<CutRule> neuroshard::cutRules(const SearchContext &context) {
   }
   // The published objective has no cost of ids.
   for (double share : kTrafficShares)
-    if (native && step)
+    if (native && step) {
       rules.push_back({share, Way::LessTraffic});
+      rules.push_back({share, Way::RowsAndColumns});
+    }
   return rules;
 }
 
@@ -131,7 +168,8 @@ std::vector<UnitPtr> neuroshard::cutBy(const SearchContext &context,
     double share = rule.costShare * total / context.deviceCount;
     return counts && share > 0 ? share : kUnlimited;
   };
-  bool traffic = rule.way == Way::LessTraffic;
+  bool traffic =
+      rule.way == Way::LessTraffic || rule.way == Way::RowsAndColumns;
   CutLimits limits;
   limits.bytes = std::max<int64_t>(
       1, static_cast<int64_t>(kRoomShare *

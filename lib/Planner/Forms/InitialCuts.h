@@ -12,8 +12,9 @@ namespace neuroshard {
 
 /// The direction in which a rule cuts units that cost too much. A row shard
 /// receives only the ids of its rows, a column shard sends only its columns of
-/// the results; LessTraffic takes whichever exchanges less.
-enum class Way { Columns, Rows, LessTraffic };
+/// the results; LessTraffic takes whichever exchanges less, and RowsAndColumns
+/// cuts both ways, so that a piece receives as much as it sends.
+enum class Way { Columns, Rows, LessTraffic, RowsAndColumns };
 
 /// A rule for cuts before placement: units of a larger share of the cost are
 /// cut.
@@ -26,7 +27,7 @@ struct CutRule {
 };
 
 /// The rules that the default search tries: first by memory alone, then with
-/// several shares of the cost by columns, by rows, and by traffic.
+/// several shares of the cost by columns, by rows, by traffic, and by both.
 std::vector<CutRule> cutRules(const SearchContext &context);
 
 /// The units, with those cut that are too large for a device or too costly by
