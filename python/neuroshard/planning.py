@@ -238,7 +238,7 @@ def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelC
     problem = _ready(problem, caller)
     if not isinstance(plan, Plan):
         raise TypeError(f"{caller}: plan: expected a Plan, got: {_fields.shown(plan)}")
-    problem = problem.as_planned(plan)
+    problem = plan.complete(problem)
     options = json.dumps(_options(objective, "default"))
     return problem._native, plan._native, model_for(cost_model, problem), options
 

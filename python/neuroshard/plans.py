@@ -98,6 +98,13 @@ class Plan(_fields.Record):
         (plan(wire_types=...)); else "", and it is the problem's."""
         return self._native.chosen_wire_type()
 
+    def complete(self, problem: ShardingProblem) -> ShardingProblem:
+        """The problem with what the search chose for this plan, such as the wire type."""
+        chosen = self.chosen_wire_type
+        if not chosen or chosen == problem.batch.wire_type:
+            return problem
+        return problem.replace(batch=problem.batch.replace(wire_type=chosen))
+
     def shards_of(self, table: str) -> tuple[Shard, ...]:
         """The shards of a table."""
         return tuple(shard for shard in self.shards if shard.table == table)
@@ -117,7 +124,7 @@ class Plan(_fields.Record):
                             f"{_fields.shown(problem)}")
         if problem.topology is None:
             return (Diagnostic("topology", "the problem has none, so no plan can be checked"),)
-        problem = problem.as_planned(self)
+        problem = self.complete(problem)
         return tuple(Diagnostic(*one) for one in self._native.verify(problem._native))
 
     def verify(self, problem: ShardingProblem) -> None:

@@ -18,9 +18,6 @@ from neuroshard.tables import (Batch, Feature, Snapshot, Table, snapshot_of_plai
                                table_of_plain)
 from neuroshard.topology import Topology, as_topology, topology_of_plain
 
-if TYPE_CHECKING:
-    from neuroshard.plans import Plan
-
 SCHEMA = "neuroshard.workload.v1"
 
 Target = Literal["native", "torchrec-1.9"]
@@ -112,13 +109,6 @@ class ShardingProblem(_fields.Record):
             if table.name == name:
                 return table
         raise KeyError(name)
-
-    def as_planned(self, plan: Plan) -> ShardingProblem:
-        """This problem with what the search chose for the plan (plan(wire_types=...))."""
-        chosen = plan.chosen_wire_type
-        if not chosen or chosen == self.batch.wire_type:
-            return self
-        return self.replace(batch=self.batch.replace(wire_type=chosen))
 
     def to_json(self) -> str:
         """The workload as text, schema neuroshard.workload.v1 (docs/formats.md)."""

@@ -23,8 +23,8 @@ struct TimeCorrection {
   }
 };
 
-/// Between these multiples of its predicted time lie nine of ten measured steps.
-/// Both 0: not known.
+/// Between these multiples of its predicted time lie nine of ten measured
+/// steps. Both 0: not known.
 struct StepInterval {
   double low = 0;
   double high = 0;

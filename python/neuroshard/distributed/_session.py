@@ -47,7 +47,7 @@ class Session:
         self.group = process_group
         self.rank, self.size = rank_of(process_group), size_of(process_group)
         self.name = name or f"neuroshard_{next(_numbers)}"
-        problem = problem.as_planned(plan)
+        problem = plan.complete(problem)
         together(lambda: self._check(plan, problem), process_group, "the check of plan and problem")
         require_same({"code version": code_version(), "torch version": torch.__version__,
                       **fingerprints(plan, problem)}, process_group,

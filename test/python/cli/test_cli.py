@@ -355,7 +355,7 @@ def test_the_search_chooses_the_wire_type(run, tmp_path):
     assert run("plan", "slow.json", "--wire-types", "auto", "-o", "plan.json").code == 0
     plan = ns.Plan.load(tmp_path / "plan.json")
     smaller = problem.replace(batch=problem.batch.replace(wire_type="bf16"))
-    assert plan.chosen_wire_type == "bf16" and problem.as_planned(plan) == smaller
+    assert plan.chosen_wire_type == "bf16" and plan.complete(problem) == smaller
     found = run("explain", "slow.json", "plan.json", "--json").json
     assert found["cost_ms"] == ns.evaluate(smaller, plan).cost_ms
     assert found["cost_ms"] == ns.evaluate(problem, plan).cost_ms
@@ -363,7 +363,7 @@ def test_the_search_chooses_the_wire_type(run, tmp_path):
     assert run("plan", "slow.json", "--wire-types", "f8").code != 0
     # Without a choice it is the problem's.
     assert ns.plan(problem).plan.chosen_wire_type == ""
-    assert problem.as_planned(ns.plan(problem).plan) is problem
+    assert ns.plan(problem).plan.complete(problem) is problem
 
 
 def test_explain_of_a_whole_table(run, tmp_path):

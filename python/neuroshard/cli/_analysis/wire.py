@@ -14,7 +14,7 @@ def smaller_wire_ms(problem: ns.ShardingProblem, result: ns.PlanResult,
                     model: dict[str, Any]) -> float | None:
     """The predicted step of the same plan with bf16 on the wire; None if that is not less. model: the
     arguments of evaluate."""
-    if problem.as_planned(result.plan).batch.wire_type != "f32" or result.plan.chosen_wire_type:
+    if result.plan.complete(problem).batch.wire_type != "f32" or result.plan.chosen_wire_type:
         return None
     batch = problem.batch.replace(wire_type=SMALLER)
     cost = ns.evaluate(problem.replace(batch=batch), result.plan, **model).cost_ms
