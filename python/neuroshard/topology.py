@@ -114,8 +114,10 @@ class Topology(_fields.Record):
         """The topology in a file: a machine file of `neuroshard calibrate`, or a workload."""
         with open(_fields.path(path, "Topology.load"), encoding="utf-8") as file:
             try:
-                return topology_of_plain(json.load(file)["topology"])
-            except (KeyError, TypeError, json.JSONDecodeError) as error:
+                plain = json.load(file)["topology"]
+                return (topology_of_plain(_planner.parse_topology(plain)) if isinstance(plain, str)
+                        else topology_of_plain(plain))
+            except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
                 raise ValueError(f"{os.fspath(path)}: expected a file with a topology, such as one "
                                  f"of neuroshard calibrate ({error})") from None
 

@@ -28,7 +28,7 @@ SHARED = 0.7
 
 def hosts_of_ranks() -> list[int]:
     """The host of each rank, as torchrun numbers them."""
-    return [host for host in gather(int(os.environ.get("GROUP_RANK", "0")), None)]
+    return gather(int(os.environ.get("GROUP_RANK", "0")), None)
 
 
 def exchange_ms(sends: Sequence[int], receives: Sequence[int]) -> float:
@@ -74,10 +74,9 @@ def between(hosts: Sequence[int], alone: bool) -> tuple[float, float]:
     return rate(peers if is_sender else [], [] if is_sender else peers)
 
 
-def with_measured_links(topology: Topology) -> Topology:
-    """The topology, of one or two levels, with the figures of this group's links. Called on all
-    ranks."""
-    hosts = hosts_of_ranks()
+def with_measured_links(topology: Topology, hosts: Sequence[int]) -> Topology:
+    """The topology, of one or two levels, with the figures of this group's links. Its nodes are the
+    ranks' hosts. Called on all ranks."""
     *outer, node = topology.levels
     levels = []
     if outer:
@@ -85,13 +84,13 @@ def with_measured_links(topology: Topology) -> Topology:
         latency, each = between(hosts, False)
         count = min(hosts.count(host) for host in set(hosts))
         is_shared = count > 1 and each < SHARED * solo
-        levels.append(replace(outer[0], latency, solo if is_shared else each,
-                              each * count if is_shared else 0.0))
-    levels.append(replace(node, *inside(hosts), 0.0) if max(node.groups) > 1 else node)
+        levels.append(with_figures(outer[0], latency, solo if is_shared else each,
+                                   each * count if is_shared else 0.0))
+    levels.append(with_figures(node, *inside(hosts), 0.0) if max(node.groups) > 1 else node)
     return topology.replace(levels=levels)
 
 
-def replace(level: Level, latency_ms: float, gb_per_s: float, of_group: float) -> Level:
+def with_figures(level: Level, latency_ms: float, gb_per_s: float, of_group: float) -> Level:
     return level.replace(latency_us=round(latency_ms * 1e3, 1), bandwidth_gb_per_s=rounded(gb_per_s),
                          group_bandwidth_gb_per_s=rounded(of_group))
 

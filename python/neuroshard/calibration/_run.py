@@ -35,7 +35,7 @@ ROUNDS = 12
 
 @dataclass(frozen=True)
 class Settings:
-    """Of `neuroshard calibrate`. topology: None for one node of the ranks. batch: over all ranks."""
+    """Of `neuroshard calibrate`. topology: None for that of the ranks. batch: over all ranks."""
 
     output: str
     topology: str | None
@@ -47,9 +47,9 @@ class Settings:
 
 def calibrate(settings: Settings) -> None:
     with ranks():
-        shape = settings.topology or shape_of(links.hosts_of_ranks())
-        given = together(lambda: check(settings, shape), None, "the check of the arguments")
-        topology = links.with_measured_links(given)
+        hosts = links.hosts_of_ranks()
+        given = together(lambda: check(settings, hosts), None, "the check of the arguments")
+        topology = links.with_measured_links(given, hosts)
         if rank_of(None) == 0:
             print_links(topology)
         runs = measure(settings, topology)
@@ -71,11 +71,6 @@ def ranks() -> Iterator[None]:
             dist.destroy_process_group()
 
 
-def shape_of(hosts: list[int]) -> str:
-    """The topology of ranks on these hosts."""
-    return "+".join(str(hosts.count(host)) for host in sorted(set(hosts))) + "xCPU"
-
-
 def print_links(topology: Topology) -> None:
     for level in topology.levels:
         shared = (f", {level.group_bandwidth_gb_per_s:g} GB/s of all in a group"
@@ -84,8 +79,11 @@ def print_links(topology: Topology) -> None:
               f"{level.bandwidth_gb_per_s:g} GB/s{shared}", flush=True)
 
 
-def check(settings: Settings, shape: str) -> Topology:
-    """Raises a ValueError before anything is measured."""
+def check(settings: Settings, hosts: list[int]) -> Topology:
+    """The topology of the settings, or of ranks on these hosts. Raises a ValueError before anything is
+    measured."""
+    sizes = "+".join(str(hosts.count(host)) for host in sorted(set(hosts)))
+    shape = settings.topology or f"{sizes}xCPU"
     if settings.cost_model.endswith(".json"):
         raise ValueError(f"cost_model {settings.cost_model} is a machine file; expected the model "
                          "that is to be corrected, such as auto")
@@ -99,6 +97,10 @@ def check(settings: Settings, shape: str) -> Topology:
     if classes != {"CPU"}:
         raise ValueError(f"topology {shape}: expected CPUs, whose steps run here; found "
                          f"{', '.join(sorted(classes))}")
+    groups = "+".join(map(str, topology.levels[-1].groups))
+    if groups != sizes:
+        raise ValueError(f"topology {shape} has nodes of {groups} devices, but torchrun has started "
+                         f"{sizes} ranks on its hosts, whose links are measured")
     return topology
 
 

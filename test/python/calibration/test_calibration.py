@@ -48,6 +48,7 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("arguments", "text"), [
     (("--topology", "4xCPU"), "has 4 devices, but there are 2 ranks"),
+    (("--topology", "2x1xCPU"), "has nodes of 1+1 devices, but torchrun has started 2 ranks"),
     (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
     (("--cost-model", "guess"), "expected auto, roofline"),
     (("--cost-model", "old.json"), "is a machine file; expected the model"),

@@ -17,7 +17,7 @@ import json, sys, torch.distributed as dist, neuroshard as ns
 from neuroshard.calibration._links import hosts_of_ranks, with_measured_links
 dist.init_process_group("gloo")
 hosts = hosts_of_ranks()
-found = with_measured_links(ns.Topology.parse(sys.argv[1]))
+found = with_measured_links(ns.Topology.parse(sys.argv[1]), hosts)
 if dist.get_rank() == 0:
     with open(sys.argv[2], "w") as file:
         json.dump([hosts, [[one.name, one.bandwidth_gb_per_s, one.group_bandwidth_gb_per_s,
@@ -54,6 +54,8 @@ def test_the_topology_of_a_file(tmp_path):
     file = str(tmp_path / "workload.json")
     assert ns.Topology.load(file) == topology == ns.Topology.parse(file)
     assert problem.replace(topology=file) == problem
+    (tmp_path / "text.json").write_text('{"topology": "2x2xCPU@200mbit"}')
+    assert ns.Topology.load(tmp_path / "text.json") == topology
     (tmp_path / "none.json").write_text("{}")
     with pytest.raises(ValueError, match="none.json: expected a file with a topology"):
         ns.Topology.parse(str(tmp_path / "none.json"))

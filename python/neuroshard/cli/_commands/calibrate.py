@@ -9,7 +9,7 @@ import click
 @click.option("-o", "--output", type=click.Path(), required=True, metavar="MACHINE",
               help="Write the machine file here; --cost-model of the other commands takes it.")
 @click.option("--topology", metavar="TEXT",
-              help="What is measured, such as 2x4xCPU@10gbit; default: one node of the ranks.")
+              help="What is measured, such as 2x4xCPU@10gbit; default: CPUs, the ranks of a host a node.")
 @click.option("--cost-model", default="auto", show_default=True,
               help="Whose predictions are corrected.")
 @click.option("--minutes", type=click.FloatRange(0.05, 1440), default=4.0, show_default=True,
