@@ -16,6 +16,8 @@
 
 namespace neuroshard {
 
+/// Settings of a provenance: the type in which results and gradients travel,
+/// and those that the search could choose from.
 inline constexpr std::string_view kWireType = "wire_type";
 inline constexpr std::string_view kWireTypes = "wire_types";
 

@@ -95,6 +95,8 @@ private:
   FailureOr<SearchOptions> readSearchOptions();
   LogicalResult readPolicy(std::unique_ptr<PlacementPolicy> &out,
                            SearchOptions &options);
+  void keepWireType(std::optional<ElementType> chosen,
+                    ShardingProblem &problem);
   LogicalResult complete(PlanOp plan, ShardingProblem &problem);
 };
 
@@ -255,6 +257,15 @@ LogicalResult PlanPass::readPolicy(std::unique_ptr<PlacementPolicy> &out,
   return success();
 }
 
+/// What the search has chosen is written into the module.
+void PlanPass::keepWireType(std::optional<ElementType> chosen,
+                            ShardingProblem &problem) {
+  if (!chosen)
+    return;
+  problem.batch.wireType = *chosen;
+  planningToIR(problem, getOperation());
+}
+
 LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   FailureOr<SearchOptions> options = readSearchOptions();
   std::unique_ptr<PlacementPolicy> ownPolicy;
@@ -283,10 +294,7 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
     return emitPlanningError(plan.getLoc(), result.error());
   if (failed(planToIR(result->plan, plan)))
     return failure();
-  if (std::optional<ElementType> type = chosenWireType(result->plan)) {
-    problem.batch.wireType = *type;
-    planningToIR(problem, getOperation());
-  }
+  keepWireType(chosenWireType(result->plan), problem);
   numShards = result->plan.shards.size();
   numEvaluations = result->evaluations;
   emitPlanRemarks(plan.getLoc(), plan.getSymName(), *result);
@@ -322,11 +330,8 @@ LogicalResult PlanPass::run() {
   FailureOr<ShardingPlan> written = planFromIR(*plan);
   if (failed(written))
     return failure();
-  if (std::optional<ElementType> type = chosenWireType(*written);
-      type && wireType.empty()) {
-    problem->batch.wireType = *type;
-    planningToIR(*problem, getOperation());
-  }
+  if (wireType.empty())
+    keepWireType(chosenWireType(*written), *problem);
   warnOfWireType(*plan, *written, problem->batch.wireType);
   numShards = written->shards.size();
   numKept = written->shards.size();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from collections.abc import Iterable
@@ -21,6 +22,17 @@ def check_output(path: str, inputs: Iterable[str | Path]) -> None:
         raise OSError(f"--output {path!r}: the folder {str(file.parent)!r} cannot be written to")
     if any(Path(os.path.realpath(one)) == file for one in inputs):
         raise OSError(f"--output {path!r}: it is a workload to be read; expected another file")
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
+    """Of a parser with --output, which is None or can be written: else it ends with an error."""
+    options = parser.parse_args(arguments)
+    try:
+        if options.output is not None:
+            check_output(options.output, [])
+    except OSError as error:
+        parser.error(str(error))
+    return options
 
 
 def write_output(path: str, figures: dict) -> None:

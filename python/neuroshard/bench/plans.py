@@ -21,7 +21,7 @@ import torch.distributed as dist
 import neuroshard as ns
 from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
-from neuroshard.bench._output import check_output, write_output
+from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._plans.report import print_report
 from neuroshard.calibration import EXCHANGES, KERNELS, Steps, make_task, measure_steps
 
@@ -109,16 +109,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     parser.add_argument("--wire-types", default="",
                         help="also the default plan whose wire type is chosen among these, or auto")
-    options = parser.parse_args(arguments)
+    options = parsed(parser, arguments)
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
     if unknown:
         parser.error(f"unknown algorithm {sorted(unknown)[0]}; there are "
                      f"{', '.join(ns.algorithms())}")
-    try:
-        if options.output is not None:
-            check_output(options.output, [])
-    except OSError as error:
-        parser.error(str(error))
     return options
 
 

@@ -25,7 +25,7 @@ import torch.distributed as dist
 
 from neuroshard._arguments import Parser, whole
 from neuroshard._group.agreement import gather
-from neuroshard.bench._output import check_output, write_output
+from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._step.engines import ENGINES, Engine, Model
 
 MODELS = ("20x32,256,4", "26x64,1024,4", "26x128,2048,8")
@@ -133,13 +133,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default="rowwise_adagrad")
     parser.add_argument("--rounds", type=whole(2, 100000), default=7, help="turns of each engine")
     parser.add_argument("--steps", type=whole(1, 100000), default=30, help="of a turn")
-    options = parser.parse_args(arguments)
-    try:
-        if options.output is not None:
-            check_output(options.output, [])
-    except OSError as error:
-        parser.error(str(error))
-    return options
+    return parsed(parser, arguments)
 
 
 def main() -> None:

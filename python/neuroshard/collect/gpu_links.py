@@ -13,16 +13,17 @@ from neuroshard.collect._samples.gpu_sweeps import (NOMINAL, errors, fit, left_o
 
 def report(sweep):
     figures, left_out = fit(sweep), left_out_errors(sweep)
+    found = errors(sweep, figures)
     print(f"ramp {figures.ramp_us:.1f} us at {figures.ramp_at_us:.1f} us, own part at "
           f"{figures.own_gb_per_s:.0f} GB/s")
     print(f"{'GPU':<16} {'rows':>5} {'latency us':>11} {'GB/s':>6} {'of nominal':>11} "
           f"{'median error':>13} {'left out':>9}")
     for index, name in enumerate(figures.names):
-        own = errors(sweep, figures)[sweep.gpu == index]
+        own = found[sweep.gpu == index]
         print(f"{name:<16} {len(own):>5} {figures.latency_us[index]:>11.1f} "
               f"{figures.gb_per_s[index]:>6.0f} {figures.gb_per_s[index] / NOMINAL[name]:>11.2f} "
               f"{np.median(own):>13.1%} {np.median(left_out[name]):>9.1%}")
-    print(f"median error of all rows {np.median(errors(sweep, figures)):.1%}, of GPUs left out "
+    print(f"median error of all rows {np.median(found):.1%}, of GPUs left out "
           f"{np.median(np.concatenate(list(left_out.values()))):.1%}")
 
 

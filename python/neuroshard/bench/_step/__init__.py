@@ -1,1 +1,1 @@
-"""The engines that neuroshard-bench step measures, and its table."""
+"""The engines that neuroshard-bench step measures."""

@@ -81,6 +81,7 @@ class _Rows:
     """What minimise() fits: logarithms of the three shared figures, then of each GPU's two."""
 
     def __init__(self, sweep):
+        # By its name for minimise(), which needs no unit: errors are relative.
         self.sweep, self.time_ms = sweep, sweep.time_us
 
     def figures(self, parameters):
