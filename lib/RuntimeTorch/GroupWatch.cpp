@@ -255,6 +255,9 @@ void GroupWatch::adopt(const std::string &text) {
     if (!ended)
       cause = text;
     ended = true;
+    for (const Messages *messages : awaited)
+      for (const auto &message : *messages)
+        message->abort();
   }
   changed.notify_all();
 }
@@ -277,6 +280,29 @@ void GroupWatch::wait(c10d::Work &work, const std::string &user) {
   if (!future->hasError())
     return;
   endAfterExchange(future->tryRetrieveErrorMessage(), user);
+  throwIfEnded();
+}
+
+void GroupWatch::wait(const Messages &messages, const std::string &user) {
+  throwIfEnded();
+  {
+    std::lock_guard lock(mutex);
+    awaited.push_back(&messages);
+  }
+  std::string error;
+  try {
+    for (const auto &message : messages)
+      if (isOver() || !message->wait())
+        break; // aborted
+  } catch (const std::exception &thrown) {
+    error = thrown.what();
+  }
+  {
+    std::lock_guard lock(mutex);
+    std::erase(awaited, &messages);
+  }
+  if (!error.empty())
+    endAfterExchange(error, user);
   throwIfEnded();
 }
 

@@ -28,6 +28,9 @@
 
 namespace neuroshard::runtime {
 
+/// Messages of a rank to others, or from them.
+using Messages = std::vector<c10::intrusive_ptr<c10d::Work>>;
+
 /// The limits of a watch.
 struct WatchLimits {
   /// A process without a heartbeat, and a store without an answer, for this
@@ -57,6 +60,8 @@ public:
   /// with the group's cause if it failed or the group has ended. `user` is the
   /// name of the process group that exchanges.
   void wait(c10d::Work &work, const std::string &user);
+  /// The same for messages. They are aborted when the group ends.
+  void wait(const Messages &messages, const std::string &user);
 
   /// Ends the group. The first cause that any rank gave stays.
   void end(const std::string &cause) noexcept;
@@ -139,6 +144,7 @@ private:
   bool noticed = false; ///< the program has been told of the end.
   bool stopping = false;
   std::string cause;
+  std::vector<const Messages *> awaited; ///< of each thread that waits.
   std::thread watcher;
 };
 

@@ -1,16 +1,16 @@
 //===- ProcessGroupCommunicator.cpp - Ranks of torch.distributed ----------===//
 //
-// Exchanges of bytes as collectives on uint8 tensors. On CPUs the work of a
-// collective keeps its tensors alive, so that a request may be dropped at any
-// time. On GPUs a request makes the current stream wait for its collective,
-// also when it is dropped: later work of that stream may use the memory again.
+// Exchanges of bytes as messages (Gloo), or as collectives on uint8 tensors. On
+// CPUs the work of a collective keeps its tensors alive, so that a request may
+// be dropped at any time. On GPUs a request makes the current stream wait for
+// its collective, also when it is dropped: later work of that stream may use
+// the memory again.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ProcessGroupCommunicator.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 
@@ -26,16 +26,6 @@ int64_t sum(std::span<const int64_t> counts) {
 
 at::Tensor makeBytes(int64_t count, c10::Device place) {
   return at::empty({count}, at::TensorOptions(at::kByte).device(place));
-}
-
-/// A tensor on `bytes` that shares their ownership.
-at::Tensor wrap(SharedBytes bytes, int64_t count, c10::Device place) {
-  if (count == 0)
-    return makeBytes(0, place);
-  void *data = const_cast<std::byte *>(bytes.get());
-  return at::from_blob(
-      data, {count}, [bytes = std::move(bytes)](void *) mutable { bytes = {}; },
-      at::TensorOptions(at::kByte).device(place), place);
 }
 
 /// Views of consecutive parts of `bytes`; rooms[p] bytes from one to the next.
@@ -126,6 +116,8 @@ ProcessGroupCommunicator::ProcessGroupCommunicator(
         "the process group \"" + groupName +
         "\" cannot exchange tensors on the CPU; use backend \"gloo\", or "
         "\"cpu:gloo,cuda:nccl\"");
+  if (group->getBackend(c10::DeviceType::CPU)->getBackendName() == "gloo")
+    messages.emplace(group, watch);
 }
 
 ProcessGroupCommunicator::~ProcessGroupCommunicator() {
@@ -138,12 +130,11 @@ ProcessGroupCommunicator::~ProcessGroupCommunicator() {
 }
 
 template <typename Function>
-c10::intrusive_ptr<c10d::Work>
-ProcessGroupCommunicator::start(const Function &collective) {
+auto ProcessGroupCommunicator::start(const Function &exchange) {
   watch->throwIfEnded();
   watch->countExchange();
   try {
-    return collective();
+    return exchange();
   } catch (const std::exception &error) {
     watch->endAfterExchange(error.what(), name());
   }
@@ -165,8 +156,8 @@ ProcessGroupCommunicator::swapOnDevice(SharedBytes send,
   for (int64_t bytes : receiveBytes)
     rooms.push_back(roomOfMessage(bytes));
   at::Tensor output = makeBytes(sum(rooms), place);
-  std::vector<at::Tensor> inputs =
-      split(wrap(std::move(send), sum(sendBytes), place), sendBytes, sendBytes);
+  std::vector<at::Tensor> inputs = split(
+      wrapBytes(std::move(send), sum(sendBytes), place), sendBytes, sendBytes);
   std::vector<at::Tensor> outputs = split(output, receiveBytes, rooms);
   auto work = start([&] { return group->alltoall(outputs, inputs); });
   return std::make_unique<ProcessGroupRequest>(
@@ -179,7 +170,12 @@ ProcessGroupCommunicator::startAllToAll(MessageMemory memory, SharedBytes send,
                                         std::span<const int64_t> receiveBytes) {
   if (!placeOf(memory).is_cpu())
     return swapOnDevice(std::move(send), sendBytes, receiveBytes);
-  at::Tensor input = wrap(std::move(send), sum(sendBytes), c10::kCPU);
+  at::Tensor input = wrapBytes(std::move(send), sum(sendBytes), c10::kCPU);
+  if (messages)
+    return start([&] {
+      return messages->exchange(split(input, sendBytes, sendBytes),
+                                receiveBytes);
+    });
   at::Tensor output = makeBytes(sum(receiveBytes), c10::kCPU);
   std::vector<int64_t> sendSplits(sendBytes.begin(), sendBytes.end());
   std::vector<int64_t> receiveSplits(receiveBytes.begin(), receiveBytes.end());
@@ -195,12 +191,17 @@ std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
     MessageMemory memory, SharedBytes send, int64_t sendBytes,
     std::span<const int64_t> receiveBytes) {
   c10::DeviceGuard guard(placeOf(memory));
+  if (messages && placeOf(memory).is_cpu())
+    return start([&] {
+      at::Tensor everyones = wrapBytes(std::move(send), sendBytes, c10::kCPU);
+      return messages->exchange(std::vector(size(), everyones), receiveBytes);
+    });
   // Backends gather equal sizes only, so all are padded to the largest.
   int64_t padded = roomOfMessage(
       *std::max_element(receiveBytes.begin(), receiveBytes.end()));
   at::Tensor input = makeBytes(padded, placeOf(memory));
   input.narrow(0, 0, sendBytes)
-      .copy_(wrap(std::move(send), sendBytes, placeOf(memory)));
+      .copy_(wrapBytes(std::move(send), sendBytes, placeOf(memory)));
   input.narrow(0, sendBytes, padded - sendBytes).zero_();
   at::Tensor output = makeBytes(padded * size(), placeOf(memory));
   auto work = start([&] { return group->all_gather_single(output, input); });

@@ -7,10 +7,9 @@
 #ifndef NEUROSHARD_LIB_RUNTIMETORCH_PROCESSGROUPCOMMUNICATOR_H
 #define NEUROSHARD_LIB_RUNTIMETORCH_PROCESSGROUPCOMMUNICATOR_H
 
-#include "GroupWatch.h"
-#include "neuroshard/Runtime/Communicator.h"
+#include "PeerMessages.h"
 
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <optional>
 
 namespace neuroshard::runtime {
 
@@ -28,6 +27,10 @@ public:
   int rank() const override { return group->getRank(); }
   int size() const override { return group->getSize(); }
   bool carriesDeviceMemory() const override { return carriesPlace; }
+  void receiveInto(BufferSource &host) override {
+    if (messages)
+      messages->receiveInto(host);
+  }
 
   std::unique_ptr<CommunicatorRequest>
   startAllToAll(MessageMemory memory, SharedBytes send,
@@ -46,15 +49,16 @@ private:
   std::unique_ptr<CommunicatorRequest>
   swapOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
                std::span<const int64_t> receiveBytes);
-  /// Starts a collective; one that cannot start has failed.
-  template <typename Function>
-  c10::intrusive_ptr<c10d::Work> start(const Function &collective);
+  /// Starts an exchange; one that cannot start has failed.
+  template <typename Function> auto start(const Function &exchange);
 
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   /// Shared with requests, which may outlive the communicator.
   std::shared_ptr<GroupWatch> watch;
   c10::Device place;
   bool carriesPlace;
+  /// How Gloo exchanges memory of the host; none with another backend.
+  std::optional<PeerMessages> messages;
 };
 
 } // namespace neuroshard::runtime

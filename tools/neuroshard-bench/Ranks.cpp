@@ -3,7 +3,16 @@
 #include "Ranks.h"
 #include "Python.h"
 
+#include <cstdlib>
+
 namespace neuroshard {
+
+/// Lets glibc keep what is freed for later allocations.
+static void keepFreedMemory() {
+  constexpr const char *kThreshold = "4000000000"; // bytes
+  setenv("MALLOC_TRIM_THRESHOLD_", kThreshold, 0);
+  setenv("MALLOC_MMAP_THRESHOLD_", kThreshold, 0);
+}
 
 void addRankOptions(Command &command, RankOptions &options, int leastRanks) {
   command.add("--ranks", options.ranks, "Processes").range(leastRanks, 64);
@@ -11,6 +20,10 @@ void addRankOptions(Command &command, RankOptions &options, int leastRanks) {
               "Instead of --ranks: hosts emulated on this machine, such as "
               "2x2@200mbit (python/neuroshard/bench/cluster.py); needs root");
   command.add("--python", options.python, "Python interpreter that has torch");
+  command.addFlag("--trim", options.trims,
+                  "Let glibc give freed memory back to the system, as it does "
+                  "by default: what PyTorch then frees and allocates in a step "
+                  "costs page faults, more or fewer from run to run");
 }
 
 std::string topologyOf(const RankOptions &options) {
@@ -22,6 +35,8 @@ std::string topologyOf(const RankOptions &options) {
 
 void runOnRanks(const RankOptions &options, const std::string &module,
                 const std::vector<std::string> &words) {
+  if (!options.trims)
+    keepFreedMemory();
   std::vector<std::string> all = {"-m"};
   if (options.cluster.empty())
     all.insert(all.end(), {"torch.distributed.run", "--standalone",

@@ -17,6 +17,8 @@
 #ifndef NEUROSHARD_RUNTIME_COMMUNICATOR_H
 #define NEUROSHARD_RUNTIME_COMMUNICATOR_H
 
+#include "neuroshard/Runtime/Buffer.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,6 +68,10 @@ public:
   virtual int size() const = 0;
   /// Whether messages may be MessageMemory::Device.
   virtual bool carriesDeviceMemory() const { return false; }
+
+  /// Messages in memory of the host may be received into buffers of `host`,
+  /// which live as long as this. Called before the first exchange, if at all.
+  virtual void receiveInto(BufferSource &host) { (void)host; }
 
   /// Sends consecutive slices of `send` to the ranks in order, sendBytes[p]
   /// bytes to rank p, and receives receiveBytes[p] bytes from rank p. The

@@ -163,8 +163,10 @@ void nsrt_world::addDevice(int32_t rank, int threads,
   devices.push_back(std::make_unique<nsrt_device>(
       plan, rank, *libraries[static_cast<size_t>(program)],
       std::move(communicator), threads, backends));
+  nsrt_device &device = *devices.back();
+  device.communicator->receiveInto(*device.hostBuffers);
   if (backends)
-    connect(*devices.back(), *backends);
+    connect(device, *backends);
 }
 
 void nsrt_world::connect(nsrt_device &device, BackendFactory &backends) {

@@ -1,8 +1,7 @@
 """Measures the links between the ranks of a process group, level by level.
 
 Inside hosts all ranks exchange with all of their host at once. Between hosts ranks send to one of the next
-host, first one alone, then all: where each then reaches far less, the ranks of a host share its link. They
-send one way: Gloo's rate of a single pair that sends both ways is at times half of that, at times all."""
+host, first one alone, then all: where each then reaches far less, the ranks of a host share its link."""
 
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard._group.agreement import gather, rank_of, size_of
+from neuroshard._group.messages import exchange
 from neuroshard.topology import Level, Topology
 
 SMALL_BYTES = 1 << 10
@@ -40,7 +40,7 @@ def exchange_ms(sends: Sequence[int], receives: Sequence[int]) -> float:
     for _ in range(REPEATS):
         dist.barrier()
         begin = time.perf_counter()
-        dist.all_to_all_single(received, sent, list(receives), list(sends))
+        exchange(received, sent, receives, sends)
         times.append(max(gather((time.perf_counter() - begin) * 1e3, None)))
     return statistics.median(times)
 
@@ -64,14 +64,13 @@ def inside(hosts: Sequence[int]) -> tuple[float, float]:
 
 
 def between(hosts: Sequence[int], alone: bool) -> tuple[float, float]:
-    """From host 0 to 1, 2 to 3, and so on: the first ranks alone, or all."""
+    """Between hosts 0 and 1, 2 and 3, and so on: the first ranks alone, or all."""
     rank = rank_of(None)
     own, other = ([one for one, host in enumerate(hosts) if host == wanted]
                   for wanted in (hosts[rank], hosts[rank] ^ 1))
     index = own.index(rank)
     peers = [other[index]] if index < len(other) and (index == 0 or not alone) else []
-    is_sender = hosts[rank] % 2 == 0
-    return rate(peers if is_sender else [], [] if is_sender else peers)
+    return rate(peers, peers)
 
 
 def with_measured_links(topology: Topology, hosts: Sequence[int]) -> Topology:

@@ -125,21 +125,28 @@ def case_export(context, kind):
 
 class HeldGroup(dist.ProcessGroup):
     """Passes exchanges on to a group. Before the ids it waits for keys of the store; before the
-    results, which need the ids of all ranks, it sets a key."""
+    results, which need the ids of all ranks, it sets a key. An exchange is receives, then sends."""
 
     def __init__(self, group, store, keys):
         super().__init__(group.rank(), group.size())
         self.group, self.store, self.keys, self.count = group, store, keys, 0
+        self.receives = False
         cpu = torch.device("cpu")
         self._register_backend(cpu, dist.ProcessGroup.BackendType.GLOO, group._get_backend(cpu))
 
-    def all_to_all_single(self, output, given, output_splits, splits, options):
-        self.count += 1
-        if self.count == IDS:
-            self.store.wait(self.keys)
-        if self.count == RESULTS:
-            self.store.set("arrived", "")
-        return self.group.all_to_all_single(output, given, output_splits, splits, options)
+    def recv(self, tensors, source, tag):
+        if not self.receives:
+            self.receives = True
+            self.count += 1
+            if self.count == IDS:
+                self.store.wait(self.keys)
+            if self.count == RESULTS:
+                self.store.set("arrived", "")
+        return self.group.recv(tensors, source, tag)
+
+    def send(self, tensors, destination, tag):
+        self.receives = False
+        return self.group.send(tensors, destination, tag)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import time
 import torch
 import torch.distributed as dist
 
+from neuroshard._group.messages import exchange
 from neuroshard._host import boot_id, local_ranks
 
 # How long ahead a start is agreed, so that every rank is ready: longer after a rank was late, then
@@ -117,10 +118,6 @@ class Exchanger:
         factor = 1.5 if least_slack_ms < 0 else 0.9 if least_slack_ms > self.lead_ms / 2 else 1
         self.lead_ms = min(max(self.lead_ms * factor, LEAST_LEAD_MS), MOST_LEAD_MS)
 
-    def synchronize(self):
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
     def time_once(self, draw):
         """(time, lateness) of each rank in ms: [size, 2]. time: from the moment at which the rank
         is to start until its results have arrived. lateness: how much of it passed before the
@@ -145,6 +142,9 @@ class Exchanger:
         slack = start - now_ms()
         wait_until(start, self.spin)
         begin = now_ms()
-        dist.all_to_all_single(incoming, outgoing, receive, send)
-        self.synchronize()
+        if self.device.type == "cpu":
+            exchange(incoming, outgoing, receive, send)
+        else:
+            dist.all_to_all_single(incoming, outgoing, receive, send)
+            torch.cuda.synchronize(self.device)
         return self.control.gather([now_ms() - start, begin - start, slack])

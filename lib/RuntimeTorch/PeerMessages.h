@@ -1,0 +1,55 @@
+//===- PeerMessages.h - Exchanges as messages of pairs of ranks -*- C++ -*-===//
+//
+// Exchanges over Gloo as messages between pairs of ranks, receives first. A
+// receive sends a notice by the connection that also carries the data. Gloo's
+// own all-to-all begins to send first; to a peer that is ready, the notice then
+// waits behind all data, and the two directions take turns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_PEERMESSAGES_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_PEERMESSAGES_H
+
+#include "GroupWatch.h"
+#include "neuroshard/Runtime/Communicator.h"
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+namespace neuroshard::runtime {
+
+/// A tensor on `bytes` that shares their ownership.
+at::Tensor wrapBytes(SharedBytes bytes, int64_t count, c10::Device place);
+
+/// One rank's messages, in memory of the host.
+class PeerMessages {
+public:
+  PeerMessages(c10::intrusive_ptr<c10d::ProcessGroup> group,
+               std::shared_ptr<GroupWatch> watch);
+
+  /// Buffers for what is received; else it is allocated each time.
+  void receiveInto(BufferSource &source) { buffers = &source; }
+
+  /// Sends sent[p] to rank p and receives receiveBytes[p] bytes from it. All
+  /// ranks call this in the same order. Throws what c10d throws.
+  std::unique_ptr<CommunicatorRequest>
+  exchange(const std::vector<at::Tensor> &sent,
+           std::span<const int64_t> receiveBytes);
+
+private:
+  /// Waits for messages whose request was destroyed.
+  void finishDropped();
+  /// Memory for the bytes of each other rank.
+  std::vector<at::Tensor>
+  makeRooms(std::span<const int64_t> receiveBytes) const;
+
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  std::shared_ptr<GroupWatch> watch;
+  BufferSource *buffers = nullptr;
+  /// Shared with requests, which may outlive this.
+  std::shared_ptr<Messages> dropped = std::make_shared<Messages>();
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_PEERMESSAGES_H
