@@ -3,9 +3,10 @@
     python -m neuroshard.bench.cluster 2x4@200mbit train.py --epochs 1
     python -m neuroshard.bench.cluster 2x2@1gbit -m neuroshard.bench.plans -o plans.json
 
-Each host is a network namespace with one card of this rate, each way, on a common switch; its ranks
-share the card, and the machine's cores. What follows the cluster is as torchrun takes it. In the end
-it tells how many bytes each host has sent to others. Needs root, ip and tc."""
+Each host is a network namespace with one card of this rate, each way, on a common switch, which its
+ranks share. Each rank has its share of the machine's cores to itself, where control groups allow it.
+What follows the cluster is as torchrun takes it. In the end it tells how many bytes each host has
+sent to others. Needs root, ip, tc and nsenter."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import signal
 import sys
 
 from neuroshard._arguments import Parser
+from neuroshard.bench._cluster.cores import Cores
 from neuroshard.bench._cluster.launch import launch
 from neuroshard.bench._cluster.network import Network, NetworkError
 from neuroshard.bench._cluster.shape import Shape, parse_shape
@@ -29,8 +31,11 @@ def shape_argument(text: str) -> Shape:
 def run_on(shape: Shape, program: list[str]) -> int:
     """Exit code of the job; tells what it sent on stderr."""
     try:
-        with Network(shape) as network:
-            code = launch(network, program)
+        with Cores(shape.hosts * shape.ranks) as cores, Network(shape) as network:
+            if not cores.are_apart:
+                print("ranks share all cores: control groups of Linux may not be made here",
+                      file=sys.stderr)
+            code = launch(network, cores, program)
             for host, sent in enumerate(network.sent_bytes()):
                 print(f"host {host} sent {sent / 1e6:.3f} MB to others", file=sys.stderr)
             return code

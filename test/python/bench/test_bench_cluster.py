@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
+from neuroshard.bench._cluster.cores import RANK_GROUPS, Cores
 from neuroshard.bench._cluster.network import is_possible
 from neuroshard.bench._cluster.shape import Shape, parse_shape
 from support.artifact import tool
@@ -56,6 +58,37 @@ def test_a_job_on_two_hosts(tmp_path):
     # Headers, and what the ranks say to begin and end.
     assert 8 <= sent[0] <= 9.5 and sent[1] <= 1.5, done.stderr
     assert not spaces()
+
+
+def has_own_cores():
+    with Cores(3) as cores:
+        return cores.are_apart
+
+
+@pytest.mark.skipif(not has_own_cores(), reason="needs control groups")
+def test_each_rank_has_its_share_of_the_cores():
+    with Cores(3) as cores:
+        path = cores.environment()[RANK_GROUPS]
+        program = ("import sys; from neuroshard.bench._cluster.cores import join; join(); "
+                   "print(open('/proc/self/cgroup').read())")
+        groups = [Path(f"{path}-{rank}") for rank in range(3)]
+        for rank, group in enumerate(groups):
+            listing = subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                env={**os.environ, **cores.environment(), "RANK": str(rank),
+                     "PYTHONPATH": os.pathsep.join(sys.path)}).stdout
+            assert f"/{group.name}" in listing
+            assert limit_of(group) == pytest.approx(len(os.sched_getaffinity(0)) / 3, rel=0.01)
+    assert not any(group.exists() for group in groups)
+
+
+def limit_of(group):
+    """Cores, as the kernel has them."""
+    if (group / "cpu.max").exists():
+        quota, period = (group / "cpu.max").read_text().split()
+    else:
+        quota, period = ((group / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+    return int(quota) / int(period)
 
 
 @needs_namespaces

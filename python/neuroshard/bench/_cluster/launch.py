@@ -9,18 +9,21 @@ import sys
 import time
 from collections.abc import Sequence
 
+from neuroshard.bench._cluster.cores import Cores
 from neuroshard.bench._cluster.network import CARD, Network, address
 
 PORT = 29512  # each cluster has a network of its own
 POLL_S, PATIENCE_S = 0.05, 20.0
 
 
-def launch(network: Network, program: Sequence[str]) -> int:
+def launch(network: Network, cores: Cores, program: Sequence[str]) -> int:
     """Runs `program`, as torchrun takes it, on all ranks; gives the first exit code that is not 0.
     When a host fails, the others get time to end, and are ended then."""
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": CARD, "TP_SOCKET_IFNAME": CARD,
-                   "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    processes = [subprocess.Popen(network.command_on(host, *torchrun(network, host), *program),
+                   "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+                   **cores.environment()}
+    command = ["-m", "neuroshard.bench._cluster.rank", *program]
+    processes = [subprocess.Popen(network.command_on(host, *torchrun(network, host), *command),
                                   env=environment, start_new_session=True)
                  for host in range(network.shape.hosts)]
     try:

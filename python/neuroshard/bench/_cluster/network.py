@@ -1,5 +1,5 @@
 """Hosts as network namespaces of Linux: each has one card, of limited rate, on a common switch. The
-processes of a host reach each other by its loopback, without a limit. Needs root, and ip and tc."""
+processes of a host reach each other by its loopback, without a limit. Needs root, ip, tc and nsenter."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ CARD = "card"
 NETWORK = "10.213"  # the hosts' own, which nothing outside reaches
 # A bucket of two milliseconds lets one segment pass at any rate, and hides no burst.
 BURST_MS, LEAST_BURST = 2, 20_000
+TOOLS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}
 LATENCY = "200ms"  # what a queue may hold before it drops
 
 
@@ -35,10 +36,10 @@ class Network:
         if os.geteuid() != 0:
             raise NetworkError("an emulated cluster needs root, to make network namespaces; run it "
                                "as root or in a container that may (--privileged)")
-        for tool in ("ip", "tc"):
+        for tool, package in TOOLS.items():
             if not shutil.which(tool):
                 raise NetworkError(f"an emulated cluster needs {tool}, which was not found; install "
-                                   "iproute2")
+                                   f"{package}")
         try:
             self._make()
         except BaseException:
@@ -87,12 +88,14 @@ class Network:
         return run("ip", "netns", "exec", space, *command)
 
     def command_on(self, host: int, *command: str) -> list[str]:
-        """The command line that runs a command on a host."""
-        return ["ip", "netns", "exec", f"{self._prefix}host{host}", *command]
+        """The command line that runs a command on a host. It still sees the machine's /sys, where
+        `ip netns exec` would put one without control groups."""
+        return ["nsenter", f"--net=/run/netns/{self._prefix}host{host}", *command]
 
     def sent_bytes(self) -> list[int]:
         """Bytes that each host has sent to others so far, with all headers."""
-        return [int(run(*self.command_on(host, "cat", f"/sys/class/net/{CARD}/statistics/tx_bytes")))
+        return [int(self._in(f"{self._prefix}host{host}", "cat",
+                             f"/sys/class/net/{CARD}/statistics/tx_bytes"))
                 for host in range(self.shape.hosts)]
 
 
@@ -118,7 +121,7 @@ def run(*command: str) -> str:
 
 def is_possible() -> bool:
     """Whether this process may make network namespaces."""
-    if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "tc"))):
+    if os.geteuid() != 0 or not all(map(shutil.which, TOOLS)):
         return False
     name = f"neuroshard{os.getpid()}try"
     made = subprocess.run(["ip", "netns", "add", name], check=False, capture_output=True)
