@@ -9,6 +9,7 @@
 #ifndef NEUROSHARD_LIB_EMULATOR_BLOCK_H
 #define NEUROSHARD_LIB_EMULATOR_BLOCK_H
 
+#include "Accesses.h"
 #include "Fiber.h"
 #include "FiberStacks.h"
 #include "RaceFinder.h"
@@ -40,6 +41,8 @@ struct Kernel {
   uint64_t maximumSteps = uint64_t{1} << 28;
   /// Null: races are not looked for.
   RaceFinder *races = nullptr;
+  /// Null: accesses are not recorded.
+  Accesses *accesses = nullptr;
   /// Whether memory that the driver has not given is refused.
   bool ownMemoryOnly = false;
 };
@@ -101,11 +104,13 @@ public:
     if (reinterpret_cast<uintptr_t>(address) & (alignment - 1))
       stopMisaligned(address, bytes, alignment);
     constexpr int32_t kKinds = (1 << NSE_ALIGNMENT_SHIFT) - 1;
+    auto accessKind = nse_access_kind(kind & kKinds);
     if (kernel->ownMemoryOnly)
       requireDriverMemory(address, bytes);
-    if (kernel->races &&
-        !checkAccess(address, bytes, nse_access_kind(kind & kKinds)))
+    if (kernel->races && !checkAccess(address, bytes, accessKind))
       stop();
+    if (kernel->accesses)
+      kernel->accesses->add(address, bytes, accessKind);
   }
   /// @}
 

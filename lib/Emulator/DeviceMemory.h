@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace neuroshard::emulator {
@@ -51,6 +52,15 @@ bool isAllocated(const void *address, size_t bytes);
 /// Whether one allocation, of a device or of pinned host memory, has all of the
 /// bytes.
 bool isDriverMemory(const void *address, size_t bytes);
+
+/// An allocation of a device, or of pinned host memory.
+struct DriverArray {
+  uintptr_t begin;
+  size_t bytes;
+  bool isPinned;
+};
+/// The allocation that has the address, if there is one.
+std::optional<DriverArray> findDriverArray(const void *address);
 
 /// Whether some of the bytes lie in an allocation's mapping, where accesses do
 /// not fault, but not in the allocation.

@@ -112,12 +112,16 @@ bool usesOwnMemoryFromEnvironment() {
 
 bool findsRacesFromEnvironment() { return isSet("NEUROSHARD_EMULATOR_RACES"); }
 
+bool findsStreamRacesFromEnvironment() {
+  return isSet("NEUROSHARD_EMULATOR_STREAM_RACES");
+}
+
 std::optional<KernelError> launch(const Kernel &kernel) {
   FaultHandlers handlers;
   Grid grid(kernel);
   std::thread second;
-  // RaceFinder takes one block at a time.
-  if (kernel.gridSize >= kMinimumShared && !kernel.races &&
+  // RaceFinder and Accesses take one block at a time.
+  if (kernel.gridSize >= kMinimumShared && !kernel.races && !kernel.accesses &&
       std::thread::hardware_concurrency() > 1)
     try {
       second = std::thread([&] { grid.work(); });

@@ -23,6 +23,10 @@ bool usesOwnMemoryFromEnvironment();
 /// Whether launches look for races: if NEUROSHARD_EMULATOR_RACES is 1.
 bool findsRacesFromEnvironment();
 
+/// Whether the driver looks for races of streams: if
+/// NEUROSHARD_EMULATOR_STREAM_RACES is 1.
+bool findsStreamRacesFromEnvironment();
+
 /// Runs a kernel to its end. Begins no block after an error. Of several errors,
 /// returns that of the block with the lowest index. Sizes must be at least 1.
 /// Throws std::bad_alloc.

@@ -106,11 +106,22 @@ EMULATOR_EXPORT int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
                                      {starts, index_bytes},
                                      {num_runs, 4}}))
     return result;
-  return submit(queue, [=] {
+  auto run = [=, scratch_bytes = *temp_bytes](Accesses *accesses) {
     MemoryUse use;
     (isWide ? sortKeys<uint64_t>
             : sortKeys<uint32_t>)(keys, end_bit, iota, sorted_keys, order,
                                   unique_keys, starts, num_runs, n);
+    if (accesses) {
+      accesses->add(keys, keys_bytes, NSE_READ);
+      accesses->add(iota, index_bytes, NSE_READ);
+      accesses->add(temp, scratch_bytes, NSE_WRITE);
+      accesses->add(sorted_keys, keys_bytes, NSE_WRITE);
+      accesses->add(order, index_bytes, NSE_WRITE);
+      accesses->add(unique_keys, keys_bytes, NSE_WRITE);
+      accesses->add(starts, index_bytes, NSE_WRITE);
+      accesses->add(num_runs, 4, NSE_WRITE);
+    }
     return CUDA_SUCCESS;
-  });
+  };
+  return submit(queue, {"nsg_sort", run});
 }

@@ -86,9 +86,9 @@ int32_t nse_free(void *memory);
 uint64_t nse_waits(void);
 
 /// For tests that show that streams need their waits for others. From here on
-/// drops one of the waits that device 0 lets its own streams have, by its
-/// number from 0 (-1: none); what follows it runs as early as it can. Returns
-/// how many of them there were since the last call.
+/// drops one of the waits of a stream for another that threads with device 0
+/// ask for, by its number from 0 (-1: none). Returns how many of them there
+/// were since the last call.
 int64_t nse_skip_stream_wait(int64_t number);
 
 /// The message of the calling host thread's latest failed launch or driver

@@ -63,10 +63,7 @@ EMULATOR_EXPORT CUresult cuGraphLaunch(CUgraphExec executable,
     return result;
   if (!executables.contains(executable))
     return fail(CUDA_ERROR_INVALID_HANDLE, "not an executable graph");
-  for (const Work &work : executable->graph.work)
-    if (CUresult result = submit(queue, work))
-      return result;
-  return CUDA_SUCCESS;
+  return submit(queue, executable->graph);
 }
 
 EMULATOR_EXPORT CUresult cuGraphDestroy(CUgraph graph) {

@@ -8,6 +8,7 @@
 #include "DeviceMemory.h"
 #include "Driver.h"
 #include "Launch.h"
+#include "StreamRaces.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -44,13 +45,18 @@ public:
     std::lock_guard lock(mutex);
     return blocks.erase(reinterpret_cast<uintptr_t>(pointer)) > 0;
   }
-  bool contains(const void *pointer, size_t bytes) {
+  std::optional<DriverArray> find(const void *pointer, size_t bytes) {
     std::lock_guard lock(mutex);
     auto after = blocks.upper_bound(reinterpret_cast<uintptr_t>(pointer));
     if (after == blocks.begin())
-      return false;
+      return std::nullopt;
     auto [begin, size] = *std::prev(after);
-    return reinterpret_cast<uintptr_t>(pointer) - begin + bytes <= size;
+    if (reinterpret_cast<uintptr_t>(pointer) - begin + bytes > size)
+      return std::nullopt;
+    return DriverArray{begin, size, /*isPinned=*/true};
+  }
+  bool contains(const void *pointer, size_t bytes) {
+    return find(pointer, bytes).has_value();
   }
 
 private:
@@ -81,11 +87,16 @@ CUresult checkAsync(CUstream stream, const void *memory, size_t bytes,
 CUresult copy(const Queue &queue, void *to, const void *from, size_t bytes) {
   if (bytes == 0)
     return CUDA_SUCCESS;
-  return submit(queue, [=] {
+  auto run = [=](Accesses *accesses) {
     MemoryUse use;
     std::memmove(to, from, bytes);
+    if (accesses) {
+      accesses->add(from, bytes, NSE_READ);
+      accesses->add(to, bytes, NSE_WRITE);
+    }
     return CUDA_SUCCESS;
-  });
+  };
+  return submit(queue, {"copy of " + std::to_string(bytes) + " bytes", run});
 }
 
 CUresult copyToDevice(const Queue &queue, CUdeviceptr to, const void *from,
@@ -129,11 +140,15 @@ CUresult fill(const Queue &queue, CUdeviceptr to, Value value, size_t count) {
     return fail(CUDA_ERROR_INVALID_VALUE, "a fill of misaligned memory");
   if (CUresult result = checkRange(to, count * sizeof(Value)))
     return result;
-  return submit(queue, [=] {
+  size_t bytes = count * sizeof(Value);
+  auto run = [=](Accesses *accesses) {
     MemoryUse use;
     std::fill_n(static_cast<Value *>(toPointer(to)), count, value);
+    if (accesses)
+      accesses->add(toPointer(to), bytes, NSE_WRITE);
     return CUDA_SUCCESS;
-  });
+  };
+  return submit(queue, {"fill of " + std::to_string(bytes) + " bytes", run});
 }
 
 /// Waits for the device of an allocation, as cuMemFree does.
@@ -150,6 +165,17 @@ void finishUsersOf(const void *pointer) {
 
 bool neuroshard::emulator::isDriverMemory(const void *address, size_t bytes) {
   return isAllocated(address, bytes) || pinned.contains(address, bytes);
+}
+
+std::optional<DriverArray>
+neuroshard::emulator::findDriverArray(const void *address) {
+  void *begin;
+  size_t bytes;
+  int device;
+  if (findAllocation(address, begin, bytes, device))
+    return DriverArray{reinterpret_cast<uintptr_t>(begin), bytes,
+                       /*isPinned=*/false};
+  return pinned.find(address, 1);
 }
 
 EMULATOR_EXPORT CUresult cuMemGetInfo_v2(size_t *freeBytes,
@@ -185,6 +211,7 @@ EMULATOR_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
   if (pointer == 0)
     return CUDA_SUCCESS;
   finishUsersOf(toPointer(pointer));
+  streamRaces().forget(toPointer(pointer));
   std::string where = describeAddress(toPointer(pointer));
   switch (freeMemory(toPointer(pointer))) {
   case FreeResult::Freed:
@@ -220,6 +247,7 @@ EMULATOR_EXPORT CUresult cuMemFreeHost(void *pointer) {
     return fail(CUDA_ERROR_INVALID_VALUE,
                 "free of host memory that cuMemAllocHost did not give");
   finishAll();
+  streamRaces().forget(pointer);
   pinned.remove(pointer);
   std::free(pointer);
   return CUDA_SUCCESS;

@@ -138,7 +138,7 @@ private:
 
 /// Runs a kernel to its end.
 CUresult run(const CUfunc_st &function, Arguments &arguments, uint32_t gridSize,
-             uint32_t blockSize) {
+             uint32_t blockSize, Accesses *accesses) {
   std::vector<void *> params = arguments.pointers();
   Kernel kernel;
   kernel.name = function.name;
@@ -148,6 +148,7 @@ CUresult run(const CUfunc_st &function, Arguments &arguments, uint32_t gridSize,
   kernel.blockSize = blockSize;
   kernel.seed = getSeedFromEnvironment();
   kernel.ownMemoryOnly = usesOwnMemoryFromEnvironment();
+  kernel.accesses = accesses;
   RaceFinder races;
   if (findsRacesFromEnvironment())
     kernel.races = &races;
@@ -248,8 +249,9 @@ EMULATOR_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
           checkLaunch(function, {gridX, gridY, gridZ, blockX, blockY, blockZ},
                       sharedBytes, extra))
     return result;
-  return submit(queue, [=, arguments = Arguments(function->parameterBytes,
-                                                 params)]() mutable {
-    return run(*function, arguments, gridX, blockX);
-  });
+  auto work = [=, arguments = Arguments(function->parameterBytes, params)](
+                  Accesses *accesses) mutable {
+    return run(*function, arguments, gridX, blockX, accesses);
+  };
+  return submit(queue, {"kernel " + function->name, work});
 }

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Driver.h"
+#include "StreamRaces.h"
 
 #include <chrono>
 #include <utility>
 
 using namespace neuroshard::emulator;
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 namespace neuroshard::cuda {
 struct CUstream_st {
@@ -25,7 +26,7 @@ struct CUevent_st {
   bool isRecorded;
   QueuePoint point;
   /// When the point was reached; shared with the work that writes it.
-  std::shared_ptr<Clock::time_point> time;
+  std::shared_ptr<SteadyClock::time_point> time;
 };
 } // namespace neuroshard::cuda
 
@@ -191,11 +192,11 @@ EMULATOR_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   Queue queue = queueOf(stream, device);
   event->isRecorded = true;
   if (!(event->flags & CU_EVENT_DISABLE_TIMING)) {
-    event->time = std::make_shared<Clock::time_point>();
-    submit(queue, [time = event->time] {
-      *time = Clock::now();
-      return CUDA_SUCCESS;
-    });
+    event->time = std::make_shared<SteadyClock::time_point>();
+    submit(queue, {"time of an event", [time = event->time](Accesses *) {
+                     *time = SteadyClock::now();
+                     return CUDA_SUCCESS;
+                   }});
   }
   event->point = recordPoint(queue);
   return CUDA_SUCCESS;
@@ -251,5 +252,7 @@ EMULATOR_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     CurrentDevice current(device);
     finishDevice(device); // an error ends with the context
   }
-  return releaseContext(device);
+  CUresult result = releaseContext(device);
+  streamRaces().forgetFreed();
+  return result;
 }

@@ -7,6 +7,7 @@
 #include "StreamQueues.h"
 #include "Context.h"
 #include "Launch.h"
+#include "StreamRaces.h"
 
 #include "neuroshard/Support/Random.h"
 
@@ -17,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 namespace neuroshard::emulator {
@@ -30,17 +32,23 @@ struct Capture {
 
 struct WorkQueue {
   struct Item {
-    Work run;
+    Work work;
+    WorkOrder order;
     QueuePoint waitsFor;
   };
 
-  explicit WorkQueue(int device) : device(device) {}
+  WorkQueue(int device, std::string name)
+      : device(device), name(std::move(name)) {}
 
   const int device;
+  const std::string name;
+  Lane lane;
+  Clock clock; ///< of all that is given.
   std::deque<Item> items;
   uint64_t done = 0; ///< items that have left.
   std::shared_ptr<Capture> capture;
   uint64_t numCaptured = 0;
+  Clock captureClock; ///< of all that is captured.
 
   uint64_t given() const { return done + items.size(); }
 };
@@ -48,12 +56,9 @@ struct WorkQueue {
 namespace {
 
 std::mutex queuesMutex;
-/// Waits for other queues that the queues of device 0 had by its own calls, and
+/// Waits of a queue for another that calls of device 0 have asked for, and
 /// which of them is dropped.
 int64_t ownWaits = 0, skippedWait = -1;
-/// The queue with the dropped wait, and what it should have waited for.
-Queue hurried;
-QueuePoint missed;
 std::atomic<uint64_t> waits{0};
 std::atomic<int> numCaptures{0};
 
@@ -96,13 +101,25 @@ Queue anyReady() {
   return ready[random().below(ready.size())];
 }
 
+/// The device of the queue must be current.
+CUresult run(const WorkQueue::Item &item) {
+  if (!findsStreamRacesFromEnvironment())
+    return item.work.run(nullptr);
+  Accesses accesses;
+  if (CUresult result = item.work.run(&accesses))
+    return result;
+  std::optional<std::string> race =
+      streamRaces().record(item.work.name, item.order, accesses);
+  return race ? loseContext(CUDA_ERROR_LAUNCH_FAILED, *race) : CUDA_SUCCESS;
+}
+
 /// Work of a device on which a kernel has failed is dropped.
 void runFirst(WorkQueue &queue) {
   WorkQueue::Item item = std::move(queue.items.front());
   queue.items.pop_front();
   CurrentDevice device(queue.device);
-  if (item.run && checkContext() == CUDA_SUCCESS)
-    if (CUresult result = item.run())
+  if (item.work.run && checkContext() == CUDA_SUCCESS)
+    if (CUresult result = run(item))
       loseContext(result, "work of a stream has failed");
   ++queue.done; // last: others wait for what the item did
 }
@@ -115,17 +132,17 @@ void runUntil(const QueuePoint &point) {
   }
 }
 
-/// Runs the work of the queue with the dropped wait as early as the others let
-/// it, as long as it is before what it should have waited for. The mutex must
-/// be held.
-void hurry(const Queue &queue) {
-  while (queue == hurried && !isDone(missed) && !queue->items.empty())
-    runFirst(*firstNeeded(queue));
+/// The device of the calling thread's context; -1 if there is none.
+int currentDevice() {
+  int device = -1;
+  checkContext(&device);
+  return device;
 }
 
 /// The mutex must be held.
 void finishLocked(const Queue &queue) {
-  QueuePoint end = {queue, queue->given(), nullptr};
+  tellHost(queue->clock, currentDevice());
+  QueuePoint end = {queue, queue->given(), nullptr, {}};
   if (isDone(end))
     return;
   ++waits;
@@ -139,12 +156,18 @@ CUresult refuseCaptured() {
 
 } // namespace
 
-Queue makeQueue(int device) {
-  auto queue = std::make_shared<WorkQueue>(device);
+static Queue addQueue(int device, std::string stream) {
+  stream.append(" of device ").append(std::to_string(device));
+  auto queue = std::make_shared<WorkQueue>(device, std::move(stream));
   std::lock_guard lock(queuesMutex);
   std::erase_if(allQueues(), [](const auto &weak) { return weak.expired(); });
   allQueues().push_back(queue);
   return queue;
+}
+
+Queue makeQueue(int device) {
+  static std::atomic<int> numMade{0};
+  return addQueue(device, "stream " + std::to_string(++numMade));
 }
 
 Queue legacyQueue(int device) {
@@ -153,36 +176,92 @@ Queue legacyQueue(int device) {
   std::lock_guard lock(own);
   Queue &queue = (*queues)[device];
   if (!queue)
-    queue = makeQueue(device);
+    queue = addQueue(device, "the default stream");
   return queue;
 }
 
-CUresult submit(const Queue &queue, Work work) {
-  {
-    std::lock_guard lock(queuesMutex);
-    if (queue->capture) {
-      Capture &capture = *queue->capture;
-      capture.graph.work.push_back(std::move(work));
-      ++queue->numCaptured;
-      if (queue != capture.origin)
-        capture.unjoined[queue] = queue->numCaptured;
-      return CUDA_SUCCESS;
-    }
-    if (isLate() || !queue->items.empty()) {
-      queue->items.push_back({std::move(work), {}});
-      hurry(queue);
-      return CUDA_SUCCESS;
-    }
+/// Adds work to the capture of a queue.
+static void addCaptured(const Queue &queue, Work work) {
+  Capture &capture = *queue->capture;
+  queue->captureClock.raise(queue->lane.number, ++queue->numCaptured);
+  capture.graph.work.push_back({std::move(work),
+                                {queue->name + ", in a graph",
+                                 queue->lane.number, queue->captureClock}});
+  if (queue != capture.origin)
+    capture.unjoined[queue] = queue->numCaptured;
+}
+
+/// The order of the next piece of work of a queue.
+static WorkOrder nextOrder(WorkQueue &queue) {
+  askHost(queue.clock, queue.device);
+  queue.clock.raise(queue.lane.number, ++queue.lane.length);
+  return {queue.name, queue.lane.number, queue.clock};
+}
+
+/// Does the work of an item at once, without the lock, or puts it off.
+static CUresult give(std::unique_lock<std::mutex> &lock, const Queue &queue,
+                     WorkQueue::Item item) {
+  if (isLate() || !queue->items.empty()) {
+    queue->items.push_back(std::move(item));
+    return CUDA_SUCCESS;
   }
+  lock.unlock();
   CurrentDevice device(queue->device);
-  return work();
+  return run(item);
+}
+
+CUresult submit(const Queue &queue, Work work) {
+  std::unique_lock lock(queuesMutex);
+  if (!queue->capture)
+    return give(lock, queue, {std::move(work), nextOrder(*queue), {}});
+  addCaptured(queue, std::move(work));
+  return CUDA_SUCCESS;
+}
+
+/// The graph's work, after what its queue has and the graph's launch before.
+static std::vector<WorkQueue::Item> orderWork(WorkQueue &queue, Graph &graph) {
+  Clock begin = nextOrder(queue).clock;
+  for (const Graph::CapturedWork &captured : graph.work)
+    graph.lanes.try_emplace(captured.order.lane);
+  for (const auto &[number, lane] : graph.lanes)
+    begin.raise(lane.number, lane.length);
+  std::vector<WorkQueue::Item> items;
+  for (const auto &[work, captured] : graph.work) {
+    WorkOrder order = {captured.stream, graph.lanes[captured.lane].number,
+                       begin};
+    for (const auto &[number, lane] : graph.lanes)
+      order.clock.raise(lane.number,
+                        lane.length + captured.clock[number].known);
+    queue.clock.join(order.clock);
+    items.push_back({work, std::move(order), {}});
+  }
+  for (auto &[number, lane] : graph.lanes)
+    lane.length = queue.clock[lane.number].known;
+  return items;
+}
+
+CUresult submit(const Queue &queue, Graph &graph) {
+  std::unique_lock lock(queuesMutex);
+  if (queue->capture) {
+    for (const Graph::CapturedWork &captured : graph.work)
+      addCaptured(queue, captured.work);
+    return CUDA_SUCCESS;
+  }
+  for (WorkQueue::Item &item : orderWork(*queue, graph)) {
+    if (!lock.owns_lock())
+      lock.lock();
+    if (CUresult result = give(lock, queue, std::move(item)))
+      return result;
+  }
+  return CUDA_SUCCESS;
 }
 
 QueuePoint recordPoint(const Queue &queue) {
   std::lock_guard lock(queuesMutex);
   if (queue->capture)
-    return {queue, queue->numCaptured, queue->capture};
-  return {queue, queue->given(), nullptr};
+    return {queue, queue->numCaptured, queue->capture, queue->captureClock};
+  askHost(queue->clock, queue->device);
+  return {queue, queue->given(), nullptr, queue->clock};
 }
 
 /// A captured point lets the queue join the capture, or go on in it.
@@ -193,6 +272,7 @@ static CUresult waitCaptured(const Queue &queue, const QueuePoint &point) {
                   "an event of a capture that has ended");
     queue->capture = point.capture;
     queue->numCaptured = 0;
+    queue->captureClock = point.clock;
     if (queue != point.capture->origin)
       point.capture->unjoined.emplace(queue, 0);
     return CUDA_SUCCESS;
@@ -200,6 +280,7 @@ static CUresult waitCaptured(const Queue &queue, const QueuePoint &point) {
   if (queue->capture != point.capture)
     return fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
                 "an event from outside of the capture");
+  queue->captureClock.join(point.clock);
   Capture &capture = *queue->capture;
   auto open = capture.unjoined.find(point.queue);
   if (queue == capture.origin && open != capture.unjoined.end() &&
@@ -208,13 +289,11 @@ static CUresult waitCaptured(const Queue &queue, const QueuePoint &point) {
   return CUDA_SUCCESS;
 }
 
-/// Counts the wait, if it is one of device 0's own.
+/// Counts the wait, if device 0 asks for it.
 static bool isSkipped(const WorkQueue &queue, const QueuePoint &point) {
   if (!point.queue || point.queue.get() == &queue)
     return false;
-  int device = 0;
-  checkContext(&device);
-  return device == 0 && queue.device == 0 && ownWaits++ == skippedWait;
+  return currentDevice() == 0 && ownWaits++ == skippedWait;
 }
 
 CUresult waitFor(const Queue &queue, const QueuePoint &point) {
@@ -223,20 +302,22 @@ CUresult waitFor(const Queue &queue, const QueuePoint &point) {
     return point.capture ? waitCaptured(queue, point)
                          : fail(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
                                 "an event from outside of the capture");
-  if (isSkipped(*queue, point)) {
-    hurried = queue;
-    missed = point;
-  } else if (!isDone(point)) {
-    queue->items.push_back({nullptr, point});
-  }
+  if (isSkipped(*queue, point))
+    return CUDA_SUCCESS;
+  if (currentDevice() != queue->device)
+    queue->clock.joinUnsure(point.clock);
+  else if (point.queue && point.queue->device != queue->device)
+    queue->clock.joinSure(point.clock);
+  else
+    queue->clock.join(point.clock);
+  if (!isDone(point))
+    queue->items.push_back({{}, {}, point});
   return CUDA_SUCCESS;
 }
 
 int64_t skipWait(int64_t number) {
   std::lock_guard lock(queuesMutex);
   skippedWait = number;
-  hurried = nullptr;
-  missed = {};
   return std::exchange(ownWaits, 0);
 }
 
@@ -256,6 +337,7 @@ CUresult finish(const QueuePoint &point) {
     ++waits;
     runUntil(point);
   }
+  tellHost(point.clock, currentDevice());
   return checkContext();
 }
 
@@ -265,7 +347,10 @@ CUresult query(const QueuePoint &point) {
     return refuseCaptured();
   if (!isDone(point))
     runFirst(*anyReady());
-  return isDone(point) ? checkContext() : CUDA_ERROR_NOT_READY;
+  if (!isDone(point))
+    return CUDA_ERROR_NOT_READY;
+  tellHost(point.clock, currentDevice());
+  return checkContext();
 }
 
 CUresult finishDevice(int device) {
@@ -290,6 +375,7 @@ CUresult beginCapture(const Queue &queue) {
   queue->capture = std::make_shared<Capture>();
   queue->capture->origin = queue;
   queue->numCaptured = 0;
+  queue->captureClock = {};
   ++numCaptures;
   return CUDA_SUCCESS;
 }

@@ -3,29 +3,45 @@
 // A stream is a queue of work. It is done when it is given; or, if
 // NEUROSHARD_EMULATOR_STREAMS is "late", when the host waits for it, and then
 // in an order that only streams and events restrict. What lacks an event gives
-// wrong results then. Captured work goes into a graph.
+// wrong results then; races between streams are found in any order
+// (StreamRaces.h). Captured work goes into a graph.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_EMULATOR_DRIVER_STREAMQUEUES_H
 #define NEUROSHARD_LIB_EMULATOR_DRIVER_STREAMQUEUES_H
 
+#include "Accesses.h"
+#include "WorkOrder.h"
+
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace neuroshard::emulator {
 
 using cuda::CUresult;
 
-/// Runs on the device of its queue, whose context is current.
-using Work = std::function<CUresult()>;
+struct Work {
+  std::string name; ///< "kernel lookup".
+  /// Runs on the device of its queue, whose context is current. Adds its
+  /// accesses to memory, if not null.
+  std::function<CUresult(Accesses *)> run;
+};
 
 struct Graph {
-  std::vector<Work> work; ///< in the order in which it was captured.
+  struct CapturedWork {
+    Work work;
+    WorkOrder order; ///< within the capture.
+  };
+  std::vector<CapturedWork> work; ///< in the order in which it was captured.
+  /// Those of its launches, by the captured lane.
+  std::map<size_t, Lane> lanes;
 };
 
 struct Capture;
@@ -37,6 +53,7 @@ struct QueuePoint {
   Queue queue;
   uint64_t position = 0;
   std::shared_ptr<Capture> capture; ///< null: none.
+  Clock clock;                      ///< of what is done when it is reached.
 };
 
 Queue makeQueue(int device);
@@ -46,12 +63,14 @@ Queue legacyQueue(int device);
 
 /// Does the work at once, puts it off or captures it.
 CUresult submit(const Queue &queue, Work work);
+/// Launches a graph. Its lanes keep the order that they were captured with.
+CUresult submit(const Queue &queue, Graph &graph);
 QueuePoint recordPoint(const Queue &queue);
 /// Lets later work of a queue wait for a point, which may belong to another
 /// device.
 CUresult waitFor(const Queue &queue, const QueuePoint &point);
 
-/// Drops a wait for another queue (nse_skip_stream_wait).
+/// Drops a wait of one queue for another (nse_skip_stream_wait).
 int64_t skipWait(int64_t number);
 
 // Do the work that is put off; not allowed for captured queues and points.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DriverSession.h"
+#include "StreamSession.h"
 
 #include <cstring>
 #include <gmock/gmock.h>
@@ -13,20 +13,6 @@
 
 using namespace neuroshard::emulator;
 using testing::HasSubstr;
-
-namespace neuroshard::emulator {
-extern "C" {
-CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
-                                     unsigned long long flags);
-CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream);
-CUresult cuGraphDestroy(CUgraph graph);
-CUresult cuGraphExecDestroy(CUgraphExec executable);
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                              CUstream stream);
-}
-} // namespace neuroshard::emulator
 
 namespace {
 
@@ -37,35 +23,6 @@ public:
   ~LateSession() { unsetenv("NEUROSHARD_EMULATOR_STREAMS"); }
   DriverSession session;
 };
-
-/// An array with one value.
-class One : public DeviceArray<uint32_t> {
-public:
-  explicit One(uint32_t value)
-      : DeviceArray<uint32_t>(std::vector<uint32_t>(1, value)) {}
-};
-
-CUstream makeStream() {
-  CUstream stream = nullptr;
-  EXPECT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
-  return stream;
-}
-
-CUevent makeEvent() {
-  CUevent event = nullptr;
-  EXPECT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
-  return event;
-}
-
-/// Sets the one value of `array`.
-void set(One &array, uint32_t value, CUstream stream) {
-  EXPECT_EQ(cuMemsetD32Async(array.pointer, value, 1, stream), CUDA_SUCCESS);
-}
-
-void copy(One &to, One &from, CUstream stream) {
-  EXPECT_EQ(cuMemcpyDtoDAsync_v2(to.pointer, from.pointer, 4, stream),
-            CUDA_SUCCESS);
-}
 
 TEST(LateStreams, WorkIsDoneWhenTheHostWaits) {
   LateSession session;

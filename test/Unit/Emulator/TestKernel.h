@@ -16,6 +16,7 @@ struct Shape {
   uint64_t seed = 0;
   bool findRaces = false;
   uint64_t maximumSteps = Kernel().maximumSteps;
+  Accesses *accesses = nullptr;
 };
 
 /// Runs body(*data) in every thread.
@@ -32,6 +33,7 @@ std::optional<KernelError> launchTest(Shape shape, Data &data) {
   kernel.blockSize = shape.block;
   kernel.seed = shape.seed;
   kernel.maximumSteps = shape.maximumSteps;
+  kernel.accesses = shape.accesses;
   RaceFinder races;
   if (shape.findRaces)
     kernel.races = &races;
