@@ -2,14 +2,15 @@
 
 How often the host waits for the work of GPUs in a step: once for each input of ids, for the
 numbers of ids; and where column shards of a table have other ranges of rows, for those they have in
-common."""
+common. And that each wait of a stream for another is needed: the emulator finds a race between
+streams without it, or others of the model give the order too."""
 
 import ctypes
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -17,20 +18,33 @@ import pytest
 import torch
 
 from support import artifact, matrix
-from support.batch import Jagged, random_values, split
+from support.batch import Jagged, from_features, random_values, split
 from support.host import RuntimeFailure, World, build_folder
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
 
 DEVICES = 3
 STEPS = 3
-# Of the streams of device 0 for others in a step: those for the first peer of each exchange, and
-# those around the sort. Without one for the second peer, or for gradients of copies, which come after
-# others, steps may find what they need: an earlier one has waited for it.
-WAITS = {"ids": 0, "results": 2, "gradients": 4, "sort begins": 8, "sort ends": 9, "norms": 10}
-WAITS_OF_STEP = 11
-# Work is put off by chance.
-TRIES = 25
+BATCH = 16 * DEVICES
+
+
+def messages(exchange, *peers):
+    """The waits for an exchange. For each message device 0's stream waits until it is sent, and lets
+    the sender's wait until it is copied: only then its memory may be used again."""
+    return [f"{exchange} of {peer}{done}" for peer in peers for done in ("", " copied")]
+
+
+# What streams wait for in a step, where device 0 asks for it. A table with norms to exchange is cut
+# between devices 0 and 2.
+WAITS = {
+    "cut": [*messages("ids", 1, 2), *messages("results", 1, 2), *messages("gradients", 1, 2),
+            *messages("gradients of copies", 1, 2), "sort begins", "sort ends",
+            *messages("norms", 2)],
+    "copies": [*messages("gradients of copies", 1, 2), "sort begins", "sort ends"],
+}
+# Of the waits of these models, what others order too. One kernel packs gradients for the owners of
+# rows and for all who have a copy; a device waits for the former first.
+ORDERED = {"cut": {"gradients of copies of 1", "gradients of copies of 2"}, "copies": set()}
 
 
 def load_emulator():
@@ -79,6 +93,17 @@ def describe(ragged=False, weights=False):
     return Model(tables, inputs), Plan(DEVICES, shards, "exact")
 
 
+def describe_copies():
+    """A table with a copy on each device. Results and messages take a few pages, and so the memory of
+    the others' in turn."""
+    table = Table("copied", 6, 1024, "f32", Optimizer("sgd"))
+    model = Model([table], [Input("plain", ("copied",), (Lookup("copied", "copied", "sum"),))])
+    return model, Plan(DEVICES, [Shard("copied", (0, 6), (0, 1024), tuple(range(DEVICES)))], "exact")
+
+
+DESCRIBE = {"cut": describe, "copies": describe_copies}
+
+
 @pytest.mark.parametrize("ragged", [False, True], ids=["aligned", "ragged"])
 def test_a_step_waits_for_the_numbers_of_ids(ragged, waits, tmp_path, generator):
     model, plan = describe(ragged, weights=True)
@@ -98,10 +123,14 @@ def test_a_step_waits_for_the_numbers_of_ids(ragged, waits, tmp_path, generator)
 
 
 def place_steps(session, generator):
-    """The arguments of some steps, in memory of the devices: (ids, gradients) by step and device."""
+    """The arguments of some steps, in memory of the devices: (ids, gradients) by step and device. All
+    steps need the same memory, since all bags have two ids."""
     world, steps = session.world, []
+    lengths = torch.full((BATCH,), 2)
     for _ in range(STEPS):
-        [jagged] = session.random_batch(40, generator, False)
+        jagged = from_features([
+            (torch.randint(0, table.rows, (2 * BATCH,), generator=generator), lengths, None)
+            for table in session.model.tables], "i64", False)
         ids, gradients = [], []
         for rank, part in enumerate(split(jagged, DEVICES)):
             placed = [world.keep(rank, tensor) for tensor in (part.ids, part.offsets)]
@@ -114,66 +143,80 @@ def place_steps(session, generator):
 
 
 def run_steps(session, steps, start):
-    """The results of all steps, and the tables after them. The host reads nothing before the end."""
-    world, kept = session.world, []
+    """Runs all steps from the same tables. The host reads nothing before the end."""
+    world = session.world
     for name, (weights, states) in start.items():
         world.write_table(name, weights)
         world.write_states(name, states)
     for number, (ids, gradients) in enumerate(steps, start=1):
         pending = world.invoke("embeddings_start", [[one] for one in ids])
         out = world.invoke("embeddings_wait", world.invoke("embeddings_lookup", pending), keep=True)
-        kept += [result for part in out for result in part[:-1]]
         sent = world.invoke("embeddings_gradients", [[part[-1], *given]
                                                      for part, given in zip(out, gradients)])
         world.invoke("embeddings_update", [[*handles, 0.125, number] for handles in sent])
-    results = [one.read() for one in kept]
-    for one in kept:
-        one.free()
-    tables = session.tables().values()
-    return [*results, *(array for weights, states in tables for array in (weights, *states))]
+        for part in out:
+            for result in part[:-1]:
+                result.free()
+    session.tables()
 
 
-def try_without(folder, own):
-    """(number of waits of streams of device 0, whether steps go wrong without number `own` of
-    them). To be called in a process of its own, which a failed kernel leaves without GPUs."""
+def is_needed(model, number):
+    """Whether the emulator must find a race without a wait; None if that depends on what memory the
+    host gives the next messages, which come after others where there is more than one exchange."""
+    wait = WAITS[model][number % len(WAITS[model])]
+    if wait.endswith("copied"):
+        return True if model == "copies" else None
+    return wait not in ORDERED[model]
+
+
+def try_without(folder, model, number):
+    """(number of waits of all steps, the race that the emulator finds without one of them)."""
     emulator, generator = load_emulator(), torch.Generator().manual_seed(matrix.seed())
-    with Session(folder, *describe(), emulated=True) as session:
+    with Session(folder, *DESCRIBE[model](), emulated=True) as session:
         session.fill(generator, False)
-        start = session.tables()
-        steps, others = (place_steps(session, generator) for _ in range(2))
-        run_steps(session, steps, start)  # waits for new memory, too
+        start, steps = session.tables(), place_steps(session, generator)
         emulator.nse_skip_stream_wait(-1)
-        expected = run_steps(session, steps, start)
-        count = emulator.nse_skip_stream_wait(-1)
-        for _ in range(TRIES):
-            emulator.nse_skip_stream_wait(-1)
-            run_steps(session, others, start)  # buffers then have other values
-            emulator.nse_skip_stream_wait(own)
-            try:
-                if not all(map(torch.equal, run_steps(session, steps, start), expected)):
-                    return count, True
-            except RuntimeFailure:
-                return count, True
-    return count, False
+        run_steps(session, steps, start)  # makes the memory that later runs use again
+        count = emulator.nse_skip_stream_wait(number)
+        try:
+            run_steps(session, steps, start)
+        except RuntimeFailure as failure:
+            return count, str(failure)
+    return count, ""
 
 
-def in_a_process(folder, own):
-    done = subprocess.run([sys.executable, __file__, folder, str(own)],
+def try_all(folder, model, numbers):
+    """try_without for each number, in processes of their own: a race leaves one without GPUs."""
+    with multiprocessing.get_context("fork").Pool(os.cpu_count(), maxtasksperchild=1) as processes:
+        return processes.map(partial(try_without, folder, model), numbers, chunksize=1)
+
+
+def in_a_process(*arguments):
+    """try_all in a process that has run nothing before, and so can be forked. Streams do their work
+    at once: the order does not matter to the emulator."""
+    done = subprocess.run([sys.executable, __file__, *map(str, arguments)],
                           capture_output=True, text=True, check=False, timeout=600,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
+                               "NEUROSHARD_EMULATOR_STREAMS": "at once",
+                               "NEUROSHARD_EMULATOR_STREAM_RACES": "1"})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_streams_need_their_waits(tmp_path):
-    folder = artifact.compile_model(*describe(), tmp_path / "model", *artifact.EMULATED)
-    chosen = matrix.sample(sorted(WAITS), 3, "waits")
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        counts, noticed = zip(*threads.map(partial(in_a_process, folder),
-                                           [WAITS[one] for one in chosen]))
-    assert set(counts) == {STEPS * WAITS_OF_STEP}
-    assert all(noticed), [wait for wait, is_noticed in zip(chosen, noticed) if not is_noticed]
+@pytest.mark.parametrize("model", WAITS)
+def test_streams_need_their_waits(model, tmp_path):
+    folder = artifact.compile_model(*DESCRIBE[model](), tmp_path / "model", *artifact.EMULATED)
+    # What the last step's waits protect is used in the step after it.
+    numbers = [number for number in range((STEPS - 1) * len(WAITS[model]))
+               if is_needed(model, number) is not None]
+    numbers = matrix.sample(numbers, 6, f"waits of {model}")
+    counts, races = zip(*in_a_process(folder, model, *numbers))
+    assert set(counts) == {STEPS * len(WAITS[model])}
+    for number, race in zip(numbers, races):
+        wait = WAITS[model][number % len(WAITS[model])]
+        assert bool(race) == is_needed(model, number), (number, wait)
+        assert not race or "nothing orders the two" in race, (number, wait, race)
 
 
 if __name__ == "__main__":
-    print(json.dumps(try_without(Path(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(try_all(Path(sys.argv[1]), sys.argv[2], list(map(int, sys.argv[3:])))))

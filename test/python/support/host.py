@@ -273,7 +273,8 @@ class World:
         self.emulated = emulated
         if emulated:  # as a GPU without memory in common with the host, and as late
             self.environment.setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1")
-            self.environment.setenv("NEUROSHARD_EMULATOR_STREAMS", "late")
+            streams = os.environ.get("NEUROSHARD_EMULATOR_STREAMS", "late")
+            self.environment.setenv("NEUROSHARD_EMULATOR_STREAMS", streams)
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
