@@ -197,8 +197,7 @@ def in_a_process(*arguments):
     done = subprocess.run([sys.executable, __file__, *map(str, arguments)],
                           capture_output=True, text=True, check=False, timeout=600,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
-                               "NEUROSHARD_EMULATOR_STREAMS": "at once",
-                               "NEUROSHARD_EMULATOR_STREAM_RACES": "1"})
+                               "NEUROSHARD_EMULATOR_STREAMS": "at once"})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

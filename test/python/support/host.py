@@ -275,6 +275,7 @@ class World:
             self.environment.setenv("NEUROSHARD_EMULATOR_OWN_MEMORY", "1")
             streams = os.environ.get("NEUROSHARD_EMULATOR_STREAMS", "late")
             self.environment.setenv("NEUROSHARD_EMULATOR_STREAMS", streams)
+            self.environment.setenv("NEUROSHARD_EMULATOR_STREAM_RACES", "1")
         self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
         self.functions = {name: Function(specs)
                           for name, specs in self.manifest["functions"].items()}
