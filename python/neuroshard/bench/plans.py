@@ -10,7 +10,6 @@ of one batch, without a dense part; its time is that of the slowest rank."""
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 import sys
 from dataclasses import asdict, dataclass, field
@@ -23,14 +22,15 @@ from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._plans.report import print_report
-from neuroshard.calibration import EXCHANGES, KERNELS, Steps, make_task, measure_steps
+from neuroshard.calibration import (EXCHANGES, KERNELS, Steps, exchange_ms, make_task,
+                                    measure_steps)
 
 
 @dataclass
 class Measured:
     """One plan of one task. Times in milliseconds per step; predicted and measured have the same
     terms: step, forward, backward (the slowest rank's kernels), and exchange (ids, results and
-    gradients; measured on the rank that waits least for others)."""
+    gradients; measured as exchange_ms says)."""
 
     task: int
     algorithm: str
@@ -89,7 +89,7 @@ def summarise(row: Measured, steps: Steps) -> None:
         "step": quarters[1],
         "forward": max(sum(one[name] for name in KERNELS["forward"]) for one in phases),
         "backward": max(sum(one[name] for name in KERNELS["backward"]) for one in phases),
-        "exchange": sum(min(one[name] for one in phases) for name in itertools.chain(*EXCHANGES.values()))}
+        "exchange": sum(exchange_ms(steps, term) for term in EXCHANGES)}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

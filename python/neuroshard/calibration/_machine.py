@@ -15,7 +15,6 @@ from neuroshard.topology import Topology
 SCHEMA = "neuroshard.machine.v1"
 LEAST_SCALE = 1e-3
 TERMS = ("input", "forward", "forward_communication", "backward_communication", "backward")
-# A rank's kernels; what travels is timed on the rank that waits least for others.
 KERNELS = {"forward": ("lookup",), "backward": ("sort", "update")}
 EXCHANGES = {"input": ("ids_exchange",), "forward_communication": ("results_exchange",),
              "backward_communication": ("gradients_exchange", "norm_exchange")}
@@ -46,14 +45,21 @@ class Fit:
             for term in TERMS)
 
 
+def exchange_ms(steps: Steps, term: str) -> float:
+    """Milliseconds of a step. Ids are timed on the slowest rank: all begin a step together. Results and
+    gradients on the rank that waits least for others, which come later from their kernels."""
+    of_ranks = max if term == "input" else min
+    return sum(of_ranks(rank[phase] for rank in steps.phases) for phase in EXCHANGES[term])
+
+
 def run_of(model: int, plan: str, predicted: Breakdown, steps: Steps) -> Run:
     def kernels(term: str) -> list[tuple[float, float]]:
         return [(getattr(device, f"{term}_ms"), sum(rank[phase] for phase in KERNELS[term]))
                 for device, rank in zip(predicted.devices, steps.phases)]
 
     def exchange(term: str) -> list[tuple[float, float]]:
-        measured = sum(min(rank[phase] for rank in steps.phases) for phase in EXCHANGES[term])
-        return [(max(getattr(device, f"{term}_ms") for device in predicted.devices), measured)]
+        slowest = max(getattr(device, f"{term}_ms") for device in predicted.devices)
+        return [(slowest, exchange_ms(steps, term))]
 
     pairs = {term: kernels(term) if term in KERNELS else exchange(term) for term in TERMS}
     return Run(model, plan, pairs, statistics.median(steps.step))
