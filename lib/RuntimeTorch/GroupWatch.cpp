@@ -283,7 +283,9 @@ void GroupWatch::wait(c10d::Work &work, const std::string &user) {
   throwIfEnded();
 }
 
-void GroupWatch::wait(const Messages &messages, const std::string &user) {
+void GroupWatch::wait(const Messages &messages,
+                      std::chrono::milliseconds timeout,
+                      const std::string &user) {
   throwIfEnded();
   {
     std::lock_guard lock(mutex);
@@ -292,7 +294,7 @@ void GroupWatch::wait(const Messages &messages, const std::string &user) {
   std::string error;
   try {
     for (const auto &message : messages)
-      if (isOver() || !message->wait())
+      if (isOver() || !message->wait(timeout))
         break; // aborted
   } catch (const std::exception &thrown) {
     error = thrown.what();

@@ -60,8 +60,10 @@ public:
   /// with the group's cause if it failed or the group has ended. `user` is the
   /// name of the process group that exchanges.
   void wait(c10d::Work &work, const std::string &user);
-  /// The same for messages. They are aborted when the group ends.
-  void wait(const Messages &messages, const std::string &user);
+  /// The same for messages, each of which may take `timeout`. They are aborted
+  /// when the group ends.
+  void wait(const Messages &messages, std::chrono::milliseconds timeout,
+            const std::string &user);
 
   /// Ends the group. The first cause that any rank gave stays.
   void end(const std::string &cause) noexcept;

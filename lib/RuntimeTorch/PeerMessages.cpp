@@ -11,49 +11,100 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
 namespace neuroshard::runtime {
+
+/// Keeps messages whose request was destroyed before they arrived. They need
+/// their memory until later ones of the same lanes have arrived. Requests may
+/// be destroyed by any thread.
+class DroppedMessages {
+public:
+  struct Exchange {
+    int64_t number;
+    Messages messages;
+    std::vector<size_t> lanes; ///< of each message: a peer and a direction.
+  };
+
+  explicit DroppedMessages(size_t lanes) : arrived(lanes, -1) {}
+
+  void keep(Exchange exchange) {
+    std::lock_guard lock(mutex);
+    kept.push_back(std::move(exchange));
+  }
+
+  void noteArrival(const Exchange &done) {
+    std::lock_guard lock(mutex);
+    for (size_t lane : done.lanes)
+      arrived[lane] = std::max(arrived[lane], done.number);
+    std::erase_if(kept, [&](const Exchange &one) {
+      return std::ranges::all_of(
+          one.lanes, [&](size_t lane) { return arrived[lane] >= one.number; });
+    });
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<int64_t> arrived; ///< the last exchange, by lane.
+  std::vector<Exchange> kept;
+};
+
 namespace {
 
 constexpr int kTag = 0;
 
+/// A message's own default is the timeout with which its group was made, even
+/// if the group got another one since.
+std::chrono::milliseconds timeoutOf(c10d::ProcessGroup &group) {
+  return group.getBackend(c10::DeviceType::CPU)->getBackendOptions()->timeout;
+}
+
 class MessageRequest : public CommunicatorRequest {
 public:
   /// parts[p] comes from rank p.
-  MessageRequest(std::shared_ptr<GroupWatch> watch, std::string user,
-                 std::shared_ptr<Messages> dropped,
+  MessageRequest(c10::intrusive_ptr<c10d::ProcessGroup> group,
+                 std::shared_ptr<GroupWatch> watch,
+                 std::shared_ptr<DroppedMessages> dropped, int64_t exchange,
                  std::vector<at::Tensor> parts)
-      : watch(std::move(watch)), user(std::move(user)),
-        dropped(std::move(dropped)), parts(std::move(parts)) {
+      : group(std::move(group)), watch(std::move(watch)),
+        dropped(std::move(dropped)), parts(std::move(parts)),
+        pending{exchange, {}, {}} {
     for (const at::Tensor &part : this->parts)
       pieces.emplace_back(static_cast<const std::byte *>(part.const_data_ptr()),
                           static_cast<size_t>(part.numel()));
   }
 
   ~MessageRequest() override {
-    dropped->insert(dropped->end(), messages.begin(), messages.end());
+    if (!pending.messages.empty())
+      dropped->keep(std::move(pending));
   }
 
-  void add(c10::intrusive_ptr<c10d::Work> message) {
-    messages.push_back(std::move(message));
+  void add(c10::intrusive_ptr<c10d::Work> message, size_t lane) {
+    pending.messages.push_back(std::move(message));
+    pending.lanes.push_back(lane);
   }
 
   const std::vector<std::span<const std::byte>> &wait() override {
-    if (!messages.empty())
-      watch->wait(messages, user);
-    messages.clear();
+    if (pending.messages.empty())
+      return pieces;
+    watch->wait(pending.messages, timeoutOf(*group), group->getGroupName());
+    dropped->noteArrival(pending);
+    pending.messages.clear();
     return pieces;
   }
 
 private:
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
   std::shared_ptr<GroupWatch> watch;
-  std::string user;
-  std::shared_ptr<Messages> dropped;
+  std::shared_ptr<DroppedMessages> dropped;
   std::vector<at::Tensor> parts;
   std::vector<std::span<const std::byte>> pieces; ///< the bytes of the parts.
-  Messages messages; ///< empty once they have arrived.
+  /// Without messages once they have arrived.
+  DroppedMessages::Exchange pending;
 };
 
 } // namespace
@@ -69,27 +120,27 @@ at::Tensor wrapBytes(SharedBytes bytes, int64_t count, c10::Device place) {
 
 PeerMessages::PeerMessages(c10::intrusive_ptr<c10d::ProcessGroup> group,
                            std::shared_ptr<GroupWatch> watch)
-    : group(std::move(group)), watch(std::move(watch)) {}
+    : group(std::move(group)), watch(std::move(watch)),
+      dropped(std::make_shared<DroppedMessages>(2 * this->group->getSize())) {}
 
 std::unique_ptr<CommunicatorRequest>
 PeerMessages::exchange(const std::vector<at::Tensor> &sent,
                        std::span<const int64_t> receiveBytes) {
-  finishDropped();
   const int rank = group->getRank(), size = group->getSize();
   std::vector<at::Tensor> received = makeRooms(receiveBytes);
   received[rank] = sent[rank];
-  auto request = std::make_unique<MessageRequest>(watch, group->getGroupName(),
-                                                  dropped, received);
+  auto request = std::make_unique<MessageRequest>(group, watch, dropped,
+                                                  exchanges++, received);
   // In each step, no two ranks send to the same one.
   for (int step = 1; step < size; ++step)
     if (int peer = (rank + size - step) % size; receiveBytes[peer] > 0) {
       std::vector<at::Tensor> one = {received[peer]};
-      request->add(group->recv(one, peer, kTag));
+      request->add(group->recv(one, peer, kTag), peer);
     }
   for (int step = 1; step < size; ++step)
     if (int peer = (rank + step) % size; sent[peer].numel() > 0) {
       std::vector<at::Tensor> one = {sent[peer]};
-      request->add(group->send(one, peer, kTag));
+      request->add(group->send(one, peer, kTag), size + peer);
     }
   return request;
 }
@@ -102,13 +153,6 @@ PeerMessages::makeRooms(std::span<const int64_t> receiveBytes) const {
   at::Tensor all = buffers ? wrapBytes(buffers->take(total), total, c10::kCPU)
                            : at::empty({total}, at::kByte);
   return all.split_with_sizes(sizes);
-}
-
-void PeerMessages::finishDropped() {
-  if (dropped->empty())
-    return;
-  watch->wait(*dropped, group->getGroupName());
-  dropped->clear();
 }
 
 } // namespace neuroshard::runtime

@@ -18,6 +18,8 @@
 
 namespace neuroshard::runtime {
 
+class DroppedMessages;
+
 /// A tensor on `bytes` that shares their ownership.
 at::Tensor wrapBytes(SharedBytes bytes, int64_t count, c10::Device place);
 
@@ -37,8 +39,6 @@ public:
            std::span<const int64_t> receiveBytes);
 
 private:
-  /// Waits for messages whose request was destroyed.
-  void finishDropped();
   /// Memory for the bytes of each other rank.
   std::vector<at::Tensor>
   makeRooms(std::span<const int64_t> receiveBytes) const;
@@ -46,8 +46,9 @@ private:
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   std::shared_ptr<GroupWatch> watch;
   BufferSource *buffers = nullptr;
+  int64_t exchanges = 0; ///< so far.
   /// Shared with requests, which may outlive this.
-  std::shared_ptr<Messages> dropped = std::make_shared<Messages>();
+  std::shared_ptr<DroppedMessages> dropped;
 };
 
 } // namespace neuroshard::runtime

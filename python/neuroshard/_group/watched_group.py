@@ -98,7 +98,7 @@ class WatchedGroup:
         ranks = dist.get_process_group_ranks(group)
         try:
             own = dist.new_group(ranks, backend=backend, use_local_synchronization=True,
-                                 timeout=timedelta(seconds=10 + 0.1 * len(ranks)))
+                                 timeout=connecting_limit(len(ranks)))
             dist.distributed_c10d.set_timeout(timeout_of(group), own)
         except RuntimeError as error:
             self.fail(error, "could not connect to the other ranks")
@@ -172,6 +172,11 @@ def group_count() -> int:
 
 def set_group_count(count: int) -> None:
     dist.distributed_c10d._world.group_count = count
+
+
+def connecting_limit(ranks: int) -> timedelta:
+    """How long ranks may take to connect to each other."""
+    return timedelta(seconds=10 + 0.1 * ranks)
 
 
 def timeout_of(group: dist.ProcessGroup) -> timedelta:

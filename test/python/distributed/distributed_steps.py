@@ -1,5 +1,7 @@
 """Cases: what a training loop does with a module, in every allowed order."""
 
+import time
+
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -8,6 +10,7 @@ import neuroshard as ns
 from distributed_context import raises, whole
 from distributed_models import joined, make_plan, make_problem, random_parts
 from distributed_training import Training
+from neuroshard._group.watched_group import connecting_limit
 from neuroshard.errors import TensorError
 from support import matrix
 
@@ -269,7 +272,23 @@ def case_other_orders(context):
         check(pending[0], 0)
     for number in (1, 2):
         check(pending[number], number)
+    for _ in range(3):  # whose results are under way on all ranks
+        looked_up = tables.start(inputs[0])
+        looked_up.look_up()
+        if context.rank != 0:
+            check(looked_up, 0)
+        del looked_up
     sum(one.sum() for one in tables(inputs[2]).values()).backward()
+    assert tables.step == 1
+
+
+def case_late(context):
+    """A slow rank is waited for as long as the timeout of the caller's group says, and longer than
+    connecting may take."""
+    tables, _, inputs = three_steps(context)
+    if context.rank == 0:
+        time.sleep(connecting_limit(context.size).total_seconds() + 1)
+    sum(one.sum() for one in tables(inputs[0]).values()).backward()
     assert tables.step == 1
 
 
