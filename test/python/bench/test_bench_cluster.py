@@ -15,6 +15,7 @@ from neuroshard.bench._cluster.cores import RANK_GROUPS, Cores
 from neuroshard.bench._cluster.network import is_possible
 from neuroshard.bench._cluster.shape import Shape, parse_shape
 from support.artifact import tool
+from support.child import environment
 
 needs_namespaces = pytest.mark.skipif(not is_possible(), reason="needs root and network namespaces")
 
@@ -49,7 +50,7 @@ def run(*arguments):
 def start(*arguments, **streams):
     return subprocess.Popen([sys.executable, "-m", "neuroshard.bench.cluster", *map(str, arguments)],
                             stdout=subprocess.PIPE, text=True, **streams,
-                            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+                            env=environment())
 
 
 def spaces(process):
@@ -86,8 +87,7 @@ def test_each_rank_has_its_share_of_the_cores():
         for rank, group in enumerate(groups):
             listing = subprocess.run(
                 [sys.executable, "-c", program], capture_output=True, text=True, check=True,
-                env={**os.environ, **cores.environment(), "RANK": str(rank),
-                     "PYTHONPATH": os.pathsep.join(sys.path)}).stdout
+                env=environment(**cores.environment(), RANK=str(rank))).stdout
             assert f"/{group.name}" in listing
             assert limit_of(group) == pytest.approx(len(os.sched_getaffinity(0)) / 3, rel=0.01)
     assert not any(group.exists() for group in groups)

@@ -1,7 +1,6 @@
 """neuroshard calibrate on two ranks, its file in a plan; the fit on numbers with known answers."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ pytest.importorskip("torch")
 import neuroshard as ns
 from neuroshard.calibration import (TERMS, Fit, Run, errors_of, fit, fit_line, fit_scale,
                                     interval, left_out, ratios_of)
+from support.child import environment
 
 
 def calibrate(*arguments, ranks=2):
@@ -19,7 +19,7 @@ def calibrate(*arguments, ranks=2):
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
          str(ranks), "-m", "neuroshard", "calibrate", *map(str, arguments)],
         capture_output=True, text=True, timeout=900, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        env=environment())
 
 
 def test_a_machine_file_prices_plans(tmp_path, monkeypatch):

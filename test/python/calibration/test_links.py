@@ -1,7 +1,6 @@
 """Links that are measured on emulated hosts, and the topology of a machine file."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ pytest.importorskip("torch")
 
 import neuroshard as ns
 from neuroshard.bench._cluster.network import is_possible
+from support.child import environment
 
 JOB = r"""
 import json, sys, torch.distributed as dist, neuroshard as ns
@@ -33,7 +33,7 @@ def test_the_rate_of_a_card_and_whether_it_is_shared(shape, hosts, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "neuroshard.bench.cluster", f"{shape}@200mbit", tmp_path / "job.py",
          f"{shape}xCPU", tmp_path / "found.json"], capture_output=True, text=True, timeout=600,
-        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+        check=False, env=environment())
     assert done.returncode == 0, done.stderr
     found, levels = json.loads((tmp_path / "found.json").read_text())
     assert found == hosts

@@ -19,6 +19,7 @@ import torch
 
 from support import artifact, matrix
 from support.batch import Jagged, from_features, random_values, split
+from support.child import environment
 from support.host import RuntimeFailure, World, build_folder
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
@@ -196,8 +197,7 @@ def in_a_process(*arguments):
     at once: the order does not matter to the emulator."""
     done = subprocess.run([sys.executable, __file__, *map(str, arguments)],
                           capture_output=True, text=True, check=False, timeout=600,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path),
-                               "NEUROSHARD_EMULATOR_STREAMS": "at once"})
+                          env=environment(NEUROSHARD_EMULATOR_STREAMS="at once"))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
