@@ -15,7 +15,7 @@ struct RankOptions {
   int ranks = 2;
   std::string cluster;
   std::string python = NEUROSHARD_BENCH_PYTHON;
-  bool trims = false;
+  bool trims = false; ///< glibc may give freed memory back.
 };
 
 void addRankOptions(Command &command, RankOptions &options, int leastRanks);

@@ -1,4 +1,4 @@
-//===- WorkOrder.cpp - What is done before a piece of work ----------------===//
+//===- WorkOrder.cpp - Vector clocks of work in streams -------------------===//
 
 #include "WorkOrder.h"
 

@@ -1,7 +1,7 @@
-//===- WorkOrder.h - What is done before a piece of work --------*- C++ -*-===//
+//===- WorkOrder.h - Vector clocks of work in streams -----------*- C++ -*-===//
 //
-// Vector clocks over queues. The order they give is the one that the program
-// asks for, not the one in which the emulator happens to run its work.
+// What is done before a piece of work, as the program asks for it: not the
+// order in which the emulator happens to run its work.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,7 +14,7 @@ RANK_GROUPS = "NEUROSHARD_RANK_CORES"  # of a rank: the path of its group withou
 # As short as the kernel allows, so that messages do not wait long for a rank's next turn.
 LEAST_US = 1000
 PATIENCE_S = 5.0
-# Where groups are made, and what limits them, as cgroup v1 and v2 have it.
+# Where groups are made, and what limits them, as cgroup v1 and v2 have it (v2 has not been run).
 Limits = Callable[[int, int], dict[str, str]]
 ROOTS: list[tuple[Path, Limits]] = [
     (Path("/sys/fs/cgroup/cpu"), lambda quota, period: {
