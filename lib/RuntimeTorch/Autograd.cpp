@@ -151,4 +151,8 @@ Tensors waitWithBackward(const std::string &model, const at::Tensor &token,
 TORCH_LIBRARY_IMPL(neuroshard, Autograd, m) {
   m.impl("embeddings_anchor", &anchorWithBackward);
   m.impl("embeddings_wait", &waitWithBackward);
+  // Without torch's own kernel, which boxes all arguments.
+  for (const char *name : {"embeddings_start", "embeddings_lookup",
+                           "embeddings_gradients", "embeddings_update"})
+    m.impl(name, torch::CppFunction::makeFallthrough());
 }

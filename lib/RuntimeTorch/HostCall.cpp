@@ -128,16 +128,16 @@ HostCall::HostCall(nsrt_device *device, Results &results) : device(device) {
   arguments.push_back(device); // the handle itself, not a pointer to it
 }
 
-void HostCall::addWords(std::vector<int64_t> words) {
+void HostCall::addWords(Words words) {
   storage.push_back(std::move(words));
   arguments.push_back(storage.back().data());
 }
 
 void HostCall::addTensor(const at::Tensor &tensor) {
   auto data = reinterpret_cast<intptr_t>(tensor.const_data_ptr());
-  std::vector<int64_t> words = {data, data, 0};
-  words.insert(words.end(), tensor.sizes().begin(), tensor.sizes().end());
-  words.insert(words.end(), tensor.strides().begin(), tensor.strides().end());
+  Words words = {data, data, 0};
+  words.append(tensor.sizes().begin(), tensor.sizes().end());
+  words.append(tensor.strides().begin(), tensor.strides().end());
   addWords(std::move(words));
 }
 

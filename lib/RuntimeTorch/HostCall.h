@@ -11,6 +11,7 @@
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
 
 #include <deque>
 #include <map>
@@ -83,10 +84,13 @@ public:
   int32_t invoke(const char *function);
 
 private:
-  void addWords(std::vector<int64_t> words);
+  /// Those of a tensor of two dimensions need no memory of their own.
+  using Words = c10::SmallVector<int64_t, 8>;
+
+  void addWords(Words words);
 
   nsrt_device *device;
-  std::deque<std::vector<int64_t>> storage;
+  std::deque<Words> storage;
   std::vector<void *> arguments;
 };
 

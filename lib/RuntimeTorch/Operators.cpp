@@ -87,9 +87,10 @@ double learningRate(const std::string &model) {
 at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
                                const at::Tensor &ticket,
                                at::TensorList gradients, at::TensorList) {
-  learningRate(model); // throws while the other ranks have no gradients yet
+  // Before anything is sent, since it may throw.
+  double rate = learningRate(model);
   std::vector<at::Tensor> ofWeights =
-      findSession(model)->sendGradients(stepOf(ticket), gradients);
+      findSession(model)->sendGradients(stepOf(ticket), gradients, rate);
   if (ofWeights.empty())
     return at::empty({0}, gradients.front().options().dtype(at::kFloat));
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
@@ -99,7 +100,7 @@ at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
 /// that tracers do not give their memory to others before.
 void embeddingsUpdate(const std::string &model, const at::Tensor &token,
                       const at::Tensor &ticket, at::TensorList) {
-  findSession(model)->update(stepOf(ticket), learningRate(model));
+  findSession(model)->update(stepOf(ticket));
   token.mutable_data_ptr<float>()[0] += 1;
 }
 

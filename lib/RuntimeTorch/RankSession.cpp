@@ -327,16 +327,17 @@ void RankSession::checkGradients(const Step &step,
   TORCH_CHECK_VALUE(gradients.size() == step.resultRows.size(), "expected ",
                     step.resultRows.size(), " gradients, found ",
                     gradients.size());
+  const std::vector<ResultSpec> &specs = results.at(kWaitName);
   for (size_t i = 0; i < gradients.size(); ++i) {
-    std::string what =
-        std::string("gradient of result ").append(std::to_string(i));
-    checkKind(gradients[i], scalarTypeOf(wanted[i].type), 2, placement.place(),
-              what);
+    auto name = [i] {
+      return std::string("gradient of result ").append(std::to_string(i));
+    };
+    checkKind(gradients[i], specs[i].type, 2, placement.place(), name);
     int64_t dim = wanted[i].shape[1];
     TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
                           gradients[i].size(1) == dim,
-                      what, ": expected shape [", step.resultRows[i], ", ", dim,
-                      "], found ", gradients[i].sizes());
+                      name(), ": expected shape [", step.resultRows[i], ", ",
+                      dim, "], found ", gradients[i].sizes());
   }
 }
 
@@ -352,7 +353,8 @@ at::Tensor RankSession::readable(const at::Tensor &gradient) const {
 }
 
 std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
-                                                   at::TensorList gradients) {
+                                                   at::TensorList gradients,
+                                                   double learningRate) {
   std::lock_guard one(running);
   TORCH_CHECK_VALUE(results.count(kGradientsName),
                     "the artifact has no update; compile it with --training");
@@ -383,13 +385,14 @@ std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
   for (size_t i = 0; i < numWeights; ++i)
     ofWeights.push_back(take(returned, i));
   step.sent = true;
+  step.learningRate = learningRate;
   if (manifest.numDevices == 1) // reads them in place
     step.inputs.insert(step.inputs.end(), placed.begin(), placed.end());
   keepStep(number, std::move(step));
   return ofWeights;
 }
 
-void RankSession::update(int64_t number, double learningRate) {
+void RankSession::update(int64_t number) {
   std::lock_guard one(running);
   Step step = takeStep(number, kOverForBackward);
   if (!step.sent) {
@@ -399,7 +402,7 @@ void RankSession::update(int64_t number, double learningRate) {
   Results returned(results.at(kUpdateName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
-  call.addFloat(static_cast<float>(learningRate));
+  call.addFloat(static_cast<float>(step.learningRate));
   call.addInteger(updates + 1);
   invoke(call, kUpdateName); // releases the handles, also when it fails
   if (!nsrt_device_is_capturing(ownDevice)) // replays count: advance()

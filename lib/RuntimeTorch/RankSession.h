@@ -48,9 +48,11 @@ public:
   std::vector<at::Tensor> wait(int64_t step);
   /// Starts to send the gradients of a step's results. Returns the gradients of
   /// the sample weights of each weighted input, for which it waits.
-  std::vector<at::Tensor> sendGradients(int64_t step, at::TensorList gradients);
+  /// `learningRate`: of the update.
+  std::vector<at::Tensor> sendGradients(int64_t step, at::TensorList gradients,
+                                        double learningRate);
   /// Waits for the gradients of a step and runs the optimizers.
-  void update(int64_t step, double learningRate);
+  void update(int64_t step);
   /// Drops a step that will have no update. Unknown steps are ignored. What
   /// other ranks need of it is still sent, before the results of later steps.
   void release(int64_t step) noexcept;
@@ -81,6 +83,7 @@ private:
     /// both in place.
     std::vector<at::Tensor> inputs;
     std::vector<int64_t> resultRows; ///< set once waited for.
+    double learningRate = 0;         ///< set once its gradients are sent.
     bool lookedUp = false;
     bool waited = false;
     bool sent = false; ///< its gradients.

@@ -26,20 +26,20 @@ void checkOffsets(const ExchangeSpec &exchange, const at::Tensor &offsets) {
 } // namespace
 
 void checkKind(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
-               c10::Device place, const std::string &what) {
-  TORCH_CHECK_VALUE(tensor.device() == place, what, ": expected a tensor on ",
+               c10::Device place, NameOf name) {
+  TORCH_CHECK_VALUE(tensor.device() == place, name(), ": expected a tensor on ",
                     place.is_cpu() ? "the CPU" : place.str(), ", found one on ",
                     tensor.device());
-  TORCH_CHECK_VALUE(tensor.scalar_type() == type, what, ": expected ", type,
+  TORCH_CHECK_VALUE(tensor.scalar_type() == type, name(), ": expected ", type,
                     ", found ", tensor.scalar_type());
-  TORCH_CHECK_VALUE(tensor.dim() == dims, what, ": expected ", dims,
+  TORCH_CHECK_VALUE(tensor.dim() == dims, name(), ": expected ", dims,
                     " dimensions, found shape ", tensor.sizes());
 }
 
 void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
-                c10::Device place, const std::string &what) {
-  checkKind(tensor, type, dims, place, what);
-  TORCH_CHECK_VALUE(tensor.is_contiguous(), what,
+                c10::Device place, NameOf name) {
+  checkKind(tensor, type, dims, place, name);
+  TORCH_CHECK_VALUE(tensor.is_contiguous(), name(),
                     ": expected a contiguous tensor");
 }
 
@@ -47,8 +47,8 @@ void StepInputs::check(const std::vector<at::Tensor> &tensors) const {
   size_t count = 0;
   auto next = [&](const ExchangeSpec &exchange, const char *what,
                   at::ScalarType type) -> const at::Tensor & {
-    std::string name = exchange.where + what;
-    TORCH_CHECK_VALUE(count < tensors.size(), name,
+    auto name = [&] { return exchange.where + what; };
+    TORCH_CHECK_VALUE(count < tensors.size(), name(),
                       ": expected one for each id, found none");
     checkDense(tensors[count], type, 1, place, name);
     return tensors[count++];

@@ -12,19 +12,23 @@
 #include "neuroshard/Artifact/Manifest.h"
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
 #include <string>
 #include <vector>
 
 namespace neuroshard::runtime {
 
+/// What a message calls a tensor; only asked for if there is one.
+using NameOf = c10::function_ref<std::string()>;
+
 /// Throws a ValueError for a tensor that is not on `place` with this type and
 /// number of dimensions.
 void checkKind(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
-               c10::Device place, const std::string &what);
+               c10::Device place, NameOf name);
 /// The same for one that is not contiguous, either.
 void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
-                c10::Device place, const std::string &what);
+                c10::Device place, NameOf name);
 
 class StepInputs {
 public:

@@ -38,6 +38,8 @@ class Jagged(NamedTuple):
 def as_jagged(given: object, exchange: Exchange) -> Jagged:
     """A Jagged from a Jagged, (ids, offsets[, weights]), an object with the interface of a
     KeyedJaggedTensor, or {feature: (ids, offsets[, weights]) or ids [batch, pooling]}."""
+    if type(given) is Jagged and is_ready(given):
+        return given
     if isinstance(given, Jagged):
         jagged = given
     elif isinstance(given, Mapping):
@@ -62,6 +64,19 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
     return jagged._replace(ids=ids.contiguous(),
                            offsets=None if offsets is None else offsets.contiguous(),
                            weights=None if weights is None else weights.contiguous())
+
+
+def is_ready(jagged: Jagged) -> bool:
+    """Whether as_jagged() would change and refuse nothing: for most steps the only check."""
+    ids, offsets, weights, pooling, feature_begin = jagged
+    return (feature_begin is None and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
+            and is_ready_tensor(ids) and (weights is None or is_ready_tensor(weights))
+            and (offsets is None or (is_ready_tensor(offsets) and offsets.dtype != torch.int32)))
+
+
+def is_ready_tensor(tensor: object) -> bool:
+    return (type(tensor) is torch.Tensor and tensor.layout is torch.strided
+            and not tensor.is_nested and tensor.is_contiguous())
 
 
 def require_tensors(jagged: Jagged, exchange: Exchange) -> None:

@@ -9,21 +9,18 @@
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 namespace neuroshard::runtime {
 
 static constexpr int64_t kPageBytes = 4096;
 
-PageBlock BufferPool::takeFree(int64_t bytes) {
+BufferPool::FreeBlocks::node_type BufferPool::takeFree(int64_t bytes) {
   auto best = free.lower_bound(bytes);
   // Leave a block that is far too large for a larger request.
   if (best == free.end() || best->first > 4 * bytes)
-    return PageBlock();
-  PageBlock block = std::move(best->second.block);
-  free.erase(best);
-  return block;
+    return {};
+  return free.extract(best);
 }
 
 void BufferPool::dropUnused() noexcept {
@@ -44,36 +41,36 @@ Buffer BufferPool::acquire(BufferKind kind, int64_t used) {
 
 Buffer BufferPool::take(int64_t used) {
   int64_t bytes = roundUp(std::max<int64_t>(used, 1), kPageBytes);
-  PageBlock block;
+  FreeBlocks::node_type entry;
   {
     std::lock_guard lock(mutex);
-    block = takeFree(bytes);
+    entry = takeFree(bytes);
     if (++requests % kKeptRequests == 0 && !keepsAll)
       dropUnused();
   }
-  if (!block.data()) {
-    // With room to spare: the next batch may have a few more ids.
-    block = PageBlock(roundUp(bytes + bytes / 8, kPageBytes), source);
-    std::lock_guard lock(mutex);
-    held += block.size();
-  }
-  allowBytes(block, used);
-  std::byte *memory = block.data();
-  auto owner = std::make_shared<PageBlock>(std::move(block));
-  return Buffer(memory, [pool = shared_from_this(), owner](std::byte *) {
-    pool->giveBack(std::move(*owner));
-  });
+  if (entry.empty())
+    entry = makeBlock(bytes);
+  auto lease = std::make_shared<Lease>(shared_from_this(), std::move(entry));
+  allowBytes(lease->block(), used);
+  return Buffer(lease, lease->block().data());
 }
 
-void BufferPool::giveBack(PageBlock block) noexcept {
-  allowBytes(block, 0);
-  std::lock_guard lock(mutex);
+/// With room to spare: the next batch may have a few more ids.
+BufferPool::FreeBlocks::node_type BufferPool::makeBlock(int64_t bytes) {
+  PageBlock block(roundUp(bytes + bytes / 8, kPageBytes), source);
   int64_t size = block.size();
-  try {
-    free.emplace(size, FreeBlock{std::move(block), requests});
-  } catch (const std::bad_alloc &) {
-    held -= size; // no memory for a list entry: free the block
-  }
+  FreeBlocks made;
+  made.emplace(size, FreeBlock{std::move(block), 0});
+  std::lock_guard lock(mutex);
+  held += size;
+  return made.extract(made.begin());
+}
+
+void BufferPool::giveBack(FreeBlocks::node_type entry) noexcept {
+  allowBytes(entry.mapped().block, 0);
+  std::lock_guard lock(mutex);
+  entry.mapped().since = requests;
+  free.insert(std::move(entry));
 }
 
 void BufferPool::keepAll() {

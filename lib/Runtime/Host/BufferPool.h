@@ -57,14 +57,27 @@ private:
     int64_t since; ///< requests before it came back.
   };
 
-  /// The mutex must be held.
-  PageBlock takeFree(int64_t bytes);
+  using FreeBlocks = std::multimap<int64_t, FreeBlock>; ///< by size.
+
+  /// A block in use, in its entry of the list, so that giving it back needs no
+  /// memory.
+  struct Lease {
+    std::shared_ptr<BufferPool> pool;
+    FreeBlocks::node_type entry;
+
+    ~Lease() { pool->giveBack(std::move(entry)); }
+    PageBlock &block() const { return entry.mapped().block; }
+  };
+
+  /// The mutex must be held. Empty if there is none.
+  FreeBlocks::node_type takeFree(int64_t bytes);
   void dropUnused() noexcept;
-  void giveBack(PageBlock block) noexcept;
+  FreeBlocks::node_type makeBlock(int64_t bytes);
+  void giveBack(FreeBlocks::node_type entry) noexcept;
 
   const std::shared_ptr<DeviceMemory> source;
   mutable std::mutex mutex;
-  std::multimap<int64_t, FreeBlock> free; ///< by size.
+  FreeBlocks free;
   int64_t held = 0;
   int64_t requests = 0;
   bool keepsAll = false;

@@ -214,7 +214,7 @@ class _Sharded(Learning, torch.nn.Module):
         expected = self._session.input
         ids = as_tensors(as_jagged(pick_features(features, expected, self._keys), expected),
                          expected)
-        return ids if expected.weighted else ids._replace(weights=None)
+        return ids if expected.weighted or ids.weights is None else ids._replace(weights=None)
 
     # Hooks of nn.Module
 
@@ -315,7 +315,7 @@ def require_values(ids: Jagged) -> None:
 
 def is_keyed(features: object) -> bool:
     """Whether features have the interface of a KeyedJaggedTensor."""
-    return not isinstance(features, (Mapping, tuple, list)) and callable(
+    return not isinstance(features, (tuple, list, Mapping)) and callable(
         getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
 
 
@@ -324,6 +324,8 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
     a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.
 
     keys_of: by name, the key in a batch if the name itself is not one."""
+    if type(features) is Jagged:
+        return features
     names = expected.features
     if isinstance(features, Mapping):
         shared = {name: features[keys_of[name]] for name in names

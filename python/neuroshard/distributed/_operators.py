@@ -6,7 +6,7 @@ embeddings_gradients and embeddings_update change it, so that no tracer moves a 
 update. `inputs` are ids, offsets and, where lookups are weighted, weights
 (lib/RuntimeTorch/StepInputs.h). With `anchor` autograd calls the backward (Autograd.cpp); None: no
 backward follows. The learning rate is not an argument, since a traced program would keep the value
-of its trace: each update asks for it."""
+of its trace: each embeddings_gradients asks for it, for the update."""
 
 from __future__ import annotations
 
