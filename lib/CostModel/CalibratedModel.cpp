@@ -80,6 +80,13 @@ public:
     return times;
   }
 
+  std::vector<double> arrivalsMs(const Traffic &traffic,
+                                 std::span<const double> startsMs,
+                                 double evenMs,
+                                 Direction direction) const override {
+    return model->arrivalsMs(traffic, startsMs, evenMs, direction);
+  }
+
   std::vector<std::string> remarks(std::span<const ShardSet> sets,
                                    const Topology &topology) const override;
   CostBound lowerBound(std::span<const BoundTable> tables,
@@ -146,6 +153,10 @@ CostBound CalibratedModel::lowerBound(std::span<const BoundTable> tables,
       machine.forwardCommunication(bound.maxForwardCommunicationMs);
   bound.maxBackwardCommunicationMs =
       machine.backwardCommunication(bound.maxBackwardCommunicationMs);
+  bound.maxForwardSendMs *=
+      std::min(machine.forward.scale, machine.forwardCommunication.scale);
+  bound.maxReceiveBackwardMs *=
+      std::min(machine.backward.scale, machine.backwardCommunication.scale);
   return bound;
 }
 

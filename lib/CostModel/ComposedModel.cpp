@@ -86,6 +86,13 @@ public:
                                                        direction);
   }
 
+  std::vector<double> arrivalsMs(const Traffic &traffic,
+                                 std::span<const double> startsMs,
+                                 double evenMs,
+                                 Direction direction) const override {
+    return roofline->arrivalsMs(traffic, startsMs, evenMs, direction);
+  }
+
   std::vector<std::string> remarks(std::span<const ShardSet> sets,
                                    const Topology &topology) const override {
     return remarksOn(parts, sets, topology);
@@ -156,6 +163,8 @@ CostBound ComposedModel::lowerBound(std::span<const BoundTable> tables,
   if (!parts.communication.empty())
     bound.minCommunicationMs = bound.maxInputMs =
         bound.maxForwardCommunicationMs = bound.maxBackwardCommunicationMs = 0;
+  if (neuralCompute || !parts.communication.empty())
+    bound.maxForwardSendMs = bound.maxReceiveBackwardMs = 0;
   return bound;
 }
 

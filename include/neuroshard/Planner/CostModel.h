@@ -53,6 +53,10 @@ struct CostBound {
   double maxInputMs = 0;
   double maxForwardCommunicationMs = 0;
   double maxBackwardCommunicationMs = 0;
+  /// No plan's largest forward + sending of a device's own results, no plan's
+  /// largest receipt of its gradients + backward is below.
+  double maxForwardSendMs = 0;
+  double maxReceiveBackwardMs = 0;
 };
 
 /// A table as a bound sees it: the whole table as one shard, and what a plan
@@ -106,6 +110,15 @@ public:
   virtual std::vector<double>
   communicationMs(const Traffic &traffic, std::span<const double> startSkewsMs,
                   Direction direction) const = 0;
+
+  /// When each device has all that it receives in an exchange. `startsMs`: when
+  /// it starts to send. `evenMs`: what the exchange takes if all start at once.
+  /// By default that is what it takes after the last start; a model that knows
+  /// the links knows what travels before.
+  virtual std::vector<double> arrivalsMs(const Traffic &traffic,
+                                         std::span<const double> startsMs,
+                                         double evenMs,
+                                         Direction direction) const;
 
   /// What a step takes beside compute and exchanges, whatever the plan: host
   /// and framework.

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RooflineCommunication.h"
+#include "LinkLevels.h"
 #include "TransferTime.h"
 
 #include <algorithm>
@@ -12,47 +13,6 @@
 using namespace neuroshard;
 
 namespace {
-
-constexpr double kMsPerUs = 1e-3;
-
-/// Devices of one group of the next inner level, or one device of the
-/// innermost, and the peers that each reaches over a level's links.
-struct InnerGroup {
-  size_t first;
-  size_t size;
-  int peers;
-};
-
-/// Calls visit(level's index, group) for all levels.
-template <typename Visit>
-void forEachInnerGroup(std::span<const TopologyLevel> levels, Visit visit) {
-  for (size_t l = 0; l < levels.size(); ++l) {
-    bool innermost = l + 1 == levels.size();
-    size_t device = 0;
-    size_t inner = 0;
-    for (int size : levels[l].groupSizes) {
-      size_t end = device + static_cast<size_t>(size);
-      while (device < end) {
-        int innerSize = innermost ? 1 : levels[l + 1].groupSizes[inner++];
-        visit(l, InnerGroup{device, static_cast<size_t>(innerSize),
-                            size - innerSize});
-        device += static_cast<size_t>(innerSize);
-      }
-    }
-  }
-}
-
-/// Of a class whose default links the level has; none where it has others.
-ExchangeExtra extraOf(const Topology &topology, size_t device,
-                      const TopologyLevel &level) {
-  const DeviceClass *known =
-      findDeviceClass(topology.devices[device].deviceClass);
-  LinkFigures figures{level.latencyUs, level.bandwidthGBps};
-  return known && (figures == defaultLink(*known, 0) ||
-                   figures == defaultLink(*known, 1))
-             ? known->exchangeExtra
-             : ExchangeExtra();
-}
 
 /// Bytes of a device in an exchange, in the larger direction.
 struct Moved {
@@ -69,9 +29,7 @@ double levelMs(const TopologyLevel &level, const ExchangeExtra &extra,
   double ms = bytesToMs(moved.crossing, level.bandwidthGBps);
   if (level.groupBandwidthGBps > 0)
     ms = std::max(ms, bytesToMs(moved.ofGroup, level.groupBandwidthGBps));
-  double ramp = extra.rampUs * kMsPerUs * ms / (ms + extra.rampAtUs * kMsPerUs);
-  double own = extra.ownGBps > 0 ? bytesToMs(moved.own, extra.ownGBps) : 0;
-  return level.latencyUs * kMsPerUs + ms + ramp + own;
+  return ms + besideLinkMs(level, extra, ms, moved.own);
 }
 
 } // namespace
@@ -82,10 +40,10 @@ neuroshard::levelTimesMs(const Traffic &traffic,
   size_t devices = traffic.bytesOut.size();
   double share = 1 / static_cast<double>(devices);
   std::vector<double> times(levels.size() * devices);
+  ExtraFinder extras(*traffic.topology);
   forEachInnerGroup(levels, [&](size_t level, const InnerGroup &group) {
     auto crossing = [&](double bytes) { return bytes * group.peers * share; };
-    ExchangeExtra extra =
-        extraOf(*traffic.topology, group.first, levels[level]);
+    const ExchangeExtra &extra = extras.of(group.first, levels[level]);
     double out = 0, in = 0;
     for (size_t i = 0; i < group.size; ++i) {
       out += traffic.bytesOut[group.first + i];
@@ -130,5 +88,20 @@ double neuroshard::linkBoundMs(const Topology &topology, double totalBytes) {
                        extraOf(topology, group.first, topology.levels[level]),
                        {bytes, bytes * static_cast<double>(group.size), own}));
   });
+  return bound;
+}
+
+double neuroshard::ownLinkBoundMs(const Topology &topology, double totalBytes) {
+  double devices = topology.deviceCount();
+  std::vector<int> fewestPeers(topology.levels.size(), topology.deviceCount());
+  forEachInnerGroup(
+      topology.levels, [&](size_t level, const InnerGroup &group) {
+        fewestPeers[level] = std::min(fewestPeers[level], group.peers);
+      });
+  double bound = 0;
+  for (size_t l = 0; l < topology.levels.size(); ++l)
+    bound = std::max(bound,
+                     bytesToMs(totalBytes / devices / devices * fewestPeers[l],
+                               topology.levels[l].bandwidthGBps));
   return bound;
 }

@@ -178,6 +178,13 @@ public:
     return times;
   }
 
+  std::vector<double> arrivalsMs(const Traffic &traffic,
+                                 std::span<const double> startsMs,
+                                 double evenMs,
+                                 Direction direction) const override {
+    return linkArrivalsMs(traffic, startsMs, evenMs, direction);
+  }
+
   CostBound lowerBound(std::span<const BoundTable> tables,
                        const Topology &topology) const override;
 
@@ -280,6 +287,11 @@ CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
   bound.maxInputMs = linkBoundMs(topology, inputBytes);
   bound.maxForwardCommunicationMs = linkBoundMs(topology, forwardBytes);
   bound.maxBackwardCommunicationMs = linkBoundMs(topology, backwardBytes);
+  // As above: means over the devices.
+  bound.maxForwardSendMs =
+      bound.maxForwardMs + ownLinkBoundMs(topology, forwardBytes);
+  bound.maxReceiveBackwardMs =
+      bound.maxBackwardMs + ownLinkBoundMs(topology, backwardBytes);
   return bound;
 }
 

@@ -85,11 +85,14 @@ double boundOf(std::span<const BoundTable> tables, const Topology &topology,
   CostBound bound = model.lowerBound(tables, topology);
   if (options.kind == ObjectiveKind::Published)
     return bound.maxTotalMs + bound.minCommunicationMs;
+  double forward =
+      std::max({bound.maxForwardMs + options.denseBottomMs,
+                bound.maxForwardSendMs, bound.maxForwardCommunicationMs});
+  double backward = std::max({bound.maxBackwardMs, bound.maxReceiveBackwardMs,
+                              bound.maxBackwardCommunicationMs});
   double step =
-      std::max(bound.maxTotalMs, bound.maxForwardMs + bound.maxBackwardMs) +
-      std::max(0.0, bound.maxForwardCommunicationMs - options.denseBottomMs) +
-      options.denseBottomMs + options.denseRestMs + model.fixedStepMs() +
-      bound.maxBackwardCommunicationMs;
+      std::max(bound.maxTotalMs + options.denseBottomMs, forward + backward) +
+      options.denseRestMs + model.fixedStepMs();
   return options.pipelineDepth > 1 ? std::max(step, bound.maxInputMs)
                                    : step + bound.maxInputMs;
 }

@@ -2,6 +2,8 @@
 
 #include "neuroshard/Planner/CostModel.h"
 
+#include <algorithm>
+
 using namespace neuroshard;
 
 SumEmbedding::~SumEmbedding() = default;
@@ -19,6 +21,13 @@ void SumEmbedding::heads(std::span<const double> sums,
 std::vector<std::string> CostModel::remarks(std::span<const ShardSet>,
                                             const Topology &) const {
   return {};
+}
+
+std::vector<double> CostModel::arrivalsMs(const Traffic &,
+                                          std::span<const double> startsMs,
+                                          double evenMs, Direction) const {
+  double last = *std::max_element(startsMs.begin(), startsMs.end());
+  return std::vector<double>(startsMs.size(), last + evenMs);
 }
 
 CostBound CostModel::lowerBound(std::span<const BoundTable>,

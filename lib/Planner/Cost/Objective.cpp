@@ -72,13 +72,14 @@ double publishedCost(const Topology &topology,
 double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
                 const CostModel &model, const ObjectiveOptions &options,
                 CostBreakdown &breakdown) {
-  auto exchange = [&](Direction direction) {
-    return model.communicationMs(trafficOf(topology, loads, direction), {},
-                                 direction);
-  };
-  std::vector<double> input = exchange(Direction::Input);
-  std::vector<double> forward = exchange(Direction::Forward);
-  std::vector<double> backward = exchange(Direction::Backward);
+  std::vector<double> input = model.communicationMs(
+      trafficOf(topology, loads, Direction::Input), {}, Direction::Input);
+  Traffic results = trafficOf(topology, loads, Direction::Forward);
+  std::vector<double> forward =
+      model.communicationMs(results, {}, Direction::Forward);
+  Traffic gradients = trafficOf(topology, loads, Direction::Backward);
+  std::vector<double> backward =
+      model.communicationMs(gradients, {}, Direction::Backward);
   for (size_t i = 0; i < loads.size(); ++i) {
     DeviceCost &device = breakdown.devices[i];
     device.inputMs = input[i];
@@ -89,10 +90,23 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
     breakdown.maxBackwardMs =
         std::max(breakdown.maxBackwardMs, loads[i].compute.backwardMs);
   }
+  // A device looks up, sends its results, and waits for those of all others.
+  std::vector<double> starts;
+  for (const DeviceLoad &load : loads)
+    starts.push_back(load.compute.forwardMs);
+  double resultsMs = largest(
+      model.arrivalsMs(results, starts, largest(forward), Direction::Forward));
   breakdown.exposedForwardCommunicationMs =
-      std::max(0.0, largest(forward) - options.denseBottomMs);
+      std::max(0.0, resultsMs - breakdown.maxForwardMs - options.denseBottomMs);
   breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
-  breakdown.backwardCommunicationMs = largest(backward);
+  // It updates once it has its own gradients.
+  std::fill(starts.begin(), starts.end(), 0);
+  std::vector<double> updates = model.arrivalsMs(
+      gradients, starts, largest(backward), Direction::Backward);
+  for (size_t i = 0; i < loads.size(); ++i)
+    updates[i] += loads[i].compute.backwardMs;
+  breakdown.backwardCommunicationMs =
+      largest(updates) - breakdown.maxBackwardMs;
   breakdown.fixedMs = model.fixedStepMs();
   double withoutInput = breakdown.fixedMs + breakdown.maxForwardMs +
                         breakdown.exposedForwardCommunicationMs +

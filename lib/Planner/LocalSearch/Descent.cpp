@@ -20,8 +20,6 @@ constexpr size_t kMaxSplitTargets = 6;
 constexpr size_t kMaxPieces = 48;
 /// Edits whose exact cost is asked for: those with the best estimates.
 constexpr size_t kMaxExact = 12;
-/// Smaller gains may be rounding errors.
-constexpr double kRelativeGain = 1e-9;
 constexpr int kDescentPower = 256;
 
 class Descent {

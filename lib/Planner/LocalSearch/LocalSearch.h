@@ -12,6 +12,9 @@ namespace neuroshard {
 
 class MovedBytes;
 
+/// Smaller gains of a descent may be rounding errors.
+inline constexpr double kRelativeGain = 1e-9;
+
 /// Simulated annealing. Leaves the board at the cheapest state it measured and
 /// returns its cost, never more than before. Stops early at the deadline.
 /// `evaluations` counts the states judged.
@@ -24,6 +27,11 @@ double anneal(Board &board, const AnnealSettings &settings,
 /// the cost and the cost of migration.
 double descend(Board &board, int64_t budget, int64_t &evaluations,
                MovedBytes *migration = nullptr);
+
+/// Applies moves and swaps of all pieces by turns while they lower the exact
+/// cost, until none does, `budget` states were judged, or the deadline has
+/// passed. Returns the cost.
+double descendExactly(Board &board, int64_t budget, int64_t &evaluations);
 
 /// Joins pieces of a table as long as the exact cost stays at or below
 /// `limitMs`: of each table the smallest piece first, with the sibling for

@@ -36,6 +36,8 @@ namespace {
 constexpr size_t kChains = 8;
 constexpr size_t kLastChains = 2;
 constexpr uint64_t kRounds = 3;
+/// Devices times states whose exact cost is asked for in the last steps.
+constexpr int64_t kExactVisits = 100'000;
 /// Initial solutions that cost more than this times the cheapest are not used.
 constexpr double kHopeful = 1.3;
 /// A cut must lower the cost by this share in the end; undoing cuts raises it
@@ -171,9 +173,11 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   context.beginPhase("best steps", kAnnealEnd, kDescentEnd);
   context.pool().forEach(chains.size(), [&](size_t i) {
     Chain &chain = chains[i];
-    chain.costMs =
-        descend(chain.board, budget / 10 / static_cast<int64_t>(chains.size()),
-                chain.evaluations);
+    int64_t share = budget / 10 / static_cast<int64_t>(chains.size());
+    descend(chain.board, share, chain.evaluations);
+    chain.costMs = descendExactly(
+        chain.board, std::min(share, kExactVisits / context.deviceCount),
+        chain.evaluations);
   });
   context.beginPhase("joining pieces", kDescentEnd, kJoinEnd);
   Chain *best = &chains.front();

@@ -2,6 +2,7 @@
 
 #include "SnapshotInitialSolutions.h"
 
+#include "Placement/Greedy.h"
 #include "Replan/PlanUnits.h"
 #include "Units/InitialUnits.h"
 

@@ -22,15 +22,15 @@ from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._plans.report import print_report
-from neuroshard.calibration import (EXCHANGES, KERNELS, Steps, exchange_ms, make_task,
-                                    measure_steps)
+from neuroshard.calibration import (Steps, exposed_exchange_ms, make_task, measure_steps,
+                                    of_ranks)
 
 
 @dataclass
 class Measured:
     """One plan of one task. Times in milliseconds per step; predicted and measured have the same
-    terms: step, forward, backward (the slowest rank's kernels), and exchange (ids, results and
-    gradients; measured as exchange_ms says)."""
+    terms: step, forward, backward (the slowest rank's kernels), and exchange (ids, and what results
+    and gradients add to the slowest kernels)."""
 
     task: int
     algorithm: str
@@ -83,13 +83,12 @@ def measure_task(task: int, problem: ns.ShardingProblem,
 
 def summarise(row: Measured, steps: Steps) -> None:
     quarters = statistics.quantiles(steps.step, n=4)
-    phases = steps.phases
     row.spread = (quarters[2] - quarters[0]) / 2 / quarters[1]
     row.measured = {
         "step": quarters[1],
-        "forward": max(sum(one[name] for name in KERNELS["forward"]) for one in phases),
-        "backward": max(sum(one[name] for name in KERNELS["backward"]) for one in phases),
-        "exchange": sum(exchange_ms(steps, term) for term in EXCHANGES)}
+        "forward": max(of_ranks(steps, "forward")),
+        "backward": max(of_ranks(steps, "backward")),
+        "exchange": exposed_exchange_ms(steps)}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

@@ -1,10 +1,10 @@
 """From predicted and measured steps to a machine file: a scale for each term of the objective, and the
-fixed part of a step."""
+fixed part of a step. What a step takes with scaled terms, the planner says."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from neuroshard import _fields
@@ -23,46 +23,70 @@ EXCHANGES = {"input": ("ids_exchange",), "forward_communication": ("results_exch
 @dataclass(frozen=True)
 class Run:
     """One plan: by term pairs of predicted and measured milliseconds (of each rank for kernels, else
-    one), and its steps' median."""
+    one), and its steps' median. skew: how much later than the first its last rank starts to send
+    results, over the time of their exchange. predict: milliseconds of a step, by the terms' scales."""
 
     model: int
     plan: str
     pairs: dict[str, list[tuple[float, float]]]
     step_ms: float
+    skew: float
+    predict: Callable[[Mapping[str, float]], float]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A step is step_fixed and each term's prediction times its scale."""
+    """A step is step_fixed and what it takes with each term's prediction times its scale."""
 
     scales: dict[str, float]
     step_fixed: float
 
     def step(self, run: Run) -> float:
         """Predicted, corrected."""
-        return self.step_fixed + sum(
-            self.scales[term] * max((predicted for predicted, _ in run.pairs[term]), default=0.0)
-            for term in TERMS)
+        return self.step_fixed + run.predict(self.scales)
+
+
+def of_ranks(steps: Steps, term: str) -> list[float]:
+    """Milliseconds of a step that each rank spends on a term."""
+    phases = (KERNELS | EXCHANGES)[term]
+    return [sum(rank[phase] for phase in phases) for rank in steps.phases]
 
 
 def exchange_ms(steps: Steps, term: str) -> float:
-    """Milliseconds of a step. Ids are timed on the slowest rank: all begin a step together. Results and
-    gradients on the rank that waits least for others, which come later from their kernels."""
-    of_ranks = max if term == "input" else min
-    return sum(of_ranks(rank[phase] for rank in steps.phases) for phase in EXCHANGES[term])
+    """Milliseconds of an exchange. Ids and gradients are timed on the slowest rank: all begin them
+    together. To results ranks come from their kernels, and the first waits as much longer as the last
+    waits less: the mean."""
+    return (statistics.fmean if term == "forward_communication" else max)(of_ranks(steps, term))
 
 
-def run_of(model: int, plan: str, predicted: Breakdown, steps: Steps) -> Run:
+def exposed_exchange_ms(steps: Steps) -> float:
+    """What Breakdown.exchange_ms predicts: ids, and what the other exchanges add to the slowest
+    kernels."""
+    def added(kernels: str, exchange: str) -> float:
+        alone, both = of_ranks(steps, kernels), of_ranks(steps, exchange)
+        return max(map(sum, zip(alone, both))) - max(alone)
+
+    return (exchange_ms(steps, "input") + added("forward", "forward_communication")
+            + added("backward", "backward_communication"))
+
+
+def skew_of(steps: Steps) -> float:
+    lookups, waits = of_ranks(steps, "forward"), of_ranks(steps, "forward_communication")
+    return (max(lookups) - min(lookups)) / max(statistics.fmean(waits), 1e-6)
+
+
+def run_of(model: int, plan: str, predicted: Breakdown, steps: Steps,
+           predict: Callable[[Mapping[str, float]], float]) -> Run:
     def kernels(term: str) -> list[tuple[float, float]]:
-        return [(getattr(device, f"{term}_ms"), sum(rank[phase] for phase in KERNELS[term]))
-                for device, rank in zip(predicted.devices, steps.phases)]
+        times = [getattr(device, f"{term}_ms") for device in predicted.devices]
+        return list(zip(times, of_ranks(steps, term)))
 
     def exchange(term: str) -> list[tuple[float, float]]:
         slowest = max(getattr(device, f"{term}_ms") for device in predicted.devices)
         return [(slowest, exchange_ms(steps, term))]
 
     pairs = {term: kernels(term) if term in KERNELS else exchange(term) for term in TERMS}
-    return Run(model, plan, pairs, statistics.median(steps.step))
+    return Run(model, plan, pairs, statistics.median(steps.step), skew_of(steps), predict)
 
 
 def fit_line(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -94,9 +118,12 @@ def fit_scale(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def fit(runs: Sequence[Run]) -> Fit:
-    """Scales of the terms by themselves, then one line from their sums to the steps."""
-    apart = Fit({term: fit_scale(pair for run in runs for pair in run.pairs[term])
-                 for term in TERMS}, 0.0)
+    """Scales of the terms by themselves, then one line from what they give to the steps. Exchanges of
+    results count in that half of the plans whose ranks come to them most together."""
+    together = sorted(runs, key=lambda run: run.skew)[:(len(runs) + 1) // 2]
+    apart = Fit({term: fit_scale(
+        pair for run in (together if term == "forward_communication" else runs)
+        for pair in run.pairs[term]) for term in TERMS}, 0.0)
     scale, fixed = fit_line((apart.step(run), run.step_ms) for run in runs)
     return Fit({term: scale * one for term, one in apart.scales.items()}, fixed)
 

@@ -6,8 +6,9 @@ import json
 import os
 import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -21,7 +22,8 @@ from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
-from neuroshard.planning import plan
+from neuroshard.planning import evaluate, plan
+from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.results import Breakdown, PlanResult
 from neuroshard.topology import Topology
@@ -114,12 +116,33 @@ def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
         problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES)
         plans = plan_all(problem, settings.cost_model)
         found = measure_steps(problem, {name: text for name, (text, _) in plans.items()}, ROUNDS)
-        runs += [machine.run_of(number, name, plans[name][1], steps)
+        runs += [machine.run_of(number, name, plans[name][1], steps,
+                                Prediction(settings, topology, problem, plans[name][0]))
                  for name, steps in found.items()]
         if rank_of(None) == 0:
             print(f"model {number + 1}: {len(problem.tables)} tables, "
                   f"{max(0.0, left / 60):.1f} minutes left", file=sys.stderr, flush=True)
     return runs
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the planner says a plan's step takes, with scaled terms."""
+
+    settings: Settings
+    topology: Topology
+    problem: ShardingProblem
+    plan: str
+
+    def __call__(self, scales: Mapping[str, float]) -> float:
+        scaled = machine.Fit(dict(scales), 0.0)
+        file = machine.machine_file(scaled, (1.0, 1.0), absolute(self.settings.cost_model),
+                                    self.topology, {})
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as written:
+            json.dump(file, written)
+            written.flush()
+            return evaluate(self.problem, Plan.from_json(self.plan),
+                            cost_model=written.name).cost_ms
 
 
 def plan_all(problem: ShardingProblem, cost_model: str) -> dict[str, tuple[str, Breakdown]]:

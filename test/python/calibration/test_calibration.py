@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("torch")
 
 import neuroshard as ns
-from neuroshard.calibration import (TERMS, Fit, Run, errors_of, fit, fit_line, fit_scale,
-                                    interval, left_out, ratios_of)
+from neuroshard.calibration import (TERMS, Fit, Run, Steps, errors_of, exposed_exchange_ms, fit,
+                                    fit_line, fit_scale, interval, left_out, ratios_of, run_of)
 from support.child import environment
 
 
@@ -76,8 +76,11 @@ def test_scales_are_medians_of_ratios():
     assert fit_scale([(1e9, 1e-9)]) == 1e-3
 
 
-def made_run(model, predicted, step):
-    return Run(model, "default", {term: [(predicted, 2 * predicted + 1)] for term in TERMS}, step)
+def made_run(model, predicted, step, skew=0.0, results=2.5):
+    pairs = {term: [(predicted, 2 * predicted + 1)] for term in TERMS}
+    pairs["forward_communication"] = [(predicted, results * predicted)]
+    return Run(model, "default", pairs, step, skew,
+               lambda scales: predicted * sum(scales.values()))
 
 
 def test_the_rest_of_a_step_is_its_fixed_part():
@@ -89,6 +92,41 @@ def test_the_rest_of_a_step_is_its_fixed_part():
     assert max(errors_of(fitted, runs)) < 1e-9
     assert max(left_out(runs, errors_of)) < 1e-9
     assert ratios_of(fitted, runs) == pytest.approx([1, 1, 1])
+
+
+def test_results_are_timed_where_ranks_start_together():
+    runs = [made_run(0, 1.0, 10.0, skew=0.5, results=9.0), made_run(0, 1.0, 10.0, skew=0.1)]
+    scales = fit(runs).scales
+    assert scales["forward_communication"] / scales["input"] == pytest.approx(2.5 / 3)
+
+
+def two_ranks():
+    phases = dict.fromkeys(("ids_exchange", "lookup", "results_exchange", "gradients_exchange",
+                            "norm_exchange", "sort", "update"), 0.0)
+    return Steps([40.0, 50.0, 42.0], [
+        phases | {"ids_exchange": 3.0, "lookup": 10.0, "results_exchange": 4.0,
+                  "gradients_exchange": 6.0, "update": 5.0},
+        phases | {"ids_exchange": 2.0, "lookup": 2.0, "results_exchange": 14.0,
+                  "gradients_exchange": 9.0, "norm_exchange": 1.0, "sort": 1.0, "update": 1.0}])
+
+
+def test_exchanges_count_beside_the_slowest_kernels():
+    # Ids 3; results are there at 16, 6 after the slowest lookups; the update ends at 12, 7 later
+    # than its kernels alone would.
+    assert exposed_exchange_ms(two_ranks()) == 3 + 6 + 7
+
+
+def test_a_run_has_the_terms_of_its_ranks():
+    problem = ns.ShardingProblem(tables=[ns.Table("a", 1000, 16), ns.Table("b", 1000, 16)],
+                                 features=[ns.Feature("f", "a"), ns.Feature("g", "b")], batch=64,
+                                 topology="2xCPU")
+    predicted = ns.plan(problem).breakdown
+    run = run_of(0, "default", predicted, two_ranks(), lambda scales: 0.0)
+    assert run.step_ms == 42 and run.skew == pytest.approx(8 / 9)
+    assert [measured for _, measured in run.pairs["forward"]] == [10, 2]
+    assert [measured for _, measured in run.pairs["backward"]] == [5, 2]
+    assert [run.pairs[term][0][1] for term in ("input", "forward_communication",
+                                               "backward_communication")] == [3, 9, 10]
 
 
 def test_intervals_hold_nine_of_ten():

@@ -66,10 +66,11 @@ HOSTILE = "a\x1b[31m\x00\x07"
 
 def test_control_characters_of_names_are_shown():
     problem = small_problem()
-    first, *others = problem.tables
+    costliest = "item"
     problem = problem.replace(
-        tables=[first.replace(name=HOSTILE), *others],
-        features=[one.replace(table=HOSTILE) if one.table == first.name else one
+        tables=[one.replace(name=HOSTILE) if one.name == costliest else one
+                for one in problem.tables],
+        features=[one.replace(table=HOSTILE) if one.table == costliest else one
                   for one in problem.features])
     problem.save("hostile.json")
     for arguments in (["plan", "hostile.json", "--html", "report.html", "-o", "plan.json"],

@@ -44,6 +44,22 @@ TEST(LowerBoundTest, TwoHundredSolvedInstances) {
   EXPECT_GE(ratios[ratios.size() / 2], 0.9);
 }
 
+// Links of hosts, where a step hides what travels beside kernels.
+TEST(LowerBoundTest, SolvedInstancesOnHosts) {
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    ShardingProblem problem = solvableInstance(seed, true);
+    bool isPair = problem.topology.devices.size() == 2;
+    problem.topology =
+        *parseTopology(isPair ? "2x1xH200@10gbit" : "2+1xH200@10gbit");
+    double optimum = optimumMs(problem, *model, {});
+    auto found = search(problem, *model, {});
+    ASSERT_TRUE(found.has_value()) << found.error().str();
+    EXPECT_LE(found->lowerBoundMs, optimum) << seed;
+    EXPECT_LE(found->breakdown.costMs, 1.01 * optimum) << seed;
+  }
+}
+
 // 123 million ways to spread the columns: listing them would take gigabytes.
 TEST(LowerBoundTest, ManyWaysToCutATableAreNotListed) {
   ShardingProblem problem = test::twoTables("8xCPU@1GiB");
