@@ -1,8 +1,8 @@
 //===- PeerMessages.cpp - Exchanges as messages of pairs of ranks ---------===//
 //
 // A message keeps its tensor alive. Both sides know all sizes, so that empty
-// messages need not travel, and messages of a pair arrive in order, so that all
-// have the same tag. What a rank sends to itself stays where it is.
+// messages need not travel. Messages of a pair arrive in order if they have one
+// tag: each kind has its own. What a rank sends to itself stays where it is.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,8 @@ public:
   struct Exchange {
     int64_t number;
     Messages messages;
-    std::vector<size_t> lanes; ///< of each message: a peer and a direction.
+    /// Of each message: a peer, a direction and a kind.
+    std::vector<size_t> lanes;
   };
 
   explicit DroppedMessages(size_t lanes) : arrived(lanes, -1) {}
@@ -54,8 +55,6 @@ private:
 };
 
 namespace {
-
-constexpr int kTag = 0;
 
 /// A message's own default is the timeout with which its group was made, even
 /// if the group got another one since.
@@ -121,12 +120,14 @@ at::Tensor wrapBytes(SharedBytes bytes, int64_t count, c10::Device place) {
 PeerMessages::PeerMessages(c10::intrusive_ptr<c10d::ProcessGroup> group,
                            std::shared_ptr<GroupWatch> watch)
     : group(std::move(group)), watch(std::move(watch)),
-      dropped(std::make_shared<DroppedMessages>(2 * this->group->getSize())) {}
+      dropped(std::make_shared<DroppedMessages>(2 * this->group->getSize() *
+                                                kNumMessageKinds)) {}
 
 std::unique_ptr<CommunicatorRequest>
-PeerMessages::exchange(const std::vector<at::Tensor> &sent,
+PeerMessages::exchange(MessageKind kind, const std::vector<at::Tensor> &sent,
                        std::span<const int64_t> receiveBytes) {
   const int rank = group->getRank(), size = group->getSize();
+  const int tag = static_cast<int>(kind), firstLane = 2 * size * tag;
   std::vector<at::Tensor> received = makeRooms(receiveBytes);
   received[rank] = sent[rank];
   auto request = std::make_unique<MessageRequest>(group, watch, dropped,
@@ -135,12 +136,12 @@ PeerMessages::exchange(const std::vector<at::Tensor> &sent,
   for (int step = 1; step < size; ++step)
     if (int peer = (rank + size - step) % size; receiveBytes[peer] > 0) {
       std::vector<at::Tensor> one = {received[peer]};
-      request->add(group->recv(one, peer, kTag), peer);
+      request->add(group->recv(one, peer, tag), firstLane + peer);
     }
   for (int step = 1; step < size; ++step)
     if (int peer = (rank + step) % size; sent[peer].numel() > 0) {
       std::vector<at::Tensor> one = {sent[peer]};
-      request->add(group->send(one, peer, kTag), size + peer);
+      request->add(group->send(one, peer, tag), firstLane + size + peer);
     }
   return request;
 }

@@ -33,9 +33,10 @@ public:
   void receiveInto(BufferSource &source) { buffers = &source; }
 
   /// Sends sent[p] to rank p and receives receiveBytes[p] bytes from it. All
-  /// ranks call this in the same order. Throws what c10d throws.
+  /// ranks call this in the same order for messages of one kind. Throws what
+  /// c10d throws.
   std::unique_ptr<CommunicatorRequest>
-  exchange(const std::vector<at::Tensor> &sent,
+  exchange(MessageKind kind, const std::vector<at::Tensor> &sent,
            std::span<const int64_t> receiveBytes);
 
 private:

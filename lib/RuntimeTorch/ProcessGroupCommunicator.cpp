@@ -164,16 +164,15 @@ ProcessGroupCommunicator::swapOnDevice(SharedBytes send,
       watch, name(), std::move(work), output, beginsOf(rooms), receiveBytes);
 }
 
-std::unique_ptr<CommunicatorRequest>
-ProcessGroupCommunicator::startAllToAll(MessageMemory memory, SharedBytes send,
-                                        std::span<const int64_t> sendBytes,
-                                        std::span<const int64_t> receiveBytes) {
+std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllToAll(
+    MessageKind kind, MessageMemory memory, SharedBytes send,
+    std::span<const int64_t> sendBytes, std::span<const int64_t> receiveBytes) {
   if (!placeOf(memory).is_cpu())
     return swapOnDevice(std::move(send), sendBytes, receiveBytes);
   at::Tensor input = wrapBytes(std::move(send), sum(sendBytes), c10::kCPU);
   if (messages)
     return start([&] {
-      return messages->exchange(split(input, sendBytes, sendBytes),
+      return messages->exchange(kind, split(input, sendBytes, sendBytes),
                                 receiveBytes);
     });
   at::Tensor output = makeBytes(sum(receiveBytes), c10::kCPU);
@@ -188,13 +187,14 @@ ProcessGroupCommunicator::startAllToAll(MessageMemory memory, SharedBytes send,
 }
 
 std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
-    MessageMemory memory, SharedBytes send, int64_t sendBytes,
+    MessageKind kind, MessageMemory memory, SharedBytes send, int64_t sendBytes,
     std::span<const int64_t> receiveBytes) {
   c10::DeviceGuard guard(placeOf(memory));
   if (messages && placeOf(memory).is_cpu())
     return start([&] {
       at::Tensor everyones = wrapBytes(std::move(send), sendBytes, c10::kCPU);
-      return messages->exchange(std::vector(size(), everyones), receiveBytes);
+      return messages->exchange(kind, std::vector(size(), everyones),
+                                receiveBytes);
     });
   // Backends gather equal sizes only, so all are padded to the largest.
   int64_t padded = roomOfMessage(

@@ -33,11 +33,12 @@ public:
   }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllToAll(MessageMemory memory, SharedBytes send,
+  startAllToAll(MessageKind kind, MessageMemory memory, SharedBytes send,
                 std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override;
   std::unique_ptr<CommunicatorRequest>
-  startAllGather(MessageMemory memory, SharedBytes send, int64_t sendBytes,
+  startAllGather(MessageKind kind, MessageMemory memory, SharedBytes send,
+                 int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override;
 
   void abort(const std::string &cause) noexcept override { watch->end(cause); }

@@ -14,8 +14,10 @@
 #include "neuroshard/Artifact/StepNames.h"
 #include "neuroshard/Runtime/Open.h"
 
-#include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
+#include <unistd.h>
+
+#include <atomic>
 
 namespace neuroshard::runtime {
 namespace {
@@ -23,24 +25,15 @@ namespace {
 constexpr char kOverForBackward[] =
     "it was updated or dropped; a backward runs once for each forward";
 
+/// So that what holds a step of one session names none of a later one.
+std::atomic<int64_t> nextStepOfProcess = 0;
+
 Manifest readManifest(const std::string &directory) {
   try {
     return openManifest(directory);
   } catch (const RuntimeError &error) {
     TORCH_CHECK_VALUE(false, error.what());
   }
-}
-
-at::ScalarType scalarType(ElementType type) {
-  switch (type) {
-  case ElementType::F32:
-    return at::kFloat;
-  case ElementType::F16:
-    return at::kHalf;
-  case ElementType::BF16:
-    return at::kBFloat16;
-  }
-  return at::kFloat;
 }
 
 const FunctionSpec &findStep(const Manifest &manifest, const char *name,
@@ -111,7 +104,8 @@ RankSession::RankSession(const std::string &directory,
                          IdCheck check)
     : placement(device), manifest(readManifest(directory)),
       stepInputs(inputsOf(manifest, directory), placement.place()),
-      results(resultsOf(manifest)), world(nullptr, nsrt_world_close) {
+      results(resultsOf(manifest)), world(nullptr, nsrt_world_close),
+      process(getpid()) {
   checkSteps(manifest, placement, directory);
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
@@ -145,6 +139,9 @@ void RankSession::releaseHandles(Step &step) noexcept {
 }
 
 void RankSession::invoke(HostCall &call, const char *function) {
+  TORCH_CHECK_VALUE(getpid() == process,
+                    "the tables were opened by another process; a forked one "
+                    "cannot use them, since it has none of their threads");
   placement.followStream(ownDevice);
   if (call.invoke(function) == 0)
     return;
@@ -168,6 +165,8 @@ int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
     throw;
   }
   std::lock_guard one(running);
+  // Others wait for their results, and come to their next start after those.
+  lookUpEarlier(endOfDropped());
   return startChecked(inputs);
 }
 
@@ -209,7 +208,7 @@ int64_t RankSession::startChecked(const std::vector<at::Tensor> &inputs) {
     releaseHandles(step);
     throw;
   }
-  int64_t number = nextStep++;
+  int64_t number = nextStepOfProcess++;
   keepStep(number, std::move(step));
   return number;
 }
@@ -230,6 +229,15 @@ std::optional<RankSession::Step> RankSession::takeOwed(int64_t end) {
       return step;
     }
   return std::nullopt;
+}
+
+int64_t RankSession::endOfDropped() {
+  std::lock_guard lock(mutex);
+  int64_t end = 0;
+  for (const auto &[number, step] : steps)
+    if (step.dropped && !step.lookedUp)
+      end = number + 1;
+  return end;
 }
 
 /// Results travel in the order of the starts on all ranks, whatever order a
@@ -451,35 +459,6 @@ void RankSession::setGradientScale(double scale) {
   TORCH_CHECK_VALUE(
       nsrt_device_set_gradient_scale(ownDevice, static_cast<float>(scale)) == 0,
       nsrt_last_error());
-}
-
-std::vector<std::vector<at::Tensor>> RankSession::shards() const {
-  std::vector<std::vector<at::Tensor>> shards;
-  for (int32_t i = 0; i < nsrt_device_num_shards(ownDevice); ++i) {
-    nsrt_shard_info info;
-    TORCH_CHECK(nsrt_device_shard(ownDevice, i, &info) == 0, nsrt_last_error());
-    int64_t rows = info.row_end - info.row_begin;
-    int64_t cols = info.col_end - info.col_begin;
-    ElementType type =
-        manifest.tables[static_cast<size_t>(info.table)].elementType;
-    std::vector<at::Tensor> &shard = shards.emplace_back();
-    auto view = [&](void *values, at::IntArrayRef sizes, int64_t stride,
-                    at::ScalarType elements) {
-      std::vector<int64_t> strides(sizes.size(), 1);
-      strides[0] = stride;
-      shard.push_back(at::from_blob(
-          values, sizes, strides, [](void *) {},
-          at::TensorOptions(elements).device(placement.place()),
-          placement.place()));
-    };
-    view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
-    for (int32_t s = 0; s < info.num_states; ++s)
-      if (info.has_row_state)
-        view(info.states[s], {rows}, info.state_stride, at::kFloat);
-      else
-        view(info.states[s], {rows, cols}, info.state_stride, at::kFloat);
-  }
-  return shards;
 }
 
 } // namespace neuroshard::runtime

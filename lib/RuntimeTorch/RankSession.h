@@ -93,6 +93,9 @@ private:
   /// Takes the first step before `end` that is not looked up.
   std::optional<Step> takeOwed(int64_t end);
   void lookUpEarlier(int64_t end);
+  /// One more than the last step that was dropped and not looked up; 0 if there
+  /// is none.
+  int64_t endOfDropped();
   Step takeStep(int64_t number, const char *wanted);
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
@@ -125,8 +128,8 @@ private:
   int64_t owed = -1; ///< step that lookUpEarlier has taken.
   bool droppedOwed = false;
   bool lostUpdate = false; ///< a step was dropped after it sent gradients.
-  int64_t nextStep = 0;
   int64_t updates = 0;
+  const int process; ///< that opened the device.
 };
 
 } // namespace neuroshard::runtime

@@ -58,7 +58,7 @@ std::vector<int64_t> WatchedGroup::gatherNumbers(int64_t kind, int64_t number) {
                             Message{kind, number});
   std::vector<int64_t> sizes(sent.size(), sizeof(Message));
   auto request = group.startAllToAll(
-      MessageMemory::Host,
+      MessageKind::Ids, MessageMemory::Host,
       copyBytes(sent.data(), sent.size() * sizeof(Message)), sizes, sizes);
   std::vector<int64_t> numbers;
   for (const auto &bytes : request->wait()) {
@@ -82,7 +82,7 @@ std::vector<at::Tensor> WatchedGroup::gatherBytes(int64_t kind,
                                                   const at::Tensor &bytes) {
   std::vector<int64_t> sizes = gatherNumbers(kind, bytes.numel());
   auto request = connected().startAllGather(
-      MessageMemory::Host,
+      MessageKind::Ids, MessageMemory::Host,
       copyBytes(bytes.const_data_ptr(), static_cast<size_t>(bytes.numel())),
       bytes.numel(), sizes);
   std::vector<at::Tensor> gathered;

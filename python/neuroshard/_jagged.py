@@ -10,6 +10,7 @@ import torch
 from neuroshard.errors import TensorError
 
 LARGEST_POOLING = 2**31 - 1
+ID_TYPES = (torch.int64, torch.int32)
 
 
 class Exchange(Protocol):
@@ -70,13 +71,14 @@ def is_ready(jagged: Jagged) -> bool:
     """Whether as_jagged() would change and refuse nothing: for most steps the only check."""
     ids, offsets, weights, pooling, feature_begin = jagged
     return (feature_begin is None and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
-            and is_ready_tensor(ids) and (weights is None or is_ready_tensor(weights))
-            and (offsets is None or (is_ready_tensor(offsets) and offsets.dtype != torch.int32)))
+            and is_ready_tensor(ids, ID_TYPES)
+            and (offsets is None or is_ready_tensor(offsets, (torch.int64,)))
+            and (weights is None or is_ready_tensor(weights, (torch.float32,))))
 
 
-def is_ready_tensor(tensor: object) -> bool:
+def is_ready_tensor(tensor: object, types: Sequence[torch.dtype]) -> bool:
     return (type(tensor) is torch.Tensor and tensor.layout is torch.strided
-            and not tensor.is_nested and tensor.is_contiguous())
+            and tensor.dtype in types and not tensor.is_nested and tensor.is_contiguous())
 
 
 def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
@@ -89,7 +91,8 @@ def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
         if isinstance(value, torch.Tensor):
             if is_dense(value):
                 continue
-            found = "a nested one" if value.is_nested else f"one of layout {value.layout}"
+            found = "a nested one" if value.is_nested else "a quantized one" \
+                if value.is_quantized else f"one of layout {value.layout}"
         raise TensorError(f"input \"{exchange.name}\": expected {name} as a dense tensor, found "
                           f"{found}")
 
@@ -149,16 +152,19 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
         return join_bags_of_one_size(values)
     ids, weights, offsets, begin = [], [], [], [0]
     for name, value in zip(exchange.features, values):
-        if isinstance(value, torch.Tensor):
+        has_offsets = not isinstance(value, torch.Tensor)
+        if not has_offsets:
             value = spread(value, name)
         check_pair(value, name)
         check_together(ids, value, name)
-        check_ends(value[0], value[1], name)
+        if has_offsets:
+            check_ends(value[0], value[1], name)
         offsets.append(value[1][:-1] + begin[-1])
         ids.append(value[0])
         weights.extend(value[2:3])
         begin.append(begin[-1] + value[0].shape[0])
-    if len({len(part) for part in offsets}) > 1:
+    # Sizes are compared as they are: a length is a number, and fixes them while torch traces.
+    if any(part.shape[0] != offsets[0].shape[0] for part in offsets):
         raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found "
                           f"batches of {[len(part) for part in offsets]}")
     if weights and len(weights) != len(ids):
@@ -214,7 +220,7 @@ def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
             raise TensorError(f"feature \"{name}\": expected {what} on {place}, as the ids of the "
                               f"first feature, found {tensor.device}")
     check_id_type(value[0], f"feature \"{name}\"")
-    if value[1].dtype not in (torch.int32, torch.int64) or len(value[1]) < 1:
+    if value[1].dtype not in (torch.int32, torch.int64) or value[1].shape[0] < 1:
         raise TensorError(f"feature \"{name}\": expected offsets [batch + 1] as torch.int64, found "
                           f"shape {tuple(value[1].shape)}, {value[1].dtype}")
 
@@ -222,14 +228,17 @@ def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
 def check_ends(ids: torch.Tensor, offsets: torch.Tensor, name: str) -> None:
     """The offsets of a feature begin with 0 and end with the number of its ids. On a GPU, and while
     torch traces, the check is part of the step, which it ends."""
-    said = f"feature \"{name}\": expected offsets from 0 to {ids.shape[0]}, the number of its ids"
     if offsets.device.type == "cpu" and not torch.compiler.is_compiling() \
             and type(offsets) in (torch.Tensor, torch.nn.Parameter):
         begin, end = int(offsets[0]), int(offsets[-1])
         if begin != 0 or end != ids.shape[0]:
-            raise TensorError(f"{said}, found {begin} to {end}")
+            raise TensorError(f"feature \"{name}\": expected offsets from 0 to {ids.shape[0]}, the "
+                              f"number of its ids, found {begin} to {end}")
     else:
-        torch._assert_async((offsets[0] == 0) & (offsets[-1] == ids.shape[0]), said)
+        # Without quotes: Inductor writes the text into C++ as it is.
+        shown = "".join(one if one.isalnum() else "_" for one in name)
+        torch._assert_async((offsets[0] == 0) & (offsets[-1] == ids.shape[0]),
+                            f"feature {shown}: expected offsets from 0 to the number of its ids")
 
 
 def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -241,7 +250,7 @@ def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def is_dense(tensor: torch.Tensor) -> bool:
-    return tensor.layout == torch.strided and not tensor.is_nested
+    return tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized
 
 
 def describe(tensor: torch.Tensor) -> str:
@@ -251,7 +260,7 @@ def describe(tensor: torch.Tensor) -> str:
 
 
 def check_id_type(ids: torch.Tensor, where: str) -> None:
-    if ids.dtype not in (torch.int32, torch.int64):
+    if ids.dtype not in ID_TYPES:
         raise TensorError(f"{where}: expected ids as torch.int64 or torch.int32, found {ids.dtype}")
 
 

@@ -40,6 +40,21 @@ public:
   using std::runtime_error::runtime_error;
 };
 
+/// What messages are. In memory of the host those of one kind arrive in their
+/// order, and may overtake those of others: a rank may start its next step
+/// before or after it sends the results of the last. Second hops are those of
+/// relays.
+enum class MessageKind {
+  Ids,
+  Results,
+  ResultsSecondHop,
+  Gradients,
+  GradientsSecondHop,
+  Norms,
+  WeightsGradient
+};
+inline constexpr int kNumMessageKinds = 7;
+
 /// Where a message lies, on both sides.
 enum class MessageMemory { Host, Device };
 
@@ -78,14 +93,14 @@ public:
   /// communicator shares `send` as long as it needs it; the caller must not
   /// change it any more.
   virtual std::unique_ptr<CommunicatorRequest>
-  startAllToAll(MessageMemory memory, SharedBytes send,
+  startAllToAll(MessageKind kind, MessageMemory memory, SharedBytes send,
                 std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) = 0;
 
   /// Sends `sendBytes` bytes to every rank.
   virtual std::unique_ptr<CommunicatorRequest>
-  startAllGather(MessageMemory memory, SharedBytes send, int64_t sendBytes,
-                 std::span<const int64_t> receiveBytes) = 0;
+  startAllGather(MessageKind kind, MessageMemory memory, SharedBytes send,
+                 int64_t sendBytes, std::span<const int64_t> receiveBytes) = 0;
 
   /// Ends the group because of `cause`; the first cause stays.
   virtual void abort(const std::string &cause) noexcept = 0;

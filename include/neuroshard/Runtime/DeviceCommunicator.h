@@ -26,20 +26,21 @@ public:
   bool carriesDeviceMemory() const override { return true; }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllToAll(MessageMemory memory, SharedBytes send,
+  startAllToAll(MessageKind kind, MessageMemory memory, SharedBytes send,
                 std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override {
     if (memory == MessageMemory::Device)
-      return startOnDevice(std::move(send), sendBytes, receiveBytes);
-    return host->startAllToAll(memory, std::move(send), sendBytes,
+      return startOnDevice(kind, std::move(send), sendBytes, receiveBytes);
+    return host->startAllToAll(kind, memory, std::move(send), sendBytes,
                                receiveBytes);
   }
   std::unique_ptr<CommunicatorRequest>
-  startAllGather(MessageMemory memory, SharedBytes send, int64_t sendBytes,
+  startAllGather(MessageKind kind, MessageMemory memory, SharedBytes send,
+                 int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override {
     if (memory == MessageMemory::Device)
-      return gatherOnDevice(std::move(send), sendBytes, receiveBytes);
-    return host->startAllGather(memory, std::move(send), sendBytes,
+      return gatherOnDevice(kind, std::move(send), sendBytes, receiveBytes);
+    return host->startAllGather(kind, memory, std::move(send), sendBytes,
                                 receiveBytes);
   }
 
@@ -51,10 +52,11 @@ public:
 protected:
   /// startAllToAll and startAllGather of messages in memory of the device.
   virtual std::unique_ptr<CommunicatorRequest>
-  startOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
+  startOnDevice(MessageKind kind, SharedBytes send,
+                std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) = 0;
   virtual std::unique_ptr<CommunicatorRequest>
-  gatherOnDevice(SharedBytes send, int64_t sendBytes,
+  gatherOnDevice(MessageKind kind, SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) = 0;
 
   std::unique_ptr<Communicator> host;

@@ -40,7 +40,8 @@ void startGather(Device &device, const Routed &routed, Partials &gradients) {
   std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
   countSentBytes(device, Phase::GradientsExchange, sendBytes);
   gradients.gather = device.communicator->startAllGather(
-      MessageMemory::Device, gradients.local, bytes, receiveBytes);
+      MessageKind::Gradients, MessageMemory::Device, gradients.local, bytes,
+      receiveBytes);
 }
 
 /// A block of gradients as it was received.
@@ -146,7 +147,7 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
     startRelayedGradients(device, routed, gradients);
   else if (layout.hasRemote)
     gradients.request =
-        startValues(device, Phase::GradientsExchange, gradients.send,
+        startValues(device, MessageKind::Gradients, gradients.send,
                     sizesOf(gradients.sendBlocks),
                     sizesOf(makeOwnerBlocks(device, routed)));
   if (layout.hasReplicated)

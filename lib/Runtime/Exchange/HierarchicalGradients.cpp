@@ -59,7 +59,7 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
   }
   device.backend->moveRows(moves);
   gradients.relayRequest =
-      startValues(device, Phase::GradientsExchange, send, counts,
+      startValues(device, MessageKind::GradientsSecondHop, send, counts,
                   exchange.countsOf([&](int64_t peer) {
                     return exchange.ownerToRelay(exchange.rank, peer);
                   }));
@@ -93,7 +93,7 @@ void startRelayedGradients(Device &device, const Routed &routed,
   HierarchicalExchange exchange(device, routed);
   std::vector<Block> receive = makeOwnerBlocks(device, routed);
   gradients.request = startValues(
-      device, Phase::GradientsExchange, gradients.send,
+      device, MessageKind::Gradients, gradients.send,
       exchange.countsOf([&](int64_t peer) {
         return gradients.sendBlocks[static_cast<size_t>(peer)].size +
                exchange.relayToSamples(peer, exchange.rank);

@@ -114,7 +114,7 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
     return exchange.relayToSamples(exchange.rank, peer);
   });
   partials.relayRequest =
-      startValues(device, Phase::ResultsExchange,
+      startValues(device, MessageKind::ResultsSecondHop,
                   addUpAll(exchange, std::move(ofOwners), counts), counts,
                   exchange.countsOf([&](int64_t peer) {
                     return exchange.relayToSamples(peer, exchange.rank);
@@ -127,14 +127,15 @@ void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials) {
   HierarchicalExchange exchange(device, routed);
   std::vector<Block> receive = makeBatchBlocks(device, routed);
-  partials.request = startValues(
-      device, Phase::ResultsExchange, packResults(exchange, partials),
-      exchange.countsOf(
-          [&](int64_t peer) { return firstStageTo(exchange, partials, peer); }),
-      exchange.countsOf([&](int64_t peer) {
-        return receive[static_cast<size_t>(peer)].size +
-               exchange.ownerToRelay(peer, exchange.rank);
-      }));
+  partials.request =
+      startValues(device, MessageKind::Results, packResults(exchange, partials),
+                  exchange.countsOf([&](int64_t peer) {
+                    return firstStageTo(exchange, partials, peer);
+                  }),
+                  exchange.countsOf([&](int64_t peer) {
+                    return receive[static_cast<size_t>(peer)].size +
+                           exchange.ownerToRelay(peer, exchange.rank);
+                  }));
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,

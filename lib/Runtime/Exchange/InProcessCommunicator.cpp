@@ -55,7 +55,7 @@ public:
   int size() const override { return group->size; }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllToAll(MessageMemory, SharedBytes send,
+  startAllToAll(MessageKind, MessageMemory, SharedBytes send,
                 std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override {
     Slices slices;
@@ -68,7 +68,8 @@ public:
   }
 
   std::unique_ptr<CommunicatorRequest>
-  startAllGather(MessageMemory, SharedBytes send, int64_t sendBytes,
+  startAllGather(MessageKind, MessageMemory, SharedBytes send,
+                 int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override {
     Slices slices(static_cast<size_t>(size()),
                   {send.get(), static_cast<size_t>(sendBytes)});

@@ -218,7 +218,7 @@ std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
   Numbers bytes(static_cast<size_t>(device.numDevices()),
                 static_cast<int64_t>(ownNumbers) * kNumberBytes);
   auto request = device.communicator->startAllToAll(
-      MessageMemory::Host,
+      MessageKind::Ids, MessageMemory::Host,
       onHost(device, numbers.data(), numbers.size() * sizeof(int64_t)), bytes,
       bytes);
   std::vector<Numbers> headers;
@@ -247,7 +247,8 @@ std::string exchangeErrors(Device &device, const std::string &error,
   for (Numbers &header : headers)
     bytes.push_back(numberOf(header, IdHeader::ErrorBytes));
   auto request = device.communicator->startAllGather(
-      MessageMemory::Host, onHost(device, error.data(), error.size()),
+      MessageKind::Ids, MessageMemory::Host,
+      onHost(device, error.data(), error.size()),
       static_cast<int64_t>(error.size()), bytes);
   for (const auto &text : request->wait())
     if (!text.empty())
@@ -294,8 +295,8 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
     return;
   countSentBytes(device, Phase::IdsExchange, payloadBytes);
   routed.request = device.communicator->startAllToAll(
-      MessageMemory::Device, std::move(routed.ownPayload), payloadBytes,
-      receiveBytes);
+      MessageKind::Ids, MessageMemory::Device, std::move(routed.ownPayload),
+      payloadBytes, receiveBytes);
 }
 
 /// For a single device, where nothing travels.

@@ -60,20 +60,21 @@ StagedCommunicator::receive(std::unique_ptr<CommunicatorRequest> request) {
 }
 
 std::unique_ptr<CommunicatorRequest>
-StagedCommunicator::startOnDevice(SharedBytes send,
+StagedCommunicator::startOnDevice(MessageKind kind, SharedBytes send,
                                   std::span<const int64_t> sendBytes,
                                   std::span<const int64_t> receiveBytes) {
   int64_t total =
       std::accumulate(sendBytes.begin(), sendBytes.end(), int64_t{0});
-  return receive(host->startAllToAll(MessageMemory::Host,
+  return receive(host->startAllToAll(kind, MessageMemory::Host,
                                      copyToHost(send.get(), total), sendBytes,
                                      receiveBytes));
 }
 
 std::unique_ptr<CommunicatorRequest>
-StagedCommunicator::gatherOnDevice(SharedBytes send, int64_t sendBytes,
+StagedCommunicator::gatherOnDevice(MessageKind kind, SharedBytes send,
+                                   int64_t sendBytes,
                                    std::span<const int64_t> receiveBytes) {
-  return receive(host->startAllGather(MessageMemory::Host,
+  return receive(host->startAllGather(kind, MessageMemory::Host,
                                       copyToHost(send.get(), sendBytes),
                                       sendBytes, receiveBytes));
 }

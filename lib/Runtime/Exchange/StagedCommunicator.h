@@ -29,10 +29,11 @@ public:
 
 private:
   std::unique_ptr<CommunicatorRequest>
-  startOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
+  startOnDevice(MessageKind kind, SharedBytes send,
+                std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override;
   std::unique_ptr<CommunicatorRequest>
-  gatherOnDevice(SharedBytes send, int64_t sendBytes,
+  gatherOnDevice(MessageKind kind, SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override;
 
   SharedBytes copyToHost(const std::byte *message, int64_t bytes);

@@ -46,13 +46,17 @@ static std::vector<int64_t> bytesOf(const Device &device,
 }
 
 std::unique_ptr<CommunicatorRequest>
-startValues(Device &device, Phase phase, const Buffer &message,
+startValues(Device &device, MessageKind kind, const Buffer &message,
             std::span<const int64_t> sendCounts,
             std::span<const int64_t> receiveCounts) {
   std::vector<int64_t> sendBytes = bytesOf(device, sendCounts);
-  countSentBytes(device, phase, sendBytes);
-  return device.communicator->startAllToAll(MessageMemory::Device, message,
-                                            sendBytes,
+  bool areResults =
+      kind == MessageKind::Results || kind == MessageKind::ResultsSecondHop;
+  countSentBytes(device,
+                 areResults ? Phase::ResultsExchange : Phase::GradientsExchange,
+                 sendBytes);
+  return device.communicator->startAllToAll(kind, MessageMemory::Device,
+                                            message, sendBytes,
                                             bytesOf(device, receiveCounts));
 }
 

@@ -29,10 +29,10 @@ RowMove copyOf(const std::byte *from, std::byte *to, int64_t bytes);
 void countSentBytes(Device &device, Phase phase,
                     std::span<const int64_t> bytesOfPeer);
 
-/// Starts an all-to-all of values in the wire type and counts the bytes sent to
-/// other devices. Counts are values per peer.
+/// Starts an all-to-all of results or gradients in the wire type and counts the
+/// bytes sent to other devices. Counts are values per peer.
 std::unique_ptr<CommunicatorRequest>
-startValues(Device &device, Phase phase, const Buffer &message,
+startValues(Device &device, MessageKind kind, const Buffer &message,
             std::span<const int64_t> sendCounts,
             std::span<const int64_t> receiveCounts);
 

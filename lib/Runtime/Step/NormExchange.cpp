@@ -127,7 +127,8 @@ private:
     }
     countSentBytes(device, Phase::NormExchange, sendBytes);
     return device.communicator->startAllToAll(
-        MessageMemory::Device, pack(sections, total), sendBytes, receiveBytes);
+        MessageKind::Norms, MessageMemory::Device, pack(sections, total),
+        sendBytes, receiveBytes);
   }
 
   Buffer pack(const std::vector<std::pair<const float *, int64_t>> &sections,

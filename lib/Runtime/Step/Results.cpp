@@ -138,7 +138,7 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   if (!layout.relays.empty())
     return startRelayedResults(device, routed, partials);
   partials.request = startValues(
-      device, Phase::ResultsExchange, packResults(device, partials),
+      device, MessageKind::Results, packResults(device, partials),
       sizesOf(partials.sendBlocks), sizesOf(makeBatchBlocks(device, routed)));
 }
 

@@ -145,7 +145,8 @@ private:
     for (int64_t &bytes : sendBytes)
       bytes *= kValueBytes;
     countSentBytes(device, Phase::WeightsGradient, sendBytes);
-    request = device.communicator->startAllToAll(MessageMemory::Device, kept,
+    request = device.communicator->startAllToAll(MessageKind::WeightsGradient,
+                                                 MessageMemory::Device, kept,
                                                  sendBytes, receiveBytes);
     for (const std::byte *message : waitForAll(*request))
       result.push_back(reinterpret_cast<const float *>(message));

@@ -101,10 +101,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<CommunicatorRequest>
-PeerCopies::start(SharedBytes send, std::span<const int64_t> begins,
-                  std::span<const int64_t> sendBytes,
-                  std::span<const int64_t> receiveBytes) {
+std::unique_ptr<CommunicatorRequest> PeerCopies::start(
+    MessageKind kind, SharedBytes send, std::span<const int64_t> begins,
+    std::span<const int64_t> sendBytes, std::span<const int64_t> receiveBytes) {
   std::shared_ptr<const Gpu> gpu = backend.ownGpu();
   ContextScope scope(*gpu);
   const std::byte *first = send.get();
@@ -116,28 +115,30 @@ PeerCopies::start(SharedBytes send, std::span<const int64_t> begins,
   std::vector<int64_t> bytes(sendBytes.size(), sizeof(Slice));
   SharedBytes described(
       sent, reinterpret_cast<const std::byte *>(sent->slices.data()));
-  return std::make_unique<PeerCopy>(backend, buffers,
-                                    host->startAllToAll(MessageMemory::Host,
-                                                        std::move(described),
-                                                        bytes, bytes),
-                                    receiveBytes);
+  return std::make_unique<PeerCopy>(
+      backend, buffers,
+      host->startAllToAll(kind, MessageMemory::Host, std::move(described),
+                          bytes, bytes),
+      receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest>
-PeerCopies::startOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
+PeerCopies::startOnDevice(MessageKind kind, SharedBytes send,
+                          std::span<const int64_t> sendBytes,
                           std::span<const int64_t> receiveBytes) {
   std::vector<int64_t> begins = {0};
   for (int64_t bytes : sendBytes)
     begins.push_back(begins.back() + bytes);
-  return start(std::move(send), begins, sendBytes, receiveBytes);
+  return start(kind, std::move(send), begins, sendBytes, receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest>
-PeerCopies::gatherOnDevice(SharedBytes send, int64_t sendBytes,
+PeerCopies::gatherOnDevice(MessageKind kind, SharedBytes send,
+                           int64_t sendBytes,
                            std::span<const int64_t> receiveBytes) {
   std::vector<int64_t> begins(receiveBytes.size());
   std::vector<int64_t> bytes(receiveBytes.size(), sendBytes);
-  return start(std::move(send), begins, bytes, receiveBytes);
+  return start(kind, std::move(send), begins, bytes, receiveBytes);
 }
 
 } // namespace neuroshard::cuda

@@ -29,14 +29,16 @@ public:
 
 private:
   std::unique_ptr<runtime::CommunicatorRequest>
-  startOnDevice(runtime::SharedBytes send, std::span<const int64_t> sendBytes,
+  startOnDevice(runtime::MessageKind kind, runtime::SharedBytes send,
+                std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override;
   std::unique_ptr<runtime::CommunicatorRequest>
-  gatherOnDevice(runtime::SharedBytes send, int64_t sendBytes,
+  gatherOnDevice(runtime::MessageKind kind, runtime::SharedBytes send,
+                 int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override;
   std::unique_ptr<runtime::CommunicatorRequest>
-  start(runtime::SharedBytes send, std::span<const int64_t> begins,
-        std::span<const int64_t> sendBytes,
+  start(runtime::MessageKind kind, runtime::SharedBytes send,
+        std::span<const int64_t> begins, std::span<const int64_t> sendBytes,
         std::span<const int64_t> receiveBytes);
 
   const CudaBackend &backend;

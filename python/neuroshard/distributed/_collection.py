@@ -169,7 +169,7 @@ class _Sharded(Learning, torch.nn.Module):
         keyed = is_keyed(features)
         try:
             ids = self._as_jagged(features)
-            require_values(ids)
+            require_values(ids, self._learns() and not torch.compiler.is_compiling())
         except Exception as error:
             if not torch.compiler.is_compiling():
                 self._session.refuse(str(error))  # the others must not wait for this rank
@@ -305,12 +305,17 @@ def check_arguments(plan: object, problem: object, seed: object, name: object,
     _arguments.threads(threads)
 
 
-def require_values(ids: Jagged) -> None:
-    """Raises a TensorError for tensors on the meta device."""
-    for what in ("ids", "offsets", "weights"):
-        value = getattr(ids, what)
-        if value is not None and value.is_meta:
+def require_values(ids: Jagged, learns: bool) -> None:
+    """Raises a TensorError for tensors on the meta device, and for those that a backward cannot
+    keep."""
+    for what, value in zip(("ids", "offsets", "weights"), ids):
+        if value is None:
+            continue
+        if value.is_meta:
             raise TensorError(f"{what}: expected a tensor with values, found one on the meta device")
+        if learns and value.is_inference():
+            raise TensorError(f"{what}: expected a tensor that a backward can keep, found one of "
+                              "torch.inference_mode(); clone() it outside")
 
 
 def is_keyed(features: object) -> bool:

@@ -58,11 +58,11 @@ TEST(Communicator, AllToAllWithUnevenCounts) {
         sendBytes.push_back(4 * count(self.rank(), peer));
         receiveBytes.push_back(4 * count(peer, self.rank()));
       }
-      auto request = self.startAllToAll(MessageMemory::Host, bytesOf(send),
-                                        sendBytes, receiveBytes);
-      auto second =
-          self.startAllGather(MessageMemory::Host, bytesOf({self.rank()}), 4,
-                              std::vector<int64_t>(kSize, 4));
+      auto request = self.startAllToAll(MessageKind::Ids, MessageMemory::Host,
+                                        bytesOf(send), sendBytes, receiveBytes);
+      auto second = self.startAllGather(MessageKind::Ids, MessageMemory::Host,
+                                        bytesOf({self.rank()}), 4,
+                                        std::vector<int64_t>(kSize, 4));
       for (int peer = 0; peer < kSize; ++peer) {
         EXPECT_EQ(
             valuesOf(request->wait()[static_cast<size_t>(peer)]),
@@ -85,7 +85,9 @@ TEST(Communicator, AbortEndsEveryWait) {
     }
     std::vector<int64_t> none(kSize, 0);
     try {
-      self.startAllToAll(MessageMemory::Host, bytesOf({}), none, none)->wait();
+      self.startAllToAll(MessageKind::Ids, MessageMemory::Host, bytesOf({}),
+                         none, none)
+          ->wait();
       ADD_FAILURE() << "the wait must throw";
     } catch (const CommunicatorError &error) {
       EXPECT_STREQ(error.what(), "rank 1: out of paper");
@@ -100,18 +102,18 @@ TEST(Communicator, ResetAllowsTheNextStep) {
     std::vector<int64_t> none(kSize, 0);
     if (self.rank() == 0)
       return; // without taking part
-    EXPECT_THROW(
-        self.startAllToAll(MessageMemory::Host, bytesOf({}), none, none)
-            ->wait(),
-        CommunicatorError);
+    EXPECT_THROW(self.startAllToAll(MessageKind::Ids, MessageMemory::Host,
+                                    bytesOf({}), none, none)
+                     ->wait(),
+                 CommunicatorError);
   });
   EXPECT_THAT(group->abortCause(),
               testing::StartsWith("rank 0: left the step"));
   group->reset();
   onRanks(*group, kSize, [](Communicator &self) {
-    auto request =
-        self.startAllGather(MessageMemory::Host, bytesOf({self.rank()}), 4,
-                            std::vector<int64_t>(kSize, 4));
+    auto request = self.startAllGather(MessageKind::Ids, MessageMemory::Host,
+                                       bytesOf({self.rank()}), 4,
+                                       std::vector<int64_t>(kSize, 4));
     EXPECT_EQ(valuesOf(request->wait()[2]), std::vector<int>{2});
   });
   EXPECT_EQ(group->abortCause(), "");
@@ -121,8 +123,9 @@ TEST(Communicator, SizesThatDisagreeAreNamed) {
   auto group = std::make_shared<InProcessGroup>(2);
   onRanks(*group, 2, [](Communicator &self) {
     std::vector<int64_t> four(2, 4), eight(2, 8);
-    auto request = self.startAllToAll(MessageMemory::Host, bytesOf({1, 2}),
-                                      four, self.rank() == 0 ? eight : four);
+    auto request = self.startAllToAll(MessageKind::Ids, MessageMemory::Host,
+                                      bytesOf({1, 2}), four,
+                                      self.rank() == 0 ? eight : four);
     if (self.rank() == 1)
       return;
     try {
@@ -142,8 +145,10 @@ TEST(Communicator, AbandonedRequestsDoNotKeepBuffers) {
     SharedBytes send = bytesOf({1, 2});
     watched[self.rank()] = send;
     std::vector<int64_t> four(2, 4);
-    auto request = self.startAllToAll(MessageMemory::Host, send, four, four);
-    auto last = self.startAllToAll(MessageMemory::Host, send, four, four);
+    auto request = self.startAllToAll(MessageKind::Ids, MessageMemory::Host,
+                                      send, four, four);
+    auto last = self.startAllToAll(MessageKind::Ids, MessageMemory::Host, send,
+                                   four, four);
     last->wait();
   });
   EXPECT_TRUE(watched[0].expired());

@@ -51,6 +51,11 @@ def case_ids_of_one_rank(context):
     assert training.module.step == len(wrong)
 
 
+def made_in_inference(ids):
+    with torch.inference_mode():
+        return ids.clone()
+
+
 class Strange:
     """Looks like a KeyedJaggedTensor, and raises an error of another kind."""
 
@@ -92,6 +97,9 @@ def case_forms_of_one_rank(context):
             Jagged(torch.nested.nested_tensor([ids, ids]), offsets),
         "ids: expected a tensor with values, found one on the meta device":
             Jagged(ids.to("meta"), offsets),
+        "expected ids as a dense tensor, found a quantized one":
+            Jagged(torch.quantize_per_tensor(torch.zeros(4), 1.0, 0, torch.qint32), offsets),
+        "found one of torch.inference_mode(); clone() it outside": Jagged(made_in_inference(ids), offsets),
         "a loader's own error": Strange(),
         "expected features * batch + 1": Jagged(ids, offsets[:4]),
         "expected ids as a dense tensor, found str": Jagged("ids", offsets),
@@ -222,9 +230,26 @@ def case_construction(context):
         raises(kind, "step: expected a whole number",
                lambda count=count: setattr(tables, "step", count))
     assert tables.step == 0
+    check_successor(context, plan, problem, tables)
     tables = context.make(plan, problem, name="taken")
     raises(ValueError, "taken", lambda: context.make(plan, problem, name="taken"))
     sum(one.sum() for one in tables((torch.ones(4).long(), torch.arange(5))).values()).backward()
+
+
+def check_successor(context, plan, problem, tables):
+    """What is left of closed tables does not act on those that got their name."""
+    ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    loss = sum(one.sum() for one in tables((ids, offsets)).values())
+    pending = tables.start((ids, offsets))
+    tables.close()
+    successor = context.make(plan, problem, name=tables.name)
+    started = successor.start((ids + 1, offsets))
+    raises(ValueError, "is over", pending.wait)
+    raises(ValueError, "is over", loss.backward)
+    del pending, loss
+    found, expected = started.wait(), successor((ids + 1, offsets))
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    assert successor.step == 0
 
 
 def case_artifact(context):
@@ -295,6 +320,17 @@ def case_mixed_backwards(context):
         one.backward()
     for _ in range(2):
         raises(dist.DistBackendError, "in another order than rank", lambda: tables(given(part)))
+
+
+def case_mixed_starts(context):
+    """Where one rank looks up before the next start and another does not, that start ends the group."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem, process_group=dist.new_group())
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+    first = tables.start(given(part))
+    if context.rank == 0:
+        first.look_up()
+    raises(dist.DistBackendError, "in another order than rank", lambda: tables.start(given(part)))
 
 
 def case_disagreement(context):

@@ -282,6 +282,19 @@ def case_other_orders(context):
     assert tables.step == 1
 
 
+def case_dropped_on_one_rank(context):
+    """A rank may drop a lookup whose results the others wait for before they start the next."""
+    tables, _, inputs = three_steps(context)
+    expected = [list(tables(one).values()) for one in inputs]
+    for number in (0, 1, 2, 0):
+        pending = tables.start(inputs[number])
+        if context.rank != number % context.size:
+            assert all(map(torch.equal, pending.wait().values(), expected[number])), number
+        del pending
+    sum(one.sum() for one in tables(inputs[1]).values()).backward()
+    assert tables.step == 1
+
+
 def case_late(context):
     """A slow rank is waited for as long as the timeout of the caller's group says, and longer than
     connecting may take."""

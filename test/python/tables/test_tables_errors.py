@@ -235,6 +235,39 @@ def test_closing_leaves_others_of_the_name_open(artifact):
         second(X, W)
 
 
+def test_a_graph_of_closed_tables_does_not_update_their_successor(artifact):
+    first = ns.EmbeddingTables(artifact, name="again")
+    loss = sum(result.sum() for result in first(X, W).values())
+    first.close()
+    with contextlib.closing(ns.EmbeddingTables(artifact, name="again")) as second:
+        results = second(X, W)
+        with pytest.raises(ValueError, match="is over"):
+            loss.backward()
+        assert second.step == 0
+        sum(result.sum() for result in results.values()).backward()
+        assert second.step == 1
+
+
+def test_a_forked_child_is_refused(tables):
+    # The child has none of the threads that would look up. It writes what it found to a pipe.
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            tables(X, W)
+            found = "no error"
+        except ValueError as error:
+            found = str(error)
+        os.write(send, found.encode())
+        os._exit(0)
+    os.close(send)
+    with os.fdopen(receive) as pipe:
+        found = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    assert "opened by another process" in found
+    tables(X, W)
+
+
 def test_a_second_backward_and_a_gradient_for_ids(tables):
     loss = sum(result.sum() for result in tables(X, W).values())
     loss.backward(retain_graph=True)
