@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from neuroshard.distributed import (EmbeddingTables, ShardedEmbeddingBagCollection,
                                         ShardedEmbeddingCollection)
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan, InvalidProblem,
-                                   PlanningError, UnknownCostModel, UnknownPolicy)
+                                   PlanningError, TensorError, UnknownCostModel, UnknownPolicy)
     from neuroshard.export import export, load_export
     from neuroshard.planning import (Objective, Progress, PublishedSettings, WarmStart, algorithms,
                                      evaluate, inspect, plan)
@@ -40,7 +40,7 @@ __all__ = [
     "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
     "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
     "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
-    "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
+    "Table", "TableMove", "TableRule", "TableStatistics", "TensorError", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
     "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
     "device_classes", "evaluate", "export", "inspect", "load_export", "plan", "what_if",
@@ -51,7 +51,7 @@ _MODULES = {
     "constraints": "Constraints Place Reserves TableRule",
     "costs": "CostModel DeviceClass ShardSet ShardWork Traffic device_classes",
     "errors": "CostModelError Diagnostic Error InvalidPlan InvalidProblem PlanningError "
-              "UnknownCostModel UnknownPolicy",
+              "TensorError UnknownCostModel UnknownPolicy",
     "planning": "Objective Progress PublishedSettings WarmStart algorithms evaluate inspect plan",
     "plans": "Plan Provenance Setting",
     "problem": "ShardingProblem",

@@ -19,7 +19,8 @@ CUDA_LIBRARY = "libneuroshard_cuda.so"
 COMPILER = "neuroshard-compile"
 
 # How to build them into the package (docs/install.md).
-BUILD_WITH_TORCH = "pip install . --no-build-isolation, where torch is installed"
+BUILD_WITH_TORCH = ("pip install . --no-build-isolation, where torch is installed, or ./dev demo in a "
+                    "checkout")
 BUILD_WITH_COMPILER = "pip install . --config-settings=cmake.define.NEUROSHARD_BUILD_COMPILER=ON"
 
 

@@ -86,6 +86,36 @@ def test_exported_for_any_batch(artifacts, generator, tmp_path):
         assert torch.equal(loaded(*inputs), Model(tables).eval()(*inputs))
 
 
+class ByFeature(torch.nn.Module):
+    def __init__(self, tables):
+        super().__init__()
+        self.tables = tables
+
+    def forward(self, a, ids, offsets):
+        other = torch.zeros_like(ids), offsets, torch.ones_like(ids).float()
+        return self.tables({"a": a, "b": (ids, offsets)}, other)
+
+
+def test_dicts_are_traced_for_any_batch(artifacts):
+    batch = torch.export.Dim("batch", min=3, max=4096)
+    shapes = {"a": {0: batch}, "ids": {0: batch}, "offsets": {0: batch + 1}}
+
+    def inputs(size):
+        return torch.ones(size, 2).long(), torch.arange(size), torch.arange(size + 1)
+
+    with contextlib.closing(ns.EmbeddingTables(artifacts["sgd"])) as tables:
+        model = ByFeature(tables).eval()
+        program = torch.export.export(model, inputs(8), dynamic_shapes=shapes)
+        checks = [text for node in program.graph.nodes for text in node.args
+                  if isinstance(text, str) and "number of its ids" in text]
+        assert checks and not any("\"" in text for text in checks)  # Inductor writes them into C++
+        found, expected = program.module()(*inputs(20)), model(*inputs(20))
+        assert all(torch.equal(found[name], expected[name]) for name in expected)
+        a, ids, offsets = inputs(20)
+        with pytest.raises(RuntimeError, match="from 0 to the number of its ids"):
+            program.module()(a, ids, offsets + 1)
+
+
 def test_exported_without_pooling(artifacts, generator):
     """Results have as many rows as the caller says the feature has ids."""
     class Unpooled(torch.nn.Module):
