@@ -26,7 +26,7 @@ enum class IdHeader : size_t {
   Exchange,
   ErrorBytes, ///< length of the text of an error; 0: no error.
   Batch,
-  CallOrder, ///< hash of the results and gradients exchanged so far.
+  CallOrder, ///< hash of the exchanges and updates so far.
   Counts,    ///< the first number of ids.
 };
 

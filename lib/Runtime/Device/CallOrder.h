@@ -1,9 +1,10 @@
-//===- CallOrder.h - Order of exchanges on a rank --------------*- C++ -*-===//
+//===- CallOrder.h - Order of exchanges and updates of a rank --*- C++ -*-===//
 //
 // Messages do not say which input they belong to: ranks exchange the results
-// and gradients of all inputs in the same order. Each rank keeps a hash of its
-// own order, which travels in the header of the next ids (IdHeader.h), so that
-// a rank with another order is noticed there.
+// and gradients of all inputs in the same order. They also update by the same
+// learning rates, or copies of a table drift apart. Each rank keeps a hash of
+// its own calls, which travels in the header of the next ids (IdHeader.h), so
+// that a rank with others is noticed there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 
 #include "neuroshard/Support/Random.h"
 
+#include <bit>
 #include <cstdint>
 
 namespace neuroshard::runtime {
@@ -27,12 +29,20 @@ public:
   void add(Exchanged what, int64_t input) {
     uint64_t call =
         2 * static_cast<uint64_t>(input) + static_cast<uint64_t>(what);
-    state = SplitMix64(state ^ call).next();
+    mix(call);
+  }
+
+  /// Adds an update by a learning rate, the one with number `step`.
+  void addUpdate(float learningRate, int64_t step) {
+    mix(std::bit_cast<uint32_t>(learningRate));
+    mix(static_cast<uint64_t>(step));
   }
 
   int64_t hash() const { return static_cast<int64_t>(state); }
 
 private:
+  void mix(uint64_t call) { state = SplitMix64(state ^ call).next(); }
+
   int64_t numInputs = 0;
   uint64_t state = 0;
 };

@@ -231,11 +231,11 @@ std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
            headers.size() - 1, " routes exchange ", other,
            "; all ranks must run the same function");
     if (numberOf(header, IdHeader::CallOrder) != device.order.hash())
-      fail(
-          "has exchanged results and gradients in another order than rank ",
-          headers.size() - 1,
-          ", so that tables have wrong updates; look rows up and run backwards "
-          "in the same order on all ranks, and begin again from a checkpoint");
+      fail("has exchanged results and gradients in another order than rank ",
+           headers.size() - 1,
+           ", or has updated by another learning rate or number of steps, so "
+           "that tables have wrong updates; look rows up, run backwards and "
+           "set these alike on all ranks, and begin again from a checkpoint");
   }
   return headers;
 }

@@ -31,6 +31,7 @@ void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step) {
   finishDeferred(device);
+  device.order.addUpdate(learningRate, step);
   std::unique_ptr<Update> update =
       prepare(device, makeGradientParts(device, routed, gradients));
   {

@@ -333,6 +333,19 @@ def case_mixed_starts(context):
     raises(dist.DistBackendError, "in another order than rank", lambda: tables.start(given(part)))
 
 
+def case_mixed_rates(context):
+    """Where one rank updates by another learning rate, the next lookup ends the group."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem, process_group=dist.new_group())
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+    for rate in (0.5, 0.25):  # alike on all ranks
+        tables.set_learning_rate(rate)
+        sum(one.sum() for one in tables(given(part)).values()).backward()
+    tables.set_learning_rate(0.25 + context.rank)
+    sum(one.sum() for one in tables(given(part)).values()).backward()
+    raises(dist.DistBackendError, "by another learning rate", lambda: tables(given(part)))
+
+
 def case_disagreement(context):
     """A different plan or problem, or an invalid plan, on one rank raises one error on all."""
     problem, plan = small(context.size)

@@ -44,9 +44,10 @@ STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "ste
          "steps.learning_rate:backend=aot_eager"]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
-GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts", "steps.subgroups",
-          "steps.other_orders", "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
-          "trace.overlap", "training.cuts"]
+GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
+          "errors.mixed_rates", "steps.subgroups", "steps.other_orders",
+          "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
+          "training.cuts"]
 
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *TORCH,
             "training.seeds"]
@@ -54,7 +55,7 @@ SOME = {
     1: [CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
-        "errors.mixed_backwards", "errors.mixed_starts", "steps.other_orders",
+        "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
     4: [ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
