@@ -140,28 +140,37 @@ private:
   double share;
 };
 
+/// Whether some devices have other links than others, or share theirs. Else
+/// what a device receives takes no less than what is sent to it.
+bool areUneven(std::span<const TopologyLevel> levels) {
+  return std::any_of(levels.begin(), levels.end(),
+                     [](const TopologyLevel &level) {
+                       return level.groupBandwidthGBps > 0 ||
+                              std::adjacent_find(level.groupSizes.begin(),
+                                                 level.groupSizes.end(),
+                                                 std::not_equal_to<>()) !=
+                                  level.groupSizes.end();
+                     });
+}
+
 std::vector<double> arrivalsOver(const Traffic &traffic,
                                  std::span<const double> startsMs,
                                  Direction direction) {
   LevelArrivals arrivals(traffic, startsMs);
   std::vector<double> times(startsMs.begin(), startsMs.end());
   std::span<const TopologyLevel> levels = traffic.topology->levels;
+  bool isForward = direction == Direction::Forward;
+  bool asksSenders = isForward || areUneven(levels);
   double lastSent = 0;
-  // Where all have the same links, what a device receives takes no less than
-  // what is sent to it.
-  bool isUneven = false;
-  std::vector<int> peers(levels.size(), -1);
   forEachInnerGroup(levels, [&](size_t level, const InnerGroup &group) {
-    isUneven |= levels[level].groupBandwidthGBps > 0 ||
-                (peers[level] >= 0 && peers[level] != group.peers);
-    peers[level] = group.peers;
-    lastSent = std::max(lastSent, arrivals.sentMs(levels[level], group));
+    if (asksSenders)
+      lastSent = std::max(lastSent, arrivals.sentMs(levels[level], group));
     arrivals.addReceived(levels[level], group, times);
   });
-  if (direction == Direction::Forward) {
+  if (isForward) {
     for (double &time : times)
       time = std::max(time, lastSent);
-  } else if (isUneven && lastSent > 0) {
+  } else if (lastSent > 0) {
     // A sender shares its link fairly among the owners of its gradients.
     std::vector<double> moved = movedAtEnds(traffic.bytesIn);
     double most = *std::max_element(moved.begin(), moved.end());
