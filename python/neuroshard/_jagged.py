@@ -255,8 +255,10 @@ def is_dense(tensor: torch.Tensor) -> bool:
 
 def describe(tensor: torch.Tensor) -> str:
     """The shape and layout of any tensor. Nested ones have no shape."""
-    return "a nested tensor" if tensor.is_nested else \
-        f"shape {tuple(tensor.shape)}, {tensor.layout}"
+    if tensor.is_nested:
+        return "a nested tensor"
+    quantized = "quantized, " if tensor.is_quantized else ""
+    return f"{quantized}shape {tuple(tensor.shape)}, {tensor.layout}"
 
 
 def check_id_type(ids: torch.Tensor, where: str) -> None:

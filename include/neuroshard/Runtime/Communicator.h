@@ -41,9 +41,9 @@ public:
 };
 
 /// What messages are. In memory of the host those of one kind arrive in their
-/// order, and may overtake those of others: a rank may start its next step
-/// before or after it sends the results of the last. Second hops are those of
-/// relays.
+/// order, whatever is sent of other kinds, so that a rank that calls in another
+/// order than others is told by the header of its ids, and no message is taken
+/// for one of another kind. Second hops are those of relays.
 enum class MessageKind {
   Ids,
   Results,
@@ -53,7 +53,8 @@ enum class MessageKind {
   Norms,
   WeightsGradient
 };
-inline constexpr int kNumMessageKinds = 7;
+inline constexpr int kNumMessageKinds =
+    static_cast<int>(MessageKind::WeightsGradient) + 1;
 
 /// Where a message lies, on both sides.
 enum class MessageMemory { Host, Device };
