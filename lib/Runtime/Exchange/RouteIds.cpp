@@ -230,14 +230,18 @@ std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
       fail("routes exchange ", routed.exchange, " while rank ",
            headers.size() - 1, " routes exchange ", other,
            "; all ranks must run the same function");
-    if (numberOf(header, IdHeader::CallOrder) != device.order.hash())
+  }
+  return headers;
+}
+
+void requireSameOrder(const Device &device, std::vector<Numbers> &headers) {
+  for (size_t peer = 0; peer < headers.size(); ++peer)
+    if (numberOf(headers[peer], IdHeader::CallOrder) != device.order.hash())
       fail("has exchanged results and gradients in another order than rank ",
-           headers.size() - 1,
+           peer,
            ", or has updated by another learning rate or number of steps, so "
            "that tables have wrong updates; look rows up, run backwards and "
            "set these alike on all ranks, and begin again from a checkpoint");
-  }
-  return headers;
 }
 
 /// Returns the text of the first rank that has one.
@@ -278,9 +282,11 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
         return numberOf(header, IdHeader::ErrorBytes) > 0;
       });
   if (anyFailed) {
+    // Ranks may be apart because of it.
     routed.error = exchangeErrors(device, error, headers);
     return;
   }
+  requireSameOrder(device, headers);
   auto own = static_cast<size_t>(device.rank());
   const StreamSet &set = layout.owners[own];
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
