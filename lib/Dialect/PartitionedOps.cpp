@@ -61,6 +61,26 @@ LogicalResult ExchangeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyLookups(*this, getLookups(), rows, symbols);
 }
 
+RankedTensorType ExchangeOp::getJoinedResult() {
+  SmallVector<RankedTensorType> types = llvm::map_to_vector(
+      getResults().getAsValueRange<TypeAttr>(),
+      [](Type type) { return cast<RankedTensorType>(type); });
+  bool arePooled = llvm::all_of(lookupsOf(getLookups()), [](LookupAttr lookup) {
+    return lookup.getPooling() != Pooling::None;
+  });
+  int64_t dim = 0;
+  for (RankedTensorType type : types) {
+    if (type.getElementType() != types.front().getElementType() ||
+        type.getDimSize(0) != types.front().getDimSize(0))
+      return {};
+    dim += type.getDimSize(1);
+  }
+  if (!arePooled || types.empty())
+    return {};
+  return RankedTensorType::get({types.front().getDimSize(0), dim},
+                               types.front().getElementType());
+}
+
 //===----------------------------------------------------------------------===//
 // DeviceProgramOp, LocalTableOp, LocalLookupOp
 //===----------------------------------------------------------------------===//
@@ -166,6 +186,26 @@ ExchangeResultsOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 void ExchangeResultsOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
+
+LogicalResult
+ExchangeJoinedResultsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<ExchangeOp> exchange =
+      resolveExchange(*this, getExchangeAttr(), symbols);
+  if (failed(exchange))
+    return failure();
+  RankedTensorType expected = exchange->getJoinedResult();
+  if (!expected)
+    return emitOpError("needs an exchange of pooled lookups with results of "
+                       "one element type and number of rows");
+  if (getType() == expected)
+    return success();
+  return emitOpError("must have the columns of all lookups, ")
+         << expected << ", got: " << getType();
+}
+
+void ExchangeJoinedResultsOp::getEffects(Effects &effects) {
   addCollectiveEffects(effects);
 }
 

@@ -39,11 +39,11 @@ at::Tensor anchorOf(const std::string &model, const at::Tensor &token,
 
 Tensors wait(const std::string &model, const at::Tensor &token,
              const at::Tensor &ticket, at::TensorList inputs,
-             const OptionalTensor &anchor, bool updates) {
+             const OptionalTensor &anchor, bool updates, bool joined) {
   static auto operation =
       findOperator<decltype(wait)>("neuroshard::embeddings_wait");
   at::AutoDispatchBelowADInplaceOrView guard;
-  return operation.call(model, token, ticket, inputs, anchor, updates);
+  return operation.call(model, token, ticket, inputs, anchor, updates, joined);
 }
 
 at::Tensor sendGradients(const std::string &model, const at::Tensor &token,
@@ -97,12 +97,12 @@ struct Wait : torch::autograd::Function<Wait> {
   static Tensors forward(AutogradContext *context, const std::string &model,
                          const at::Tensor &token, const at::Tensor &ticket,
                          at::TensorList inputs, const OptionalTensor &anchor,
-                         bool updates) {
+                         bool updates, bool joined) {
     Tensors saved = {ticket, anchor.value_or(at::Tensor())};
     saved.insert(saved.end(), inputs.begin(), inputs.end());
     saveStep(context, model, token, std::move(saved));
     context->saved_data["updates"] = updates;
-    return wait(model, token, ticket, inputs, anchor, updates);
+    return wait(model, token, ticket, inputs, anchor, updates, joined);
   }
 
   /// A result that the loss does not read gets a gradient of zeros.
@@ -129,7 +129,7 @@ struct Wait : torch::autograd::Function<Wait> {
       begin += input.sym_numel();
     }
     result.push_back(anchor.defined() ? at::zeros_like(anchor) : at::Tensor());
-    result.emplace_back(); // of updates
+    result.resize(result.size() + 2); // of updates and joined
     return result;
   }
 };
@@ -142,8 +142,9 @@ at::Tensor anchorWithBackward(const std::string &model, const at::Tensor &token,
 
 Tensors waitWithBackward(const std::string &model, const at::Tensor &token,
                          const at::Tensor &ticket, at::TensorList inputs,
-                         const OptionalTensor &anchor, bool updates) {
-  return Wait::apply(model, token, ticket, inputs, anchor, updates);
+                         const OptionalTensor &anchor, bool updates,
+                         bool joined) {
+  return Wait::apply(model, token, ticket, inputs, anchor, updates, joined);
 }
 
 } // namespace

@@ -48,8 +48,8 @@ std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest) {
   std::map<std::string, std::vector<ResultSpec>> results;
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name :
-         {kStartName, kLookupName, kWaitName, kGradientsName, kUpdateName})
+    for (const char *name : {kStartName, kLookupName, kWaitName,
+                             kJoinedWaitName, kGradientsName, kUpdateName})
       if (function.name == name) {
         std::vector<ResultSpec> &specs = results[name];
         for (const ValueSpec &value : function.results)
@@ -139,6 +139,14 @@ void HostCall::addTensor(const at::Tensor &tensor) {
   words.append(tensor.sizes().begin(), tensor.sizes().end());
   words.append(tensor.strides().begin(), tensor.strides().end());
   addWords(std::move(words));
+}
+
+void HostCall::addColumns(const at::Tensor &matrix, int64_t first,
+                          int64_t count) {
+  auto data = reinterpret_cast<intptr_t>(matrix.const_data_ptr());
+  data += first * matrix.stride(1) * static_cast<int64_t>(matrix.itemsize());
+  addWords({data, data, 0, matrix.size(0), count, matrix.stride(0),
+            matrix.stride(1)});
 }
 
 void HostCall::addFloat(float value) {

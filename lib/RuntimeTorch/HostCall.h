@@ -75,6 +75,8 @@ public:
 
   /// `tensor` must outlive the call.
   void addTensor(const at::Tensor &tensor);
+  /// Columns of a matrix, as a tensor.
+  void addColumns(const at::Tensor &matrix, int64_t first, int64_t count);
   void addFloat(float value);
   void addInteger(int64_t value);
   /// Results of an earlier function.

@@ -70,9 +70,9 @@ at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
 std::vector<at::Tensor> embeddingsWait(const std::string &model,
                                        const at::Tensor &,
                                        const at::Tensor &ticket, at::TensorList,
-                                       const std::optional<at::Tensor> &,
-                                       bool) {
-  return findSession(model)->wait(stepOf(ticket));
+                                       const std::optional<at::Tensor> &, bool,
+                                       bool joined) {
+  return findSession(model)->wait(stepOf(ticket), joined);
 }
 
 /// The rate of the next update, which Python holds.
@@ -176,7 +176,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("embeddings_anchor(str model, Tensor token, Tensor ticket, "
         "Tensor[] inputs, Tensor anchor) -> Tensor");
   m.def("embeddings_wait(str model, Tensor token, Tensor ticket, "
-        "Tensor[] inputs, Tensor? anchor, bool updates=True) -> Tensor[]");
+        "Tensor[] inputs, Tensor? anchor, bool updates=True, "
+        "bool joined=False) -> Tensor[]");
   m.def("embeddings_gradients(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "

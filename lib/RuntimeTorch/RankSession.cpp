@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <numeric>
 
 namespace neuroshard::runtime {
 namespace {
@@ -66,13 +67,22 @@ void checkSteps(const Manifest &manifest, const Placement &placement,
     if (function.name == kUpdateName)
       findStep(manifest, kGradientsName, directory);
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name :
-         {kStartName, kLookupName, kWaitName, kGradientsName, kUpdateName})
+    for (const char *name : {kStartName, kLookupName, kWaitName,
+                             kJoinedWaitName, kGradientsName, kUpdateName})
       TORCH_CHECK_VALUE(
           placement.isHost() || !function.touchesTensors ||
               function.name != name,
           "function ", name, " of the artifact in ", directory,
           " computes on tensors itself, which works on device \"cpu\" alone");
+}
+
+/// The columns of each tensor of rows that wait returns.
+std::vector<int64_t> dimsOf(const FunctionSpec &wait) {
+  std::vector<int64_t> dims;
+  for (const ValueSpec &result : wait.results)
+    if (result.kind == ValueKind::Tensor && result.shape.size() == 2)
+      dims.push_back(result.shape[1]);
+  return dims;
 }
 
 using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
@@ -107,6 +117,7 @@ RankSession::RankSession(const std::string &directory,
       results(resultsOf(manifest)), world(nullptr, nsrt_world_close),
       process(getpid()) {
   checkSteps(manifest, placement, directory);
+  dims = dimsOf(findStep(manifest, kWaitName, directory));
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
@@ -297,33 +308,30 @@ void RankSession::runOn(Step &step, HostCall &call, const char *function,
   step.state = returned.splitFrom(numTensors);
 }
 
-size_t RankSession::numLookups() const {
-  size_t count = 0;
-  for (const ExchangeSpec &exchange : manifest.exchanges)
-    count += exchange.lookups.size();
-  return count;
-}
-
 at::Tensor RankSession::take(Results &returned, size_t index) const {
   return placement.toCaller(ownDevice, returned.take(index, placement.place()));
 }
 
-std::vector<at::Tensor> RankSession::wait(int64_t number) {
+std::vector<at::Tensor> RankSession::wait(int64_t number, bool joined) {
+  const char *function = joined ? kJoinedWaitName : kWaitName;
+  auto specs = results.find(function);
+  TORCH_CHECK_VALUE(specs != results.end(), "the artifact has no function ",
+                    function, ": its results are not of one type");
   std::lock_guard one(running);
   lookUpEarlier(number);
   Step step = takeStep(number, "its results can be asked for once");
   lookUp(step);
-  Results returned(results.at(kWaitName));
+  Results returned(specs->second);
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
-  size_t lookups = numLookups();
-  runOn(step, call, kWaitName, returned, lookups);
+  size_t count = joined ? 1 : dims.size();
+  runOn(step, call, function, returned, count);
   std::vector<at::Tensor> tensors;
-  for (size_t i = 0; i < lookups; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     tensors.push_back(take(returned, i));
     step.resultRows.push_back(tensors.back().size(0));
   }
-  step.waited = true;
+  step.waitedBy = function;
   keepStep(number, std::move(step));
   return tensors;
 }
@@ -331,17 +339,18 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
 /// Results and their gradients have the same shapes and types.
 void RankSession::checkGradients(const Step &step,
                                  at::TensorList gradients) const {
-  const auto &wanted = findStep(manifest, kWaitName, "").results;
+  bool joined = step.waitedBy == kJoinedWaitName;
   TORCH_CHECK_VALUE(gradients.size() == step.resultRows.size(), "expected ",
                     step.resultRows.size(), " gradients, found ",
                     gradients.size());
-  const std::vector<ResultSpec> &specs = results.at(kWaitName);
+  const std::vector<ResultSpec> &specs = results.at(step.waitedBy);
   for (size_t i = 0; i < gradients.size(); ++i) {
     auto name = [i] {
       return std::string("gradient of result ").append(std::to_string(i));
     };
     checkKind(gradients[i], specs[i].type, 2, placement.place(), name);
-    int64_t dim = wanted[i].shape[1];
+    int64_t dim = joined ? std::accumulate(dims.begin(), dims.end(), int64_t{0})
+                         : dims[i];
     TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
                           gradients[i].size(1) == dim,
                       name(), ": expected shape [", step.resultRows[i], ", ",
@@ -368,7 +377,7 @@ std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
                     "the artifact has no update; compile it with --training");
   Step step = takeStep(number, kOverForBackward);
   try {
-    TORCH_CHECK_VALUE(step.waited, "step ", number,
+    TORCH_CHECK_VALUE(step.waitedBy, "step ", number,
                       " has no results yet, so it has no gradients");
     TORCH_CHECK_VALUE(!step.sent, "step ", number,
                       " is over: ", kOverForBackward);
@@ -383,8 +392,16 @@ std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
   std::vector<at::Tensor> placed;
   for (const at::Tensor &gradient : gradients)
     placed.push_back(placement.toFunction(ownDevice, readable(gradient)));
-  for (const at::Tensor &gradient : placed)
-    call.addTensor(gradient);
+  if (step.waitedBy == kJoinedWaitName) {
+    int64_t column = 0;
+    for (int64_t dim : dims) {
+      call.addColumns(placed.front(), column, dim);
+      column += dim;
+    }
+  } else {
+    for (const at::Tensor &gradient : placed)
+      call.addTensor(gradient);
+  }
   size_t numWeights = 0;
   while (!returned.isHandle(numWeights))
     ++numWeights;

@@ -44,9 +44,11 @@ public:
   /// Waits for the ids of a step, looks its rows up and starts to send them;
   /// before, those of earlier steps. Later calls do nothing.
   void lookUp(int64_t step);
-  /// The results of all lookups of a step, in the manifest's order.
-  std::vector<at::Tensor> wait(int64_t step);
-  /// Starts to send the gradients of a step's results. Returns the gradients of
+  /// The results of all lookups of a step, in the manifest's order; or one
+  /// tensor with the columns of all (kJoinedWaitName).
+  std::vector<at::Tensor> wait(int64_t step, bool joined);
+  /// Starts to send the gradients of a step's results, as wait gave these.
+  /// Returns the gradients of
   /// the sample weights of each weighted input, for which it waits.
   /// `learningRate`: of the update.
   std::vector<at::Tensor> sendGradients(int64_t step, at::TensorList gradients,
@@ -85,8 +87,8 @@ private:
     std::vector<int64_t> resultRows; ///< set once waited for.
     double learningRate = 0;         ///< set once its gradients are sent.
     bool lookedUp = false;
-    bool waited = false;
-    bool sent = false; ///< its gradients.
+    const char *waitedBy = nullptr; ///< function that gave its results.
+    bool sent = false;              ///< its gradients.
     bool dropped = false;
   };
 
@@ -106,7 +108,6 @@ private:
   void checkGradients(const Step &step, at::TensorList gradients) const;
   at::Tensor readable(const at::Tensor &gradient) const;
   at::Tensor take(Results &returned, size_t index) const;
-  size_t numLookups() const;
   /// Throws a DistBackendError if the group has ended, else a ValueError.
   void invoke(HostCall &call, const char *function);
   /// Runs a function that takes the state of a step. What it returns after
@@ -119,6 +120,7 @@ private:
   Manifest manifest;
   StepInputs stepInputs;
   std::map<std::string, std::vector<ResultSpec>> results;
+  std::vector<int64_t> dims; ///< columns of each result.
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;
 

@@ -29,9 +29,9 @@ inline bool isSharded(mlir::Operation *op) {
 inline bool isPartitioned(mlir::Operation *op) {
   return mlir::isa<ir::ExchangeOp, ir::DeviceProgramOp, ir::LocalTableOp,
                    ir::LocalLookupOp, ir::RouteOp, ir::RunLookupOp,
-                   ir::ExchangeResultsOp, ir::ExchangeGradientsOp,
-                   ir::RunWeightsGradientOp, ir::RunUpdateOp, ir::ReleaseOp>(
-      op);
+                   ir::ExchangeResultsOp, ir::ExchangeJoinedResultsOp,
+                   ir::ExchangeGradientsOp, ir::RunWeightsGradientOp,
+                   ir::RunUpdateOp, ir::ReleaseOp>(op);
 }
 
 /// Emits an error on the first op for which `isOther` holds; `hint` ends it.

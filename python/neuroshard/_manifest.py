@@ -40,6 +40,11 @@ class Manifest:
         """One for each input of ids."""
         return self.plain["exchanges"]
 
+    @property
+    def joins(self) -> bool:
+        """Whether a step can give all results in one tensor."""
+        return "embeddings_wait_joined" in self.plain["functions"]
+
     def shards_of(self, rank: int) -> list[dict]:
         """The shards of a rank, in the order of the runtime."""
         return [self.plain["shards"][slot] for slot in self.plain["bindings"][rank]["slots"]]

@@ -310,6 +310,56 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
 neuroshard.table @t : 10 x 4 x f32
 neuroshard.plan @plan on @cluster semantics exact {
 }
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<mean @t["a"]>]
+  results [tensor<?x4xf32>, tensor<?x4xf32>]
+func.func @f(%d: !neuroshard.device, %r: !neuroshard.routed, %p: !neuroshard.partials) {
+  // expected-error@below {{must have the columns of all lookups, 'tensor<?x8xf32>', got: 'tensor<?x4xf32>'}}
+  %0 = neuroshard.exchange_joined_results @e(%d, %r, %p) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+}
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<mean @t["a"]>]
+  results [tensor<?x4xf32>, tensor<?x4xf16>]
+func.func @f(%d: !neuroshard.device, %r: !neuroshard.routed, %p: !neuroshard.partials) {
+  // expected-error@below {{needs an exchange of pooled lookups with results of one element type and number of rows}}
+  %0 = neuroshard.exchange_joined_results @e(%d, %r, %p) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+}
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<unpooled @t["a"]>] results [tensor<?x4xf32>]
+func.func @f(%d: !neuroshard.device, %r: !neuroshard.routed, %p: !neuroshard.partials) {
+  // expected-error@below {{needs an exchange of pooled lookups}}
+  %0 = neuroshard.exchange_joined_results @e(%d, %r, %p) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+}
 neuroshard.exchange @e of !ids on @plan lookups [#neuroshard.lookup<sum @t["a"]>] results [tensor<?x4xf32>]
 func.func @f(%d: !neuroshard.device, %r: !neuroshard.routed, %g: tensor<?x5xf32>) {
   // expected-error@below {{gradients must have the exchange's types, got 'tensor<?x5xf32>' for 'tensor<?x4xf32>'}}

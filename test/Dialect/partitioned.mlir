@@ -17,6 +17,11 @@ neuroshard.exchange @e of !ids on @plan
   lookups [#neuroshard.lookup<sum @t["a"] weighted>, #neuroshard.lookup<unpooled @t["a"]>]
   results [tensor<?x8xf32>, tensor<?x8xf32>]
 
+// CHECK: neuroshard.exchange @joined
+neuroshard.exchange @joined of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"] weighted>, #neuroshard.lookup<mean @t["a"]>]
+  results [tensor<?x8xf16>, tensor<?x8xf16>]
+
 // CHECK: neuroshard.device_program @program0 for [0, 1] {
 neuroshard.device_program @program0 for [0, 1] {
   // CHECK-NEXT: neuroshard.local_table 0 : 4 x bf16 of 8 shards ["t0", "t1"] two_phase {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -36,6 +41,8 @@ func.func @step(%device: !neuroshard.device, %ids: !ids, %g: tensor<?x8xf32>, %l
   %p = neuroshard.run_lookup @e(%device, %r)
   // CHECK: neuroshard.exchange_results @e(%{{.*}}, %[[R]], %[[P]]) -> tensor<?x8xf32>, tensor<?x8xf32>
   %x:2 = neuroshard.exchange_results @e(%device, %r, %p) -> tensor<?x8xf32>, tensor<?x8xf32>
+  // CHECK: neuroshard.exchange_joined_results @joined(%{{.*}}, %[[R]], %[[P]]) -> tensor<?x16xf16>
+  %j = neuroshard.exchange_joined_results @joined(%device, %r, %p) -> tensor<?x16xf16>
   // CHECK: neuroshard.release %{{.*}}, %[[P]] : !neuroshard.partials
   neuroshard.release %device, %p : !neuroshard.partials
   // CHECK: %[[G:.*]] = neuroshard.exchange_gradients @e(%{{.*}}, %[[R]]) gradients(%{{.*}}, %{{.*}}) : tensor<?x8xf32>, tensor<?x8xf32>

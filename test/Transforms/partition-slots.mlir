@@ -1,4 +1,5 @@
-// Devices with the same shards in another order share a program.
+// Devices with the same shards in another order share a program. Pooled results of one type can be
+// had in one tensor.
 // RUN: neuroshard-opt %s --neuroshard-outline --neuroshard-shard --neuroshard-fuse --neuroshard-partition | FileCheck %s
 
 !ids = !neuroshard.jagged<["a", "b"], i64>
@@ -20,6 +21,14 @@ neuroshard.plan @plan on @cluster semantics exact {
 // CHECK: local_table 0 : 8 x f32 of 8 shards ["a0", "a1"]
 // CHECK: local_table 1 : 24 x f32 of 24 shards ["b0", "b1"]
 // CHECK-NOT: device_program
+// CHECK: func.func @embeddings_wait(
+// CHECK: exchange_results @exchange0
+// CHECK: func.func @embeddings_wait_joined(%[[D:.*]]: !neuroshard.device, %[[P:.*]]: !{{.*}}) -> tensor<?x32xf32> {
+// CHECK-NEXT: %[[R:.*]]:2 = neuroshard.resume %[[P]]
+// CHECK-NEXT: %[[X:.*]] = neuroshard.exchange_joined_results @exchange0(%[[D]], %[[R]]#0, %[[R]]#1) -> tensor<?x32xf32>
+// CHECK-NEXT: neuroshard.release %[[D]], %[[R]]#1
+// CHECK-NEXT: neuroshard.release %[[D]], %[[R]]#0
+// CHECK-NEXT: return %[[X]] : tensor<?x32xf32>
 func.func @forward(%ids: !ids) -> (tensor<?x8xf32>, tensor<?x24xf32>) {
   %a = neuroshard.lookup sum @a[%ids, "a"] : !ids -> tensor<?x8xf32>
   %b = neuroshard.lookup sum @b[%ids, "b"] : !ids -> tensor<?x24xf32>

@@ -13,6 +13,10 @@ inline constexpr char kLookupName[] = "embeddings_lookup";
 /// Takes what is in flight then, returns one tensor per lookup and, in
 /// training, a context.
 inline constexpr char kWaitName[] = "embeddings_wait";
+/// As wait, with all results side by side in one tensor, [batch, sum of the
+/// dims]. Only where there is one exchange, all lookups are pooled and their
+/// results have one type.
+inline constexpr char kJoinedWaitName[] = "embeddings_wait_joined";
 /// Takes the context and one gradient per lookup and starts to send them;
 /// returns the gradients of per-sample weights and what is in flight then.
 inline constexpr char kGradientsName[] = "embeddings_gradients";

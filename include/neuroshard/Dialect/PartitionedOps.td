@@ -34,6 +34,11 @@ def NeuroShard_ExchangeOp : NeuroShard_Op<"exchange",
     $sym_name `of` $input `on` $plan `lookups` $lookups `results` $results
     attr-dict
   }];
+  let extraClassDeclaration = [{
+    /// The results side by side in one tensor. Null unless all lookups are
+    /// pooled, with results of one element type.
+    ::mlir::RankedTensorType getJoinedResult();
+  }];
   let hasVerifier = 1;
 }
 
@@ -133,6 +138,22 @@ def NeuroShard_ExchangeResultsOp : NeuroShard_StepOp<"exchange_results"> {
   let results = (outs Variadic<NeuroShard_RowTensor>:$results);
   let assemblyFormat = [{
     $exchange `(` $device `,` $routed `,` $partials `)` attr-dict `->` type($results)
+  }];
+}
+
+def NeuroShard_ExchangeJoinedResultsOp
+    : NeuroShard_StepOp<"exchange_joined_results"> {
+  let summary = "wait for partial results; all lookups side by side";
+  let description = [{
+    The results that `exchange_results` gives, as columns of one tensor. The
+    lookups must be pooled, with results of one element type.
+  }];
+  let arguments = (ins
+    NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
+    NeuroShard_RoutedType:$routed, NeuroShard_PartialsType:$partials);
+  let results = (outs NeuroShard_RowTensor:$result);
+  let assemblyFormat = [{
+    $exchange `(` $device `,` $routed `,` $partials `)` attr-dict `->` type($result)
   }];
 }
 

@@ -201,7 +201,9 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     have what start returns. The update is split likewise:
     `embeddings_gradients` starts to send gradients and returns those of
     per-sample weights, `embeddings_update` takes what is in flight and applies
-    the optimizers. The context keeps ids only where gradients of per-sample
+    the optimizers. Where there is one exchange of pooled lookups with results
+    of one element type, `embeddings_wait_joined` is a wait that gives them side
+    by side in one tensor. The context keeps ids only where gradients of per-sample
     weights need their number.
 
     Each device gets its shards as slots, those of one structure together, and

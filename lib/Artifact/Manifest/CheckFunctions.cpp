@@ -190,6 +190,20 @@ void expectResultsOf(const FunctionSpec &earlier, const FunctionSpec &function,
                        "a device and the results of " + earlier.name);
 }
 
+/// What wait returns, with all its tensors in one.
+Values joinedResults(const FunctionSpec &wait) {
+  Values rows = filter(wait.results, isRows);
+  if (rows.empty())
+    return {};
+  ValueSpec all = rows.front();
+  all.shape.back() = 0;
+  for (const ValueSpec &one : rows)
+    all.shape.back() += one.shape.back();
+  Values joined = filter(wait.results, isState);
+  joined.insert(joined.begin(), all);
+  return joined;
+}
+
 /// What one part of a step returns, the next takes.
 void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
   const FunctionSpec *start = find(manifest.functions, kStartName);
@@ -231,6 +245,13 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
                        "a tensor of rows for each of the " +
                            std::to_string(numLookups(manifest)) +
                            " lookups, then handles and ids");
+  if (const FunctionSpec *joined = find(manifest.functions, kJoinedWaitName)) {
+    expectResultsOf(*lookup, *joined, checker);
+    checker.expectValues(*joined, "results", joined->results,
+                         joinedResults(*wait), isSame,
+                         std::string("those of ") + kWaitName +
+                             ", with one tensor of all columns");
+  }
   if (!gradients != !update)
     fail("manifest: $.functions: expected both ", kGradientsName, " and ",
          kUpdateName, ", or neither");

@@ -22,10 +22,11 @@ static bool passesTensors(Operation *op) {
         .getElementType()
         .isInteger(64);
   return isa<ir::RouteOp, ir::RunLookupOp, ir::ExchangeResultsOp,
-             ir::ExchangeGradientsOp, ir::RunWeightsGradientOp, ir::RunUpdateOp,
-             ir::ReleaseOp, ir::SuspendOp, ir::ResumeOp, ir::SaveOp,
-             ir::RestoreOp, ir::DiscardOp, ir::BatchSizeOp, func::CallOp,
-             func::ReturnOp, tensor::CastOp, tensor::DimOp>(op);
+             ir::ExchangeJoinedResultsOp, ir::ExchangeGradientsOp,
+             ir::RunWeightsGradientOp, ir::RunUpdateOp, ir::ReleaseOp,
+             ir::SuspendOp, ir::ResumeOp, ir::SaveOp, ir::RestoreOp,
+             ir::DiscardOp, ir::BatchSizeOp, func::CallOp, func::ReturnOp,
+             tensor::CastOp, tensor::DimOp>(op);
 }
 
 namespace {

@@ -64,11 +64,14 @@ struct ConvertToRuntime
     if (failed(kept))
       return signalPassFailure();
     ProgramSpec spec = describeProgram(*kept);
-    ExchangeNumbers numbers;
-    for (auto [i, exchange] : llvm::enumerate(module.getOps<ir::ExchangeOp>()))
-      numbers[exchange.getSymNameAttr()] = i;
+    LoweredExchanges exchanges;
+    for (ir::ExchangeOp exchange : module.getOps<ir::ExchangeOp>())
+      exchanges.try_emplace(
+          exchange.getSymNameAttr(),
+          LoweredExchange{static_cast<int64_t>(exchanges.size()),
+                          exchange.getResults()});
     eraseDeclarations(module);
-    if (failed(lowerFunctions(numbers)))
+    if (failed(lowerFunctions(exchanges)))
       return signalPassFailure();
     for (auto function : module.getOps<func::FuncOp>()) {
       copyResults(function);
@@ -78,7 +81,7 @@ struct ConvertToRuntime
       signalPassFailure();
   }
 
-  LogicalResult lowerFunctions(const ExchangeNumbers &numbers) {
+  LogicalResult lowerFunctions(const LoweredExchanges &exchanges) {
     TypeConverter converter;
     addJaggedTypeConversions(converter);
     addHandleConversions(converter);
@@ -87,7 +90,7 @@ struct ConvertToRuntime
     populateStructuralPatterns(converter, patterns, target,
                                kDeviceArgumentAttr);
     populateJaggedPatterns(converter, patterns);
-    populateStepPatterns(converter, numbers, patterns);
+    populateStepPatterns(converter, exchanges, patterns);
     return applyFullConversion(getOperation(), target, std::move(patterns));
   }
 };

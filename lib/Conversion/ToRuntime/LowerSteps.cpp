@@ -14,15 +14,15 @@ namespace neuroshard {
 namespace {
 struct LowerRoute : OpConversionPattern<ir::RouteOp> {
   LowerRoute(const TypeConverter &converter, MLIRContext *context,
-             const ExchangeNumbers &numbers)
-      : OpConversionPattern(converter, context), numbers(numbers) {}
+             const LoweredExchanges &exchanges)
+      : OpConversionPattern(converter, context), exchanges(exchanges) {}
 
   LogicalResult
   matchAndRewrite(ir::RouteOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeBuilder b(op.getLoc(), rewriter);
     JaggedTensors jagged(op.getIds().getType(), adaptor.getIds());
-    int64_t number = numbers.at(op.getExchangeAttr().getAttr());
+    int64_t number = exchanges.at(op.getExchangeAttr().getAttr()).number;
     Value weights = jagged.weights ? b.readPointer(jagged.weights) : b.null();
     Value routed = b.call(
         "nsrt_route",
@@ -35,7 +35,7 @@ struct LowerRoute : OpConversionPattern<ir::RouteOp> {
   }
 
 private:
-  const ExchangeNumbers &numbers;
+  const LoweredExchanges &exchanges;
 };
 
 struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
@@ -53,6 +53,42 @@ struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
   }
 };
 
+/// The call that waits for the results of an exchange.
+class ResultsWait {
+public:
+  ResultsWait(RuntimeBuilder &b, Value device, Value routed, Value partials)
+      : b(b), device(device), routed(routed), partials(partials) {}
+
+  /// A buffer of a type, with as many rows as the result of a lookup.
+  Value allocate(RankedTensorType type, int64_t lookup) {
+    Value rows = b.call("nsrt_result_rows", {device, routed, b.i64(lookup)},
+                        b.getI64Type());
+    return b.allocateTensor(
+        MemRefType::get({ShapedType::kDynamic, type.getDimSize(1)},
+                        type.getElementType()),
+        arith::IndexCastOp::create(b, b.getIndexType(), rows).getResult());
+  }
+
+  /// Lets the next result be written to `buffer` from a column on.
+  void addTarget(Value buffer, int64_t column) {
+    auto type = cast<MemRefType>(buffer.getType());
+    types.push_back(b.i32(getElementCode(type.getElementType())));
+    outs.push_back(b.pointerTo(buffer, column));
+    strides.push_back(b.i64(type.getDimSize(1)));
+  }
+
+  void call() {
+    b.call("nsrt_results_wait",
+           {device, routed, partials, b.i64(outs.size()), b.arrayOf(types),
+            b.arrayOf(outs), b.arrayOf(strides)});
+  }
+
+private:
+  RuntimeBuilder &b;
+  Value device, routed, partials;
+  SmallVector<Value> types, outs, strides;
+};
+
 struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -60,28 +96,51 @@ struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
   matchAndRewrite(ir::ExchangeResultsOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeBuilder b(op.getLoc(), rewriter);
-    Value device = adaptor.getDevice(), routed = adaptor.getRouted();
-    Value partials = adaptor.getPartials();
-    SmallVector<Value> buffers, types, outs, results;
+    ResultsWait wait(b, adaptor.getDevice(), adaptor.getRouted(),
+                     adaptor.getPartials());
+    SmallVector<Value> buffers, results;
     for (auto [lookup, value] : llvm::enumerate(op.getResults())) {
-      auto type = cast<RankedTensorType>(value.getType());
-      Value rows = b.call("nsrt_result_rows", {device, routed, b.i64(lookup)},
-                          b.getI64Type());
-      buffers.push_back(b.allocateTensor(
-          MemRefType::get({ShapedType::kDynamic, type.getDimSize(1)},
-                          type.getElementType()),
-          arith::IndexCastOp::create(b, b.getIndexType(), rows).getResult()));
-      types.push_back(b.i32(getElementCode(type.getElementType())));
-      outs.push_back(b.pointerTo(buffers.back()));
+      buffers.push_back(
+          wait.allocate(cast<RankedTensorType>(value.getType()), lookup));
+      wait.addTarget(buffers.back(), /*column=*/0);
     }
-    b.call("nsrt_results_wait", {device, routed, partials, b.i64(outs.size()),
-                                 b.arrayOf(types), b.arrayOf(outs)});
+    wait.call();
     for (auto [buffer, value] : llvm::zip_equal(buffers, op.getResults()))
       results.push_back(
           b.toTensor(buffer, cast<RankedTensorType>(value.getType())));
     rewriter.replaceOp(op, results);
     return success();
   }
+};
+
+struct LowerExchangeJoinedResults
+    : OpConversionPattern<ir::ExchangeJoinedResultsOp> {
+  LowerExchangeJoinedResults(const TypeConverter &converter,
+                             MLIRContext *context,
+                             const LoweredExchanges &exchanges)
+      : OpConversionPattern(converter, context), exchanges(exchanges) {}
+
+  LogicalResult
+  matchAndRewrite(ir::ExchangeJoinedResultsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    ResultsWait wait(b, adaptor.getDevice(), adaptor.getRouted(),
+                     adaptor.getPartials());
+    auto type = cast<RankedTensorType>(op.getType());
+    Value buffer = wait.allocate(type, /*lookup=*/0);
+    ArrayAttr results = exchanges.at(op.getExchangeAttr().getAttr()).results;
+    int64_t column = 0;
+    for (Type result : results.getAsValueRange<TypeAttr>()) {
+      wait.addTarget(buffer, column);
+      column += cast<RankedTensorType>(result).getDimSize(1);
+    }
+    wait.call();
+    rewriter.replaceOp(op, b.toTensor(buffer, type));
+    return success();
+  }
+
+private:
+  const LoweredExchanges &exchanges;
 };
 
 struct LowerExchangeGradients : OpConversionPattern<ir::ExchangeGradientsOp> {
@@ -165,9 +224,10 @@ struct LowerRelease : OpConversionPattern<ir::ReleaseOp> {
 } // namespace
 
 void populateStepPatterns(const TypeConverter &converter,
-                          const ExchangeNumbers &numbers,
+                          const LoweredExchanges &exchanges,
                           RewritePatternSet &patterns) {
-  patterns.add<LowerRoute>(converter, patterns.getContext(), numbers);
+  patterns.add<LowerRoute, LowerExchangeJoinedResults>(
+      converter, patterns.getContext(), exchanges);
   patterns.add<LowerRunLookup, LowerExchangeResults, LowerExchangeGradients,
                LowerRunWeightsGradient, LowerRunUpdate, LowerRelease>(
       converter, patterns.getContext());

@@ -9,12 +9,16 @@
 
 namespace neuroshard {
 
-/// Number of each exchange: its place among the exchanges of the module.
-using ExchangeNumbers = llvm::DenseMap<mlir::StringAttr, int64_t>;
+/// What step ops need of an exchange, whose op is gone when they are lowered.
+struct LoweredExchange {
+  int64_t number; ///< its place among the exchanges of the module.
+  mlir::ArrayAttr results;
+};
+using LoweredExchanges = llvm::DenseMap<mlir::StringAttr, LoweredExchange>;
 
-/// Lowers the step ops of level 4. `numbers` must outlive the patterns.
+/// Lowers the step ops of level 4. `exchanges` must outlive the patterns.
 void populateStepPatterns(const mlir::TypeConverter &converter,
-                          const ExchangeNumbers &numbers,
+                          const LoweredExchanges &exchanges,
                           mlir::RewritePatternSet &patterns);
 
 } // namespace neuroshard

@@ -56,9 +56,14 @@ Value RuntimeBuilder::call(StringRef name, ValueRange arguments, Type result) {
   return result ? call.getResult(0) : Value();
 }
 
-Value RuntimeBuilder::pointerTo(Value memref) {
+Value RuntimeBuilder::pointerTo(Value memref, int64_t element) {
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(*this, memref);
-  return LLVM::IntToPtrOp::create(*this, pointerType(), asI64(address));
+  Value first = LLVM::IntToPtrOp::create(*this, pointerType(), asI64(address));
+  if (element == 0)
+    return first;
+  return LLVM::GEPOp::create(
+      *this, pointerType(), cast<MemRefType>(memref.getType()).getElementType(),
+      first, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(element)});
 }
 
 Value RuntimeBuilder::readPointer(Value tensor) {

@@ -41,8 +41,9 @@ public:
   mlir::Value call(llvm::StringRef name, mlir::ValueRange arguments,
                    mlir::Type result = {});
 
-  /// First element of a buffer without an offset.
-  mlir::Value pointerTo(mlir::Value memref);
+  /// First element of a buffer without an offset, or one that many elements
+  /// behind it.
+  mlir::Value pointerTo(mlir::Value memref, int64_t element = 0);
   /// First element of a tensor that is only read.
   mlir::Value readPointer(mlir::Value tensor);
   /// The rows of a matrix that is only read. Those of a caller's tensor may be

@@ -81,36 +81,6 @@ ElementType checkType(int32_t type) {
   return ElementType(type);
 }
 
-/// Of a result of an existing lookup, or of its gradient.
-int64_t bytesOfResult(const nsrt_device *device, const nsrt_routed *routed,
-                      int64_t lookup, ElementType type) {
-  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
-  const ExchangeLookup &spec = exchange.lookups[static_cast<size_t>(lookup)];
-  return routed->lookups[static_cast<size_t>(lookup)].resultRows *
-         device->manifest().tables[spec.table].dim * elementBytes(type);
-}
-
-void writeResults(nsrt_device *device, nsrt_routed *routed,
-                  nsrt_partials *partials, int64_t first, int64_t count,
-                  const int32_t *types, void *const *outs) {
-  std::vector<ResultTarget> targets;
-  std::vector<DeviceTensor> tensors;
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t lookup = first + i;
-    checkLookupIndex(device, routed, lookup);
-    int64_t rows = routed->lookups[static_cast<size_t>(lookup)].resultRows;
-    if (rows > 0 && !outs[i])
-      fail("no memory for result ", lookup, " (rows: ", rows, ")");
-    ElementType type = checkType(types[i]);
-    tensors.push_back(DeviceTensor::write(
-        *device, outs[i], bytesOfResult(device, routed, lookup, type)));
-    targets.push_back({lookup, type, tensors.back().get()});
-  }
-  writeResults(*device, *routed, *partials, targets);
-  for (const DeviceTensor &tensor : tensors)
-    tensor.finish(*device);
-}
-
 /// Of a step that has failed; if this fails as well, the values are undefined.
 void clear(nsrt_device *device, void *out, int64_t bytes) noexcept {
   try {
@@ -128,13 +98,54 @@ int64_t spanOf(int64_t rows, int64_t stride, int64_t dim, ElementType type) {
   return rows == 0 ? 0 : ((rows - 1) * stride + dim) * elementBytes(type);
 }
 
+/// False for the routed ids of a step that failed before it had lookups.
+bool hasLookup(const nsrt_routed *routed, int64_t lookup) {
+  return routed && lookup >= 0 &&
+         static_cast<size_t>(lookup) < routed->lookups.size();
+}
+
+int64_t dimOf(const nsrt_device *device, const nsrt_routed *routed,
+              int64_t lookup) {
+  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
+  return device->manifest()
+      .tables[exchange.lookups[static_cast<size_t>(lookup)].table]
+      .dim;
+}
+
+/// Writes the results of as many lookups from `first` on as there are types.
+void writeResults(nsrt_device *device, nsrt_routed *routed,
+                  nsrt_partials *partials, int64_t first,
+                  std::span<const int32_t> types, void *const *outs,
+                  const int64_t *strides) {
+  std::vector<ResultTarget> targets;
+  std::vector<DeviceTensor> tensors;
+  for (size_t i = 0; i < types.size(); ++i) {
+    int64_t lookup = first + static_cast<int64_t>(i);
+    checkLookupIndex(device, routed, lookup);
+    int64_t rows = routed->lookups[static_cast<size_t>(lookup)].resultRows;
+    if (rows > 0 && !outs[i])
+      fail("no memory for result ", lookup, " (rows: ", rows, ")");
+    int64_t dim = dimOf(device, routed, lookup);
+    if (strides[i] < dim || (device->tensorsOnHost && strides[i] != dim))
+      fail("result ", lookup, ": expected rows at least ", dim,
+           " elements apart, and side by side in memory of the host, found ",
+           strides[i]);
+    ElementType type = checkType(types[i]);
+    tensors.push_back(DeviceTensor::write(*device, outs[i],
+                                          spanOf(rows, strides[i], dim, type)));
+    targets.push_back({lookup, type, tensors.back().get(), strides[i]});
+  }
+  writeResults(*device, *routed, *partials, targets);
+  for (const DeviceTensor &tensor : tensors)
+    tensor.finish(*device);
+}
+
 /// The gradients that the caller gives, in memory of the device; `partials`
 /// keeps what is copied.
 std::vector<ResultGradient>
 gradientsOf(nsrt_device *device, const nsrt_routed *routed, int64_t count,
             const int32_t *types, const void *const *gradients,
             const int64_t *strides, bool lasting, nsrt_partials &partials) {
-  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
   std::vector<ResultGradient> given;
   for (int64_t i = 0; i < count; ++i) {
     checkLookupIndex(device, routed, i);
@@ -144,7 +155,7 @@ gradientsOf(nsrt_device *device, const nsrt_routed *routed, int64_t count,
       fail("gradient ", i, ": expected rows in ascending order, found ",
            strides[i], " elements from row to row");
     int64_t rows = routed->lookups[lookup].resultRows;
-    int64_t dim = device->manifest().tables[exchange.lookups[lookup].table].dim;
+    int64_t dim = dimOf(device, routed, i);
     DeviceTensor tensor = DeviceTensor::read(
         *device, gradients[i], spanOf(rows, strides[i], dim, type));
     given.push_back({type, tensor.get(), strides[i], lasting});
@@ -153,12 +164,15 @@ gradientsOf(nsrt_device *device, const nsrt_routed *routed, int64_t count,
   return given;
 }
 
+/// Rows that are not one after the other are cleared with what lies between
+/// them: results of the same failed step.
 void clearResult(nsrt_device *device, const nsrt_routed *routed, int64_t lookup,
-                 int32_t type, void *out) {
-  if (!routed || !out || lookup < 0 ||
-      static_cast<size_t>(lookup) >= routed->lookups.size())
+                 int32_t type, void *out, int64_t stride) {
+  if (!out || !hasLookup(routed, lookup))
     return;
-  clear(device, out, bytesOfResult(device, routed, lookup, ElementType(type)));
+  int64_t rows = routed->lookups[static_cast<size_t>(lookup)].resultRows;
+  clear(device, out,
+        spanOf(rows, stride, dimOf(device, routed, lookup), ElementType(type)));
 }
 
 /// The input in memory of the device; `routed` keeps what is copied.
@@ -243,33 +257,37 @@ NSRT_EXPORT void nsrt_results_start(nsrt_device *device, nsrt_routed *routed,
 
 NSRT_EXPORT int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *routed,
                                      int64_t lookup) {
-  if (!routed || lookup < 0 ||
-      static_cast<size_t>(lookup) >= routed->lookups.size())
-    return 0;
-  return routed->lookups[static_cast<size_t>(lookup)].resultRows;
+  return hasLookup(routed, lookup)
+             ? routed->lookups[static_cast<size_t>(lookup)].resultRows
+             : 0;
 }
 
 NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
                                   nsrt_partials *partials, int64_t lookup,
                                   int32_t element_type, void *out) {
+  int64_t dim = hasLookup(routed, lookup) ? dimOf(device, routed, lookup) : 0;
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
-        writeResults(device, routed, partials, lookup, 1, &element_type, &out);
+        writeResults(device, routed, partials, lookup, {&element_type, 1}, &out,
+                     &dim);
       });
   if (!written)
-    clearResult(device, routed, lookup, element_type, out);
+    clearResult(device, routed, lookup, element_type, out, dim);
 }
 
 NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
                                    nsrt_partials *partials, int64_t count,
                                    const int32_t *element_types,
-                                   void *const *outs) {
+                                   void *const *outs,
+                                   const int64_t *row_strides) {
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
-        writeResults(device, routed, partials, 0, count, element_types, outs);
+        writeResults(device, routed, partials, 0,
+                     {element_types, static_cast<size_t>(count)}, outs,
+                     row_strides);
       });
   for (int64_t i = 0; !written && i < count; ++i)
-    clearResult(device, routed, i, element_types[i], outs[i]);
+    clearResult(device, routed, i, element_types[i], outs[i], row_strides[i]);
   device->threads.rest(); // work of the caller follows
 }
 

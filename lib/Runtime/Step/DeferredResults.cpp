@@ -30,12 +30,12 @@ bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
 
 namespace {
 
-/// Adds the lookups of a direct result, [bags, dim] at `out`.
-void addDirect(const Device &device, const Routed &routed, size_t lookup,
-               float *out, std::vector<LookupPart> &parts) {
+/// Adds the lookups of a direct result.
+void addDirect(const Device &device, const Routed &routed,
+               const ResultTarget &target, std::vector<LookupPart> &parts) {
+  auto lookup = static_cast<size_t>(target.lookup);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
-  int64_t dim = device.manifest().tables[spec.lookups[lookup].table].dim;
   bool isMean = spec.lookups[lookup].pooling == Pooling::Mean;
   for (const PartialColumns &columns : layout.results[lookup].parts) {
     const EntryLayout &entry =
@@ -43,8 +43,8 @@ void addDirect(const Device &device, const Routed &routed, size_t lookup,
     LookupPart &part = parts.emplace_back();
     part.lookup = entry.kernel;
     part.ids = routed.owned.streams[static_cast<size_t>(entry.stream)][0];
-    part.out = out + columns.cols.begin;
-    part.stride = dim;
+    part.out = reinterpret_cast<float *>(target.out) + columns.cols.begin;
+    part.stride = target.stride;
     if (isMean)
       part.divisors = as<const float>(routed.lookups[lookup].bagCounts);
   }
@@ -66,8 +66,7 @@ std::vector<bool> writeDirectly(Device &device, const Routed &routed,
         !isDirect(device, routed, static_cast<int32_t>(target.lookup)))
       continue;
     if (routed.batch > 0) // else the result may be null
-      addDirect(device, routed, static_cast<size_t>(target.lookup),
-                reinterpret_cast<float *>(target.out), parts);
+      addDirect(device, routed, target, parts);
     written[i] = true;
   }
   device.backend->lookUp(parts, /*isRead=*/false);

@@ -56,7 +56,8 @@ private:
     RowMove &move = moves.emplace_back();
     move.source = sourceOf(view, cols);
     move.sourceType = view.type;
-    move.target = {target.out + cols.begin * elementBytes(target.type), dim};
+    move.target = {target.out + cols.begin * elementBytes(target.type),
+                   target.stride};
     move.targetType = target.type;
     move.rows = view.numRows;
     move.width = cols.size();

@@ -29,6 +29,7 @@ struct ResultTarget {
   int64_t lookup;
   ElementType type;
   std::byte *out;
+  int64_t stride; ///< from row to row, in values.
 };
 
 /// Computes those of the targets that lookUp has left, all at once, into the

@@ -114,6 +114,7 @@ struct Partition : neuroshard::impl::PartitionBase<Partition> {
     partitioner.partitionStart();
     partitioner.addLookup();
     partitioner.partitionWait();
+    partitioner.addJoinedWait();
     if (step->isTraining())
       partitioner.partitionUpdate();
     partitioner.partitionCallers();

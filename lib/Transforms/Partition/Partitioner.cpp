@@ -134,6 +134,34 @@ void Partitioner::partitionWait() {
   step.resume = resume;
 }
 
+/// Copies wait, which has nothing but exchanges by now.
+void Partitioner::addJoinedWait() {
+  if (exchanges.size() != 1)
+    return;
+  auto module = step.wait->getParentOfType<ModuleOp>();
+  RankedTensorType type =
+      module.lookupSymbol<ExchangeOp>(exchanges[0].name).getJoinedResult();
+  if (!type)
+    return;
+  OpBuilder builder(step.wait->getContext());
+  builder.setInsertionPointAfter(step.wait);
+  auto joined = cast<func::FuncOp>(builder.clone(*step.wait));
+  joined.setName(kJoinedWaitName);
+  joined.removeResAttrsAttr();
+  Operation *terminator = joined.getBody().front().getTerminator();
+  ExchangeResultsOp apart = *joined.getOps<ExchangeResultsOp>().begin();
+  builder.setInsertionPoint(apart);
+  SmallVector<Value> results = {ExchangeJoinedResultsOp::create(
+      builder, apart.getLoc(), type, apart.getDevice(), apart.getExchangeAttr(),
+      apart.getRouted(), apart.getPartials())};
+  if (step.isTraining())
+    results.push_back(terminator->getOperands().back());
+  terminator->setOperands(results);
+  apart.erase();
+  joined.setType(builder.getFunctionType(joined.getArgumentTypes(),
+                                         ValueRange(results).getTypes()));
+}
+
 func::FuncOp Partitioner::addGradients() {
   Location loc = step.update.getLoc();
   OpBuilder builder(step.update);

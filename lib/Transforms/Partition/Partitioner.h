@@ -47,6 +47,8 @@ public:
   /// Adds the function that looks rows up, between start and wait.
   void addLookup();
   void partitionWait();
+  /// Adds a wait with all results in one tensor, if their types allow it.
+  void addJoinedWait();
   /// Splits the update in two: sending gradients, and what waits for them.
   void partitionUpdate();
   void partitionCallers();

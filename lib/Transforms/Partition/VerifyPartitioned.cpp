@@ -216,10 +216,12 @@ LogicalResult PartitionedVerifier::verifyPrograms() {
 LogicalResult verifyDevices(ModuleOp module) {
   bool training =
       module.lookupSymbol(kGradientsName) || module.lookupSymbol(kUpdateName);
-  for (llvm::StringRef name :
-       {kStartName, kLookupName, kWaitName, kGradientsName, kUpdateName}) {
+  for (llvm::StringRef name : {kStartName, kLookupName, kWaitName,
+                               kJoinedWaitName, kGradientsName, kUpdateName}) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
     if (!training && (name == kGradientsName || name == kUpdateName))
+      continue;
+    if (!function && name == kJoinedWaitName)
       continue;
     if (!function)
       return module.emitError("the module has no function '@") << name << "'";

@@ -201,6 +201,7 @@ class _Sharded(Learning, torch.nn.Module):
         is_apart = learns and anchor is not None
         results = self._engine.wait(
             self._token, ticket, ids, updates=not is_apart,
+            joined=keyed and self._session.joins,
             anchor=anchor if is_apart else self._anchor if learns else None)
         return self._as_output(results, ids, keyed)
 
@@ -267,7 +268,9 @@ class ShardedEmbeddingBagCollection(_Sharded):
 
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
         names = self._session.result_names
-        return make_keyed(names, results) if keyed else dict(zip(names, results))
+        if not keyed:
+            return dict(zip(names, results))
+        return make_keyed(names, [one.dim for one in self._session.results], results)
 
 
 class ShardedEmbeddingCollection(_Sharded):

@@ -62,11 +62,13 @@ class Engine:
         return self._ops.embeddings_anchor(self.name, token, ticket, tensors_of(inputs), anchor)
 
     def wait(self, token: torch.Tensor, ticket: torch.Tensor, *inputs: Jagged,
-             anchor: torch.Tensor | None, updates: bool = True) -> list[torch.Tensor]:
+             anchor: torch.Tensor | None, updates: bool = True,
+             joined: bool = False) -> list[torch.Tensor]:
         """The results of all lookups, whose backward sends gradients and, with `updates`, updates
-        the tables. inputs: those of start."""
+        the tables. inputs: those of start. joined: gives one tensor with the columns of all; only
+        if Manifest.joins."""
         return self._ops.embeddings_wait(self.name, token, ticket, tensors_of(inputs), anchor,
-                                         updates)
+                                         updates, joined)
 
     def refuse(self, text: str) -> None:
         """Called instead of start(): ends the step on the other ranks with this error text."""

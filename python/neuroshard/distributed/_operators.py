@@ -4,7 +4,7 @@ The operators themselves are C++ (lib/RuntimeTorch). They take the name of a mod
 of a traced program take values only. `token` stands for the contents of the tables:
 embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an
 update. `inputs` are ids, offsets and, where lookups are weighted, weights
-(lib/RuntimeTorch/StepInputs.h). With `anchor` autograd calls the backward (Autograd.cpp); None: no
+(lib/RuntimeTorch/StepInputs.h). `joined` asks for all results in one tensor. With `anchor` autograd calls the backward (Autograd.cpp); None: no
 backward follows. The learning rate is not an argument, since a traced program would keep the value
 of its trace: each embeddings_gradients asks for it, for the update."""
 
@@ -58,14 +58,18 @@ class Shapes:
     def results(self) -> tuple[Result, ...]:
         return tuple(result for one in self.inputs for result in one.results)
 
-    def allocate(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """tensors: those of all inputs, as the operators take them."""
+    def allocate(self, tensors: Sequence[torch.Tensor], joined: bool) -> list[torch.Tensor]:
+        """tensors: those of all inputs, as the operators take them. joined: all results in one
+        tensor."""
         left, results = iter(tensors), []
         for one in self.inputs:
             results += one.allocate(next(left), next(left))
             if one.weighted:
                 next(left)
-        return results
+        if not joined:
+            return results
+        first, columns = results[0], sum(one.shape[1] for one in results)
+        return [first.new_empty((first.shape[0], columns))]
 
 
 @dataclass(frozen=True)
@@ -114,8 +118,8 @@ def _anchor(model, token, ticket, inputs, anchor):
     return inputs[0].new_empty((), dtype=torch.float32)
 
 
-def _wait(model, token, ticket, inputs, anchor, updates=True):
-    return shapes_of(model).allocate(inputs)
+def _wait(model, token, ticket, inputs, anchor, updates=True, joined=False):
+    return shapes_of(model).allocate(inputs, joined)
 
 
 def _update(model, token, ticket, kept):

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 import torch
 
 
-def make_keyed(names: Sequence[str], results: Sequence[torch.Tensor]) -> object:
-    """A KeyedTensor: all results side by side."""
+def make_keyed(names: Sequence[str], dims: Sequence[int],
+               results: Sequence[torch.Tensor]) -> object:
+    """A KeyedTensor: all results side by side. results: one tensor for each name, or one that has
+    the columns of all."""
     from torchrec.sparse.jagged_tensor import KeyedTensor
 
-    return KeyedTensor(keys=list(names), length_per_key=[one.shape[1] for one in results],
-                       values=torch.cat(list(results), dim=1))
+    values = results[0] if len(results) == 1 else torch.cat(list(results), dim=1)
+    return KeyedTensor(keys=list(names), length_per_key=list(dims), values=values)
 
 
 def make_jagged_tensors(rows: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> object:

@@ -56,6 +56,7 @@ class Session:
         folder = self._artifact(plan, problem, artifact)
         self.manifest = Manifest.read(folder)
         self.input = only_input_of(self.manifest)
+        self.joins = self.manifest.joins
         self._own_group = None
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
         shapes = shapes_of(self.manifest)

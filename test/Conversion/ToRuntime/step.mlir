@@ -84,11 +84,14 @@ func.func @embeddings_lookup(%dev: !neuroshard.device, %p: !neuroshard.pending<!
 // CHECK: %[[ROWS:.*]] = arith.index_cast %[[N]]
 // CHECK: %[[OUT:.*]] = memref.alloc(%[[ROWS]]) {alignment = 64 : i64} : memref<?x20xf16>
 // CHECK: %[[F16:.*]] = arith.constant 1 : i32
+// CHECK: %[[DIM:.*]] = arith.constant 20 : i64
 // CHECK: %[[ONE:.*]] = arith.constant 1 : i64
 // CHECK: %[[TYPES:.*]] = llvm.alloca {{.*}} x i32
 // CHECK: llvm.store %[[F16]]
 // CHECK: %[[OUTS:.*]] = llvm.alloca {{.*}} x !llvm.ptr
-// CHECK: call @nsrt_results_wait(%[[D]], %[[R0]], %[[P0]], %[[ONE]], %[[TYPES]], %[[OUTS]])
+// CHECK: %[[STRIDES:.*]] = llvm.alloca {{.*}} x i64
+// CHECK: llvm.store %[[DIM]], %{{.*}} : i64
+// CHECK: call @nsrt_results_wait(%[[D]], %[[R0]], %[[P0]], %[[ONE]], %[[TYPES]], %[[OUTS]], %[[STRIDES]])
 // CHECK: bufferization.to_tensor %[[OUT]] restrict writable
 // CHECK: call @nsrt_partials_release(%[[D]], %[[P0]])
 func.func @embeddings_wait(%dev: !neuroshard.device, %p: !looked_up)

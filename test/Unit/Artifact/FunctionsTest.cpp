@@ -52,6 +52,8 @@ json makeManifest() {
   ValueSpec unrouted = jagged;
   jagged.exchange = 0;
   ValueSpec rows = value(ValueKind::Tensor, "f32", {-1, 8});
+  ValueSpec joined = rows;
+  joined.shape[1] *= 2;
   ValueSpec dense = value(ValueKind::Tensor, "f32", {-1, 4});
   ValueSpec flat = value(ValueKind::Tensor, "i64", {-1});
   ValueSpec rate = value(ValueKind::Scalar, "f32");
@@ -63,6 +65,7 @@ json makeManifest() {
       {kStartName, {device, jagged}, {handle, flat}},
       {kLookupName, {device, handle, flat}, {handle, flat, handle}},
       {kWaitName, {device, handle, flat, handle}, {rows, rows, handle, flat}},
+      {kJoinedWaitName, {device, handle, flat, handle}, {joined, handle, flat}},
       {kGradientsName, {device, handle, flat, rows, rows}, {handle, handle}},
       {kUpdateName, {device, handle, handle, rate, step}, {}}};
   manifest.reference = {

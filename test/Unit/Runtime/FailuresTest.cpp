@@ -364,7 +364,9 @@ void waitWithoutMemory(void **args) {
   nsrt_results_start(device, step.routed[rank], partials);
   int32_t type = 0;
   void *none = nullptr;
-  nsrt_results_wait(device, step.routed[rank], partials, 1, &type, &none);
+  int64_t stride = 12;
+  nsrt_results_wait(device, step.routed[rank], partials, 1, &type, &none,
+                    &stride);
   nsrt_partials_release(device, partials);
   nsrt_routed_release(device, step.routed[rank]);
 }

@@ -7,6 +7,8 @@
 
 #include "TestWorld.h"
 
+#include <gtest/gtest.h>
+
 #include <cstring>
 
 using nlohmann::json;
@@ -44,22 +46,53 @@ nsrt_routed *routeLocal(nsrt_device *device, LocalStep &step, size_t x) {
                     local.weights.empty() ? nullptr : local.weights.data());
 }
 
+constexpr std::byte kUnwritten{0x5a};
+
+/// Rows without what lies between them, which is as it was or, if the step has
+/// failed, cleared.
+std::vector<std::byte> closeUp(const std::vector<std::byte> &rows, int64_t dim,
+                               int64_t stride, int64_t elementBytes) {
+  std::vector<std::byte> close;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (static_cast<int64_t>(i) / elementBytes % stride < dim)
+      close.push_back(rows[i]);
+    else
+      EXPECT_TRUE(rows[i] == kUnwritten || rows[i] == std::byte{0}) << i;
+  return close;
+}
+
 nsrt_partials *lookUpLocal(nsrt_device *device, LocalStep &step, size_t x,
                            nsrt_routed *routed) {
   nsrt_partials *partials = nsrt_lookup(device, routed);
   nsrt_results_start(device, routed, partials);
   const Exchange &exchange = step.model->exchanges[x];
+  // Rows are 0 to 2 elements apart.
+  std::vector<std::vector<std::byte>> apart;
+  std::vector<int32_t> types;
+  std::vector<void *> outs;
+  std::vector<int64_t> strides;
   for (size_t k = 0; k < exchange.lookups.size(); ++k) {
     const Lookup &lookup = exchange.lookups[k];
-    int64_t values = nsrt_result_rows(device, routed, static_cast<int64_t>(k)) *
-                     step.model->tables[static_cast<size_t>(lookup.table)].dim;
-    std::vector<std::byte> &result = step.exchanges[x].results[k];
+    types.push_back(static_cast<int32_t>(lookup.result));
+    strides.push_back(
+        step.model->tables[static_cast<size_t>(lookup.table)].dim +
+        static_cast<int64_t>(k % 3));
+    int64_t rows = nsrt_result_rows(device, routed, static_cast<int64_t>(k));
     // Not zero, so that a failed step must zero it.
-    result.assign(static_cast<size_t>(values * bytesOf(lookup.result)),
-                  std::byte{0x5a});
-    nsrt_result_wait(device, routed, partials, static_cast<int64_t>(k),
-                     static_cast<int32_t>(lookup.result), result.data());
+    outs.push_back(
+        apart
+            .emplace_back(
+                static_cast<size_t>(rows * strides[k] * bytesOf(lookup.result)),
+                kUnwritten)
+            .data());
   }
+  nsrt_results_wait(device, routed, partials,
+                    static_cast<int64_t>(types.size()), types.data(),
+                    outs.data(), strides.data());
+  for (size_t k = 0; k < exchange.lookups.size(); ++k)
+    step.exchanges[x].results[k] =
+        closeUp(apart[k], strides[k] - static_cast<int64_t>(k % 3), strides[k],
+                bytesOf(exchange.lookups[k].result));
   return partials;
 }
 

@@ -1,6 +1,7 @@
 """Cases: forward and training steps equal torch on the gathered global batch."""
 
 import torch
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
 from distributed_context import column_groups, whole
@@ -25,19 +26,25 @@ class Training:
         self.rank = torch.distributed.get_rank(group)
         self.updates = 0
 
-    def step(self, parts, generator, learning_rate=0.125):
-        """Checks a forward and an update; gives the results."""
+    def step(self, parts, generator, learning_rate=0.125, keyed=False):
+        """Checks a forward and an update; gives the results. keyed: ids come in a
+        KeyedJaggedTensor."""
         self.module.set_learning_rate(learning_rate)
-        results, weights = self.forward(parts)
+        results, weights = self.forward(parts, keyed)
         self.backward(parts, results, weights, generator)
         return results
 
-    def forward(self, parts):
+    def forward(self, parts, keyed=False):
         """The results of the own part, checked, and its sample weights."""
         own, before = parts[self.rank], whole(self.module, self.group)
         ids, offsets, *weights = own.tensors()
         weights = [one.clone().requires_grad_() for one in weights]
-        results = self.values(self.module(ns.distributed.Jagged(ids, offsets, *weights)))
+        if keyed:
+            given = KeyedJaggedTensor([one.name for one in self.problem.features], ids,
+                                      *weights, lengths=offsets.diff())
+        else:
+            given = ns.distributed.Jagged(ids, offsets, *weights)
+        results = self.values(self.module(given))
         self.check_results(before, own, results)
         return results, weights
 
@@ -57,6 +64,9 @@ class Training:
             self.check_weights(before, own, gradients[self.rank], weights[0].grad)
 
     def values(self, output):
+        if isinstance(output, KeyedTensor):
+            assert output.values().is_contiguous()
+            output = output.to_dict()
         assert list(output) == [lookup.feature for lookup in self.lookups]
         return [one if isinstance(one, torch.Tensor) else one[0] for one in output.values()]
 
@@ -155,7 +165,8 @@ def case_matrix(context, number, unpooled="0"):
                         scale=1.0 if number % 3 == 2 else None)
     check_initial(training.module)
     for step, sizes in enumerate(local_sizes(context.size, generator)):
-        training.step(random_parts(problem, sizes, generator), generator, 0.125 / (step + 1))
+        training.step(random_parts(problem, sizes, generator), generator, 0.125 / (step + 1),
+                      keyed=step % 2 == 1 and not unpooled)
 
 
 def check_initial(module):
