@@ -20,7 +20,7 @@ void addPlansBenchmark(CommandLine &line) {
       "plans", "Measured step times of the plans of all algorithms, run by the "
                "module of PyTorch on ranks of this machine; further options: "
                "-o FILE --tasks N --rounds N --seed N --batch N --megabytes N "
-               "--algorithms A,B --cost-model NAME --wire-types auto");
+               "--algorithms A,B --cost-model NAME --wire-types auto --torchrec");
   addRankOptions(command, *options, 2);
   command.allowRest();
   command.action([=]() -> Expected<void> {

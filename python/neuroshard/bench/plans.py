@@ -5,7 +5,11 @@ r"""Runs the plans of every algorithm on the ranks of a process group, side by s
         --topology 2x2xCPU@200mbit -o plans.json
 
 All plans of a task are open at once and take turns step by step. A step is the lookups and updates
-of one batch, without a dense part; its time is that of the slowest rank."""
+of one batch, without a dense part; its time is that of the slowest rank.
+
+--torchrec also runs TorchRec's DistributedModelParallel, under the plan of TorchRec's own planner
+("dmp torchrec"), which knows the poolings and the links of the topology, and under ours for it
+("dmp default")."""
 
 from __future__ import annotations
 
@@ -22,18 +26,20 @@ from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._plans.report import print_report
-from neuroshard.calibration import (Steps, exposed_exchange_ms, make_task, measure_steps,
-                                    of_ranks)
+from neuroshard.calibration import (Steps, Tables, exposed_exchange_ms, make_task, measure_steps,
+                                    of_ranks, open_plan)
+from neuroshard.errors import Unsupported
 
 
 @dataclass
 class Measured:
     """One plan of one task. Times in milliseconds per step; predicted and measured have the same
     terms: step, forward, backward (the slowest rank's kernels), and exchange (ids, and what results
-    and gradients add to the slowest kernels)."""
+    and gradients add to the slowest kernels). TorchRec's engine has a measured step alone."""
 
     task: int
     algorithm: str
+    engine: str = "neuroshard"
     predicted: dict[str, float] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
     spread: float = 0  # half the distance of the quartiles over the median of the step
@@ -72,23 +78,40 @@ def plan_all(problem: ns.ShardingProblem, searches: dict[str, dict],
 def measure_task(task: int, problem: ns.ShardingProblem,
                  options: argparse.Namespace) -> list[Measured]:
     plans = plan_all(problem, searches_of(options), options.cost_model)
-    rows = {name: Measured(task, name, predicted, failure=failure)
+    rows = {name: Measured(task, name, predicted=predicted, failure=failure)
             for name, (_, predicted, failure) in plans.items()}
-    found = measure_steps(problem, {name: text for name, (text, _, _) in plans.items() if text},
-                          options.rounds)
-    for name, steps in found.items():
-        summarise(rows[name], steps)
+    opened = {name: open_plan(text, problem) for name, (text, _, _) in plans.items() if text}
+    if options.torchrec:
+        try:
+            opened |= open_torchrec(problem, options.cost_model)
+        except Unsupported as error:  # FBGEMM has no Adam for CPUs
+            rows["dmp torchrec"] = Measured(task, "dmp torchrec", "torchrec", failure=str(error))
+    for name, steps in measure_steps(problem, opened, options.rounds).items():
+        summarise(rows.setdefault(name, Measured(task, name, "torchrec")), steps)
     return list(rows.values())
+
+
+def open_torchrec(problem: ns.ShardingProblem, cost_model: str) -> dict[str, Tables]:
+    from neuroshard.calibration import _torchrec as torchrec
+
+    torchrec.check(problem)
+    planned = torchrec.problem_for_torchrec(problem)
+    ours = plan_all(planned, {"default": {}}, cost_model)["default"][0]
+    plans = {"dmp torchrec": torchrec.plan_of_torchrec(problem)}
+    if ours:
+        plans["dmp default"] = torchrec.plan_for_torchrec(ours, problem)
+    return {name: torchrec.open_torchrec(plan, problem) for name, plan in plans.items()}
 
 
 def summarise(row: Measured, steps: Steps) -> None:
     quarters = statistics.quantiles(steps.step, n=4)
     row.spread = (quarters[2] - quarters[0]) / 2 / quarters[1]
-    row.measured = {
-        "step": quarters[1],
-        "forward": max(of_ranks(steps, "forward")),
-        "backward": max(of_ranks(steps, "backward")),
-        "exchange": exposed_exchange_ms(steps)}
+    row.measured = {"step": quarters[1]}
+    if row.engine == "neuroshard":
+        row.measured |= {
+            "forward": max(of_ranks(steps, "forward")),
+            "backward": max(of_ranks(steps, "backward")),
+            "exchange": exposed_exchange_ms(steps)}
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -108,6 +131,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     parser.add_argument("--wire-types", default="",
                         help="also the default plan whose wire type is chosen among these, or auto")
+    parser.add_argument("--torchrec", action="store_true", help="also runs TorchRec's engine")
     options = parsed(parser, arguments)
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
     if unknown:

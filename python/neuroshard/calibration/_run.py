@@ -20,6 +20,7 @@ from neuroshard._group.agreement import gather, rank_of, size_of, together
 from neuroshard._torch_library import code_version
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
+from neuroshard.calibration._engines import open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
 from neuroshard.planning import evaluate, plan
@@ -115,7 +116,8 @@ def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
             break
         problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES)
         plans = plan_all(problem, settings.cost_model)
-        found = measure_steps(problem, {name: text for name, (text, _) in plans.items()}, ROUNDS)
+        opened = {name: open_plan(text, problem) for name, (text, _) in plans.items()}
+        found = measure_steps(problem, opened, ROUNDS)
         runs += [machine.run_of(number, name, plans[name][1], steps,
                                 Prediction(settings, topology, problem, plans[name][0]))
                  for name, steps in found.items()]

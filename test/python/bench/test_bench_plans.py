@@ -36,6 +36,23 @@ def test_runs_plans_on_ranks(tmp_path, monkeypatch):
         assert plan["predicted"]["step"] > 0
 
 
+def test_runs_torchrec_beside(tmp_path, monkeypatch):
+    """Models 8 and 9: TorchRec has Adagrad on CPUs, but no Adam."""
+    monkeypatch.setenv("NEUROSHARD_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "plans.json"
+    done = run("--tasks", "2", "--seed", "8", "--rounds", "4", "--batch", "32", "--megabytes", "1",
+               "--algorithms", "default", "--torchrec", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "its planner's plan over ours for it" in done.stdout and "of 1 tasks" in done.stdout
+    plans = json.loads(out.read_text())["plans"]
+    assert [(plan["task"], plan["algorithm"]) for plan in plans] == [
+        (0, "default"), (0, "dmp torchrec"), (0, "dmp default"), (1, "default"),
+        (1, "dmp torchrec")]
+    for plan in plans[1:3]:
+        assert set(plan["measured"]) == {"step"} and plan["measured"]["step"] > 0
+    assert "with the optimizers adam" in plans[4]["failure"] and not plans[4]["measured"]
+
+
 @pytest.mark.parametrize(("arguments", "text"), [
     (("--algorithms", "best"), "unknown algorithm best; there are default"),
     (("--rounds", "1"), "--rounds: expected a whole number in [4, 1000000], got: '1'"),

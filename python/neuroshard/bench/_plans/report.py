@@ -63,7 +63,35 @@ def inside_of(plans: Iterable[dict]) -> list[bool]:
             for one in plans if one["predicted"]["high"] > 0]
 
 
+def print_torchrec(plans: list[dict], base: str) -> None:
+    """TorchRec's engine beside ours under base's plans."""
+    own = {plan["task"]: plan["measured"]["step"] for plan in plans
+           if plan["algorithm"] == base and plan["measured"]}
+    steps: dict[str, dict[int, float]] = defaultdict(dict)
+    for plan in plans:
+        if plan["engine"] == "torchrec" and plan["measured"]:
+            steps[plan["algorithm"]][plan["task"]] = plan["measured"]["step"]
+
+    def compare(what: str, slow: Mapping[int, float], fast: Mapping[int, float]) -> None:
+        ratios = [slow[task] / fast[task] for task in sorted(set(slow) & set(fast))]
+        if ratios:
+            print(f"  {what}: {geometric_mean(ratios):.3f} of {len(ratios)} tasks, "
+                  f"{min(ratios):.3f} to {max(ratios):.3f}")
+
+    print("\nTorchRec's DistributedModelParallel, geometric means of steps")
+    compare(f"its planner's plan over our engine with the plan of {base}", steps["dmp torchrec"],
+            own)
+    compare("its planner's plan over ours for it", steps["dmp torchrec"], steps["dmp default"])
+
+
 def print_report(plans: list[dict], ranks: int) -> None:
+    """plans: as of Measured (plans.py)."""
+    print_ours([plan for plan in plans if plan["engine"] == "neuroshard"], ranks)
+    if any(plan["engine"] == "torchrec" for plan in plans):
+        print_torchrec(plans, plans[0]["algorithm"])
+
+
+def print_ours(plans: list[dict], ranks: int) -> None:
     tasks: dict[int, dict[str, dict]] = defaultdict(dict)
     for plan in plans:
         tasks[plan["task"]][plan["algorithm"]] = plan

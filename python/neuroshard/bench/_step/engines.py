@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
-import torch.distributed as dist
 
 import neuroshard as ns
 from neuroshard._group.agreement import rank_of, size_of
@@ -112,27 +111,10 @@ def apart(model: Model, kind: str) -> Engine:
 
 def torchrec(model: Model, kind: str) -> Engine:
     """TorchRec's DistributedModelParallel with the plan of its own planner."""
-    import torchrec as trec
-    from torchrec.distributed import DistributedModelParallel
-    from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-    from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
-    from torchrec.distributed.types import ShardingEnv
-    from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+    from neuroshard.calibration._torchrec import open_module, plan_of_torchrec
 
-    optimizers = {"sgd": trec.optim.SGD, "adagrad": trec.optim.Adagrad,
-                  "rowwise_adagrad": trec.optim.RowWiseAdagrad}
     problem = model.problem()
-    bags = trec.EmbeddingBagCollection(
-        tables=[trec.EmbeddingBagConfig(name=feature.table, embedding_dim=model.dim,
-                                        num_embeddings=ROWS, feature_names=[feature.name])
-                for feature in problem.features], device=torch.device("meta"))
-    apply_optimizer_in_backward(optimizers[model.optimizer], bags.parameters(), {"lr": RATE})
-    sharders = [EmbeddingBagCollectionSharder()]
-    planner = EmbeddingShardingPlanner(
-        topology=Topology(world_size=size_of(None), compute_device="cpu"))
-    plan = planner.collective_plan(bags, sharders, dist.group.WORLD)
-    module = DistributedModelParallel(bags, env=ShardingEnv.from_process_group(dist.group.WORLD),
-                                      device=torch.device("cpu"), plan=plan, sharders=sharders)
+    module = open_module(plan_of_torchrec(problem), problem)
     batches = batches_of(model, "keyed")
 
     def step(number: int) -> None:

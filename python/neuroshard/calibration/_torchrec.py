@@ -1,0 +1,106 @@
+"""TorchRec's DistributedModelParallel on CPUs, whose steps are timed beside ours."""
+
+from __future__ import annotations
+
+import torch
+import torch.distributed as dist
+import torchrec
+from torchrec.distributed import DistributedModelParallel
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints
+from torchrec.distributed.planner import Topology as TorchRecTopology
+from torchrec.distributed.types import ShardingEnv, ShardingPlan
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+from neuroshard._jagged import Jagged
+from neuroshard.calibration._engines import RATE, Tables
+from neuroshard.constraints import Constraints, TableRule
+from neuroshard.errors import Unsupported
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+from neuroshard.topology import Topology
+
+OPTIMIZERS = {"sgd": torchrec.optim.SGD, "adagrad": torchrec.optim.Adagrad,
+              "rowwise_adagrad": torchrec.optim.RowWiseAdagrad}
+SHARDERS = [EmbeddingBagCollectionSharder()]
+# TorchRec's bandwidths are in bytes per millisecond.
+BYTES_PER_MS = 1e6
+
+
+def problem_for_torchrec(problem: ShardingProblem) -> ShardingProblem:
+    """The same tables to be planned for TorchRec, which has one state for each column shard, and whose
+    fused optimizers do not update copies."""
+    kinds = ("table_wise", "column_wise", "row_wise", "table_row_wise")
+    return problem.replace(target="torchrec-1.9", optimizer_semantics="per_shard",
+                           constraints=Constraints(tables=[TableRule(table.name, kinds)
+                                                           for table in problem.tables]))
+
+
+def check(problem: ShardingProblem) -> str:
+    """The optimizer of all tables. Raises Unsupported for what TorchRec does not run on CPUs."""
+    kinds = sorted({table.optimizer.kind for table in problem.tables})
+    if len(kinds) > 1 or kinds[0] not in OPTIMIZERS:
+        raise Unsupported(f"TorchRec on CPUs with the optimizers {', '.join(kinds)}: expected one "
+                          f"of {', '.join(OPTIMIZERS)} for all tables")
+    return kinds[0]
+
+
+def make_collection(problem: ShardingProblem) -> torchrec.EmbeddingBagCollection:
+    """Without memory yet. Each table has one feature, which is summed."""
+    optimizer = OPTIMIZERS[check(problem)]
+    bags = torchrec.EmbeddingBagCollection(
+        tables=[torchrec.EmbeddingBagConfig(
+            name=feature.table, embedding_dim=problem.table(feature.table).dim,
+            num_embeddings=problem.table(feature.table).rows, feature_names=[feature.name])
+            for feature in problem.features], device=torch.device("meta"))
+    apply_optimizer_in_backward(optimizer, bags.parameters(), {"lr": RATE})
+    return bags
+
+
+def topology_of(topology: Topology) -> TorchRecTopology:
+    """A topology of one or two levels as TorchRec knows them; a link that a host's ranks share is
+    divided among them."""
+    outer, inner = topology.levels[0], topology.levels[-1]
+    local = inner.groups[0]
+    between = outer.group_bandwidth_gb_per_s / local or outer.bandwidth_gb_per_s
+    return TorchRecTopology(topology.device_count, "cpu", local_world_size=local,
+                            intra_host_bw=inner.bandwidth_gb_per_s * BYTES_PER_MS,
+                            inter_host_bw=between * BYTES_PER_MS)
+
+
+def plan_of_torchrec(problem: ShardingProblem) -> ShardingPlan:
+    """What TorchRec's own planner plans, which knows the poolings; all ranks call it together."""
+    constraints = {feature.table: ParameterConstraints(pooling_factors=[feature.mean_pooling])
+                   for feature in problem.features}
+    planner = EmbeddingShardingPlanner(
+        topology=topology_of(problem.topology), constraints=constraints,
+        batch_size=problem.batch.global_size // problem.topology.device_count)
+    return planner.collective_plan(make_collection(problem), SHARDERS, dist.group.WORLD)
+
+
+def plan_for_torchrec(plan: str, problem: ShardingProblem) -> ShardingPlan:
+    """A plan of ours, JSON, for TorchRec's modules."""
+    return Plan.from_json(plan).to_torchrec(
+        {"": [table.name for table in problem.tables]}, device="cpu",
+        local_ranks=problem.topology.levels[-1].groups[0])
+
+
+def open_module(plan: ShardingPlan, problem: ShardingProblem) -> DistributedModelParallel:
+    return DistributedModelParallel(
+        make_collection(problem), env=ShardingEnv.from_process_group(dist.group.WORLD),
+        device=torch.device("cpu"), plan=plan, sharders=SHARDERS)
+
+
+def open_torchrec(plan: ShardingPlan, problem: ShardingProblem) -> Tables:
+    """TorchRec's module for the model."""
+    module = open_module(plan, problem)
+    names = [feature.name for feature in problem.features]
+
+    def given(ids: Jagged) -> object:
+        return torchrec.KeyedJaggedTensor(keys=names, values=ids.ids, lengths=ids.offsets.diff())
+
+    def step(batch: object) -> None:
+        values = module(batch).wait().values()
+        values.backward(torch.ones_like(values))
+
+    return Tables(given, step, dict, lambda: None, lambda: None)
