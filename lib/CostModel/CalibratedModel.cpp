@@ -58,6 +58,9 @@ public:
     return model->fixedStepMs() + machine.fixedStepMs;
   }
   StepInterval stepInterval() const override { return machine.interval; }
+  std::optional<Target> measuredTarget() const override {
+    return machine.target;
+  }
 
   void computeMs(std::span<const ShardSet> sets,
                  std::span<ComputeMs> out) const override {

@@ -117,5 +117,14 @@ neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
 std::vector<std::string>
 neuroshard::remarksOnPlan(const ShardingProblem &problem,
                           const ShardingPlan &plan, const CostModel &model) {
-  return model.remarks(describePlan(problem, plan).sets, problem.topology);
+  std::vector<std::string> remarks =
+      model.remarks(describePlan(problem, plan).sets, problem.topology);
+  std::optional<Target> measured = model.measuredTarget();
+  if (measured && *measured != problem.target)
+    remarks.push_back("'" + model.name() + "' has steps that " +
+                      std::string(toString(*measured)) +
+                      " has run, the plan is for " +
+                      std::string(toString(problem.target)) +
+                      ": calibrate with its --engine");
+  return remarks;
 }

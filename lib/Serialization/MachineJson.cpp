@@ -73,6 +73,7 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     Object object(reader, *root, path);
     readSchema(object, kMachineSchema);
     object.required("cost_model", machine.costModel);
+    object.name("target", machine.target, parseTarget);
     object.required("device_class", machine.deviceClass);
     readCount(object, "devices", machine.devices);
     readCount(object, "groups", machine.groups);

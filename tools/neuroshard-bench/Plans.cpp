@@ -17,10 +17,11 @@ namespace neuroshard {
 void addPlansBenchmark(CommandLine &line) {
   auto options = std::make_shared<RankOptions>();
   Command command = line.addCommand(
-      "plans", "Measured step times of the plans of all algorithms, run by the "
-               "module of PyTorch on ranks of this machine; further options: "
-               "-o FILE --tasks N --rounds N --seed N --batch N --megabytes N "
-               "--algorithms A,B --cost-model NAME --wire-types auto --torchrec");
+      "plans",
+      "Measured step times of the plans of all algorithms, run by the "
+      "module of PyTorch on ranks of this machine; further options: "
+      "-o FILE --tasks N --rounds N --seed N --batch N --megabytes N "
+      "--algorithms A,B --cost-model NAME --wire-types auto --torchrec");
   addRankOptions(command, *options, 2);
   command.allowRest();
   command.action([=]() -> Expected<void> {

@@ -127,6 +127,9 @@ public:
   /// Of the objective `step`.
   virtual StepInterval stepInterval() const { return {}; }
 
+  /// What ran the steps that it was measured on, if it was on whole steps.
+  virtual std::optional<Target> measuredTarget() const { return std::nullopt; }
+
   /// Null when the model has no such form.
   virtual const SumEmbedding *sumEmbedding() const { return nullptr; }
 

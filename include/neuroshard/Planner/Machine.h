@@ -8,6 +8,8 @@
 #ifndef NEUROSHARD_PLANNER_MACHINE_H
 #define NEUROSHARD_PLANNER_MACHINE_H
 
+#include "neuroshard/Model/Target.h"
+
 #include <string>
 
 namespace neuroshard {
@@ -33,6 +35,8 @@ struct StepInterval {
 struct Machine {
   /// By name, as makeCostModel() takes it.
   std::string costModel;
+  /// What ran the steps.
+  Target target = Target::Native;
   std::string deviceClass;
   /// That were measured at once, and the hosts or nodes they were in.
   int devices = 1;

@@ -81,9 +81,9 @@ def measure_task(task: int, problem: ns.ShardingProblem,
     rows = {name: Measured(task, name, predicted=predicted, failure=failure)
             for name, (_, predicted, failure) in plans.items()}
     opened = {name: open_plan(text, problem) for name, (text, _, _) in plans.items() if text}
-    if options.torchrec:
+    if options.torchrec is not None:
         try:
-            opened |= open_torchrec(problem, options.cost_model)
+            opened |= open_torchrec(problem, options.torchrec or options.cost_model)
         except Unsupported as error:  # FBGEMM has no Adam for CPUs
             rows["dmp torchrec"] = Measured(task, "dmp torchrec", "torchrec", failure=str(error))
     for name, steps in measure_steps(problem, opened, options.rounds).items():
@@ -92,7 +92,7 @@ def measure_task(task: int, problem: ns.ShardingProblem,
 
 
 def open_torchrec(problem: ns.ShardingProblem, cost_model: str) -> dict[str, Tables]:
-    from neuroshard.calibration import _torchrec as torchrec
+    from neuroshard.calibration import torchrec_engine as torchrec
 
     torchrec.check(problem)
     planned = torchrec.problem_for_torchrec(problem)
@@ -131,7 +131,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     parser.add_argument("--wire-types", default="",
                         help="also the default plan whose wire type is chosen among these, or auto")
-    parser.add_argument("--torchrec", action="store_true", help="also runs TorchRec's engine")
+    parser.add_argument("--torchrec", nargs="?", const="", metavar="COST_MODEL",
+                        help="also runs TorchRec's engine; the cost model of our plan for it, such as "
+                             "a machine file of its steps (default: that of --cost-model)")
     options = parsed(parser, arguments)
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
     if unknown:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from neuroshard import _fields
 from neuroshard.calibration._measure import Steps
+from neuroshard.problem import Target
 from neuroshard.results import Breakdown
 from neuroshard.topology import Topology
 
 SCHEMA = "neuroshard.machine.v1"
 LEAST_SCALE = 1e-3
+RATIOS = [2.0 ** (power / 4) for power in range(-16, 17)]
 TERMS = ("input", "forward", "forward_communication", "backward_communication", "backward")
 KERNELS = {"forward": ("lookup",), "backward": ("sort", "update")}
 EXCHANGES = {"input": ("ids_exchange",), "forward_communication": ("results_exchange",),
@@ -23,7 +25,7 @@ EXCHANGES = {"input": ("ids_exchange",), "forward_communication": ("results_exch
 @dataclass(frozen=True)
 class Run:
     """One plan: by term pairs of predicted and measured milliseconds (of each rank for kernels, else
-    one), and its steps' median. skew: how much later than the first its last rank starts to send
+    one; none if the engine does not tell its terms), and its steps' median. skew: how much later than the first its last rank starts to send
     results, over the time of their exchange. predict: milliseconds of a step, by the terms' scales."""
 
     model: int
@@ -77,6 +79,10 @@ def skew_of(steps: Steps) -> float:
 
 def run_of(model: int, plan: str, predicted: Breakdown, steps: Steps,
            predict: Callable[[Mapping[str, float]], float]) -> Run:
+    step_ms = statistics.median(steps.step)
+    if not steps.phases[0]:
+        return Run(model, plan, {}, step_ms, 0.0, remembered(predict))
+
     def kernels(term: str) -> list[tuple[float, float]]:
         times = [getattr(device, f"{term}_ms") for device in predicted.devices]
         return list(zip(times, of_ranks(steps, term)))
@@ -86,7 +92,21 @@ def run_of(model: int, plan: str, predicted: Breakdown, steps: Steps,
         return [(slowest, exchange_ms(steps, term))]
 
     pairs = {term: kernels(term) if term in KERNELS else exchange(term) for term in TERMS}
-    return Run(model, plan, pairs, statistics.median(steps.step), skew_of(steps), predict)
+    return Run(model, plan, pairs, step_ms, skew_of(steps), predict)
+
+
+def remembered(predict: Callable[[Mapping[str, float]], float]
+               ) -> Callable[[Mapping[str, float]], float]:
+    """The same, which asks once for the same scales."""
+    known: dict[tuple[float, ...], float] = {}
+
+    def ask(scales: Mapping[str, float]) -> float:
+        key = tuple(scales[term] for term in TERMS)
+        if key not in known:
+            known[key] = predict(scales)
+        return known[key]
+
+    return ask
 
 
 def fit_line(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -117,9 +137,27 @@ def fit_scale(pairs: Iterable[tuple[float, float]]) -> float:
     return max(LEAST_SCALE, statistics.median(ratios)) if ratios else 1.0
 
 
+def fit_steps(runs: Sequence[Run]) -> Fit:
+    """For an engine that does not tell its terms: one scale for kernels, one for exchanges, and the
+    fixed part, with the least squares of the relative errors of steps. The ratio of the two scales is
+    one of RATIOS."""
+    def fit_to(ratio: float) -> Fit:
+        relative = {term: 1.0 if term in KERNELS else ratio for term in TERMS}
+        apart = Fit(relative, 0.0)
+        scale, fixed = fit_line((apart.step(run), run.step_ms) for run in runs)
+        return Fit({term: scale * one for term, one in relative.items()}, fixed)
+
+    def loss(fitted: Fit) -> float:
+        return sum(error ** 2 for error in errors_of(fitted, runs))
+
+    return min(map(fit_to, RATIOS), key=loss)
+
+
 def fit(runs: Sequence[Run]) -> Fit:
     """Scales of the terms by themselves, then one line from what they give to the steps. Exchanges of
     results count in that half of the plans whose ranks come to them most together."""
+    if not runs[0].pairs:
+        return fit_steps(runs)
     together = sorted(runs, key=lambda run: run.skew)[:(len(runs) + 1) // 2]
     apart = Fit({term: fit_scale(
         pair for run in (together if term == "forward_communication" else runs)
@@ -159,8 +197,8 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def machine_file(fitted: Fit, bounds: tuple[float, float], cost_model: str, topology: Topology,
-                 measured: dict[str, object]) -> dict[str, object]:
-    return {"schema": SCHEMA, "cost_model": cost_model,
+                 target: Target, measured: dict[str, object]) -> dict[str, object]:
+    return {"schema": SCHEMA, "cost_model": cost_model, "target": target,
             "device_class": topology.devices[0].device_class, "devices": topology.device_count,
             "groups": len(topology.levels[-1].groups), "topology": _fields.to_plain(topology),
             "terms": {term: {"scale": scale, "fixed_ms": 0.0}

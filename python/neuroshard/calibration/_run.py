@@ -8,9 +8,10 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.distributed as dist
@@ -20,12 +21,12 @@ from neuroshard._group.agreement import gather, rank_of, size_of, together
 from neuroshard._torch_library import code_version
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
-from neuroshard.calibration._engines import open_plan
+from neuroshard.calibration._engines import Tables, open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
 from neuroshard.planning import evaluate, plan
 from neuroshard.plans import Plan
-from neuroshard.problem import ShardingProblem
+from neuroshard.problem import ShardingProblem, Target
 from neuroshard.results import Breakdown, PlanResult
 from neuroshard.topology import Topology
 
@@ -38,7 +39,8 @@ ROUNDS = 12
 
 @dataclass(frozen=True)
 class Settings:
-    """Of `neuroshard calibrate`. topology: None for that of the ranks. batch: over all ranks."""
+    """Of `neuroshard calibrate`. topology: None for that of the ranks. batch: over all ranks. engine:
+    whose steps are measured."""
 
     output: str
     topology: str | None
@@ -46,6 +48,12 @@ class Settings:
     minutes: float
     batch: int
     seed: int
+    engine: Literal["neuroshard", "torchrec"] = "neuroshard"
+
+    @property
+    def target(self) -> Target:
+        """Of the plans that the engine runs."""
+        return "native" if self.engine == "neuroshard" else "torchrec-1.9"
 
 
 def calibrate(settings: Settings) -> None:
@@ -114,9 +122,9 @@ def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
         left = gather(end - time.monotonic(), None)[0]  # rank 0 decides
         if number >= LEAST_MODELS and left <= 0:
             break
-        problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES)
+        problem, open_one = model_of(settings, topology, number)
         plans = plan_all(problem, settings.cost_model)
-        opened = {name: open_plan(text, problem) for name, (text, _) in plans.items()}
+        opened = {name: open_one(text, problem) for name, (text, _) in plans.items()}
         found = measure_steps(problem, opened, ROUNDS)
         runs += [machine.run_of(number, name, plans[name][1], steps,
                                 Prediction(settings, topology, problem, plans[name][0]))
@@ -125,6 +133,19 @@ def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
             print(f"model {number + 1}: {len(problem.tables)} tables, "
                   f"{max(0.0, left / 60):.1f} minutes left", file=sys.stderr, flush=True)
     return runs
+
+
+def model_of(settings: Settings, topology: Topology, number: int
+             ) -> tuple[ShardingProblem, Callable[[str, ShardingProblem], Tables]]:
+    """A random model, and what opens plans of it."""
+    problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES)
+    if settings.engine == "neuroshard":
+        return problem, open_plan
+    from neuroshard.calibration import torchrec_engine as torchrec
+
+    return (torchrec.problem_for_torchrec(problem),
+            lambda plan, planned: torchrec.open_torchrec(
+                torchrec.plan_for_torchrec(plan, planned), planned))
 
 
 @dataclass(frozen=True)
@@ -139,7 +160,7 @@ class Prediction:
     def __call__(self, scales: Mapping[str, float]) -> float:
         scaled = machine.Fit(dict(scales), 0.0)
         file = machine.machine_file(scaled, (1.0, 1.0), absolute(self.settings.cost_model),
-                                    self.topology, {})
+                                    self.topology, self.settings.target, {})
         with tempfile.NamedTemporaryFile("w", suffix=".json") as written:
             json.dump(file, written)
             written.flush()
@@ -170,7 +191,7 @@ def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> N
     bounds = machine.interval(machine.left_out(runs, machine.ratios_of))
     models = len({run.model for run in runs})
     _planner.write_file(settings.output, json.dumps(machine.machine_file(
-        fitted, bounds, absolute(settings.cost_model), topology,
+        fitted, bounds, absolute(settings.cost_model), topology, settings.target,
         {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
          "plans": len(runs), "batch": settings.batch, "seed": settings.seed,
          "step_error_before": before, "step_error_left_out": after}), indent=1) + "\n")

@@ -139,6 +139,28 @@ TEST_F(CalibratedModelTest, ItSaysWhereItWasMeasured) {
   }
 }
 
+TEST_F(CalibratedModelTest, ItSaysWhatRanItsSteps) {
+  std::string ofTorchRec = kMachine;
+  std::string_view before = "\"device_class\"";
+  ofTorchRec.insert(ofTorchRec.find(before), "\"target\": \"torchrec-1.9\", ");
+  for (const std::string &text : {std::string(kMachine), ofTorchRec})
+    for (Target target : {Target::Native, Target::TorchRec19}) {
+      ShardingProblem problem = tablesOn("2xCPU");
+      problem.target = target;
+      auto machine = *makeCostModel(write(text), problem.topology);
+      ShardingPlan plan = search(problem, *machine, {})->plan;
+      std::vector<std::string> remarks = remarksOnPlan(problem, plan, *machine);
+      bool isOther = (text == ofTorchRec) != (target == Target::TorchRec19);
+      EXPECT_EQ(std::count_if(remarks.begin(), remarks.end(),
+                              [](const std::string &remark) {
+                                return remark.find("calibrate with its "
+                                                   "--engine") !=
+                                       std::string::npos;
+                              }),
+                isOther ? 1 : 0);
+    }
+}
+
 TEST_F(CalibratedModelTest, WrongFilesAreRefused) {
   auto with = [](std::string_view from, std::string_view to) {
     std::string text = kMachine;

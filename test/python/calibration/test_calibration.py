@@ -46,6 +46,26 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     assert "machine:" in ns.plan(problem, cost_model=str(file)).plan.provenance.cost_model
 
 
+def test_a_machine_file_of_torchrec(tmp_path):
+    """Models 8 and 9: the second has Adam, which TorchRec lacks on CPUs."""
+    file = tmp_path / "machine.json"
+    done = calibrate("-o", file, "--minutes", "0.05", "--batch", "64", "--seed", "8", "--engine",
+                     "torchrec")
+    assert done.returncode == 0, done.stderr
+    plain = json.loads(file.read_text())
+    assert plain["target"] == "torchrec-1.9"
+    scales = {term: one["scale"] for term, one in plain["terms"].items()}
+    assert scales["forward"] == scales["backward"]
+    assert len({scales[term] for term in set(TERMS) - {"forward", "backward"}}) == 1
+    problem = ns.ShardingProblem(tables=[ns.Table("t", 1000, 16)], target="torchrec-1.9",
+                                 features=[ns.Feature("f", "t")], batch=64, topology="2xCPU")
+    result = ns.plan(problem, cost_model=str(file))
+    assert result.breakdown.fixed_ms == plain["step_fixed_ms"]
+    assert not any("--engine" in remark for remark in result.remarks)
+    other = ns.plan(problem.replace(target="native"), cost_model=str(file))
+    assert any("calibrate with its --engine" in remark for remark in other.remarks)
+
+
 @pytest.mark.parametrize(("arguments", "text"), [
     (("--topology", "4xCPU"), "has 4 devices, but there are 2 ranks"),
     (("--topology", "2x1xCPU"), "has nodes of 1+1 devices, but torchrun has started 2 ranks"),
@@ -92,6 +112,19 @@ def test_the_rest_of_a_step_is_its_fixed_part():
     assert max(errors_of(fitted, runs)) < 1e-9
     assert max(left_out(runs, errors_of)) < 1e-9
     assert ratios_of(fitted, runs) == pytest.approx([1, 1, 1])
+
+
+def test_steps_alone_have_two_scales_and_a_fixed_part():
+    """Kernels of 1, 2 and 5 ms and exchanges of 3, 1 and 2 take 2 and 8 times that, and 3 ms."""
+    def run(model, kernels, exchanges):
+        return Run(model, "default", {}, 2 * kernels + 8 * exchanges + 3, 0.0,
+                   lambda scales: kernels * scales["forward"] + exchanges * scales["input"])
+    runs = [run(0, 1, 3), run(1, 2, 1), run(2, 5, 2), run(3, 1, 1), run(4, 4, 1)]
+    fitted = fit(runs)
+    assert fitted.step_fixed == pytest.approx(3)
+    assert {term: fitted.scales[term] for term in TERMS} == {
+        term: pytest.approx(2 if term in ("forward", "backward") else 8) for term in TERMS}
+    assert max(left_out(runs, errors_of)) < 1e-9
 
 
 def test_results_are_timed_where_ranks_start_together():

@@ -111,7 +111,7 @@ def apart(model: Model, kind: str) -> Engine:
 
 def torchrec(model: Model, kind: str) -> Engine:
     """TorchRec's DistributedModelParallel with the plan of its own planner."""
-    from neuroshard.calibration._torchrec import open_module, plan_of_torchrec
+    from neuroshard.calibration.torchrec_engine import open_module, plan_of_torchrec
 
     problem = model.problem()
     module = open_module(plan_of_torchrec(problem), problem)

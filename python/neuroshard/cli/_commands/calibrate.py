@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 
@@ -18,8 +20,11 @@ import click
               help="Samples over all ranks.")
 @click.option("--seed", type=click.IntRange(0, 2**62), default=1, show_default=True,
               help="Of the first random model.")
+@click.option("--engine", type=click.Choice(("neuroshard", "torchrec")), default="neuroshard",
+              show_default=True,
+              help="Whose steps are measured; torchrec for plans with --target torchrec-1.9.")
 def command(output: str, topology: str | None, cost_model: str, minutes: float, batch: int,
-            seed: int) -> None:
+            seed: int, engine: Literal["neuroshard", "torchrec"]) -> None:
     """Measures how long training steps take on this machine, beside the predictions.
 
     Run it where you train, with as many ranks: torchrun --nproc-per-node 4 -m neuroshard calibrate
@@ -29,4 +34,4 @@ def command(output: str, topology: str | None, cost_model: str, minutes: float, 
 
     check_outputs({"--output": output}, [])
     calibration.calibrate(
-        calibration.Settings(output, topology, cost_model, minutes, batch, seed))
+        calibration.Settings(output, topology, cost_model, minutes, batch, seed, engine))

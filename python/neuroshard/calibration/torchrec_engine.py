@@ -20,6 +20,7 @@ from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
 
+# FBGEMM has no Adam for CPUs.
 OPTIMIZERS = {"sgd": torchrec.optim.SGD, "adagrad": torchrec.optim.Adagrad,
               "rowwise_adagrad": torchrec.optim.RowWiseAdagrad}
 SHARDERS = [EmbeddingBagCollectionSharder()]
@@ -29,11 +30,13 @@ BYTES_PER_MS = 1e6
 
 def problem_for_torchrec(problem: ShardingProblem) -> ShardingProblem:
     """The same tables to be planned for TorchRec, which has one state for each column shard, and whose
-    fused optimizers do not update copies."""
+    fused optimizers do not update copies. An optimizer that it does not have becomes Adagrad."""
     kinds = ("table_wise", "column_wise", "row_wise", "table_row_wise")
-    return problem.replace(target="torchrec-1.9", optimizer_semantics="per_shard",
-                           constraints=Constraints(tables=[TableRule(table.name, kinds)
-                                                           for table in problem.tables]))
+    tables = [table if table.optimizer.kind in OPTIMIZERS else table.replace(optimizer="adagrad")
+              for table in problem.tables]
+    rules = [TableRule(table.name, kinds) for table in tables]
+    return problem.replace(tables=tables, target="torchrec-1.9", optimizer_semantics="per_shard",
+                           constraints=Constraints(tables=rules))
 
 
 def check(problem: ShardingProblem) -> str:
