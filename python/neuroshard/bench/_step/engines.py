@@ -93,17 +93,18 @@ def neuroshard(model: Model, kind: str) -> Engine:
 
 def apart(model: Model, kind: str) -> Engine:
     """Our module; what passes between its forward and its backward is the dense work."""
-    module, batches = open_module(model), batches_of(model, "jagged")
+    module, batches = open_module(model), batches_of(model, kind)
     ends = [0.0]
 
     def gradients_are_there(_: torch.Tensor) -> None:
         ends[0] = time.process_time()
 
     def step(number: int) -> float:
-        results = list(module(batches[number % BATCHES]).values())
+        results = module(batches[number % BATCHES])
+        apart = list(results.values()) if isinstance(results, Mapping) else [results.values()]
         begin = time.process_time()
-        results[0].register_hook(gradients_are_there)
-        backward(torch.cat(results, dim=1))
+        apart[0].register_hook(gradients_are_there)
+        backward(torch.cat(apart, dim=1) if len(apart) > 1 else apart[0])
         return ends[0] - begin
 
     return engine_of(module, step)
