@@ -1,0 +1,1 @@
+"""The experiments of the NeuroShard paper: tasks, settings, tables."""
