@@ -48,8 +48,7 @@ std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest) {
   std::map<std::string, std::vector<ResultSpec>> results;
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name : {kStartName, kLookupName, kWaitName,
-                             kJoinedWaitName, kGradientsName, kUpdateName})
+    for (const char *name : kStepNames)
       if (function.name == name) {
         std::vector<ResultSpec> &specs = results[name];
         for (const ValueSpec &value : function.results)

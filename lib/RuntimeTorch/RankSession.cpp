@@ -67,8 +67,7 @@ void checkSteps(const Manifest &manifest, const Placement &placement,
     if (function.name == kUpdateName)
       findStep(manifest, kGradientsName, directory);
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name : {kStartName, kLookupName, kWaitName,
-                             kJoinedWaitName, kGradientsName, kUpdateName})
+    for (const char *name : kStepNames)
       TORCH_CHECK_VALUE(
           placement.isHost() || !function.touchesTensors ||
               function.name != name,
@@ -316,7 +315,9 @@ std::vector<at::Tensor> RankSession::wait(int64_t number, bool joined) {
   const char *function = joined ? kJoinedWaitName : kWaitName;
   auto specs = results.find(function);
   TORCH_CHECK_VALUE(specs != results.end(), "the artifact has no function ",
-                    function, ": its results are not of one type");
+                    function,
+                    ": its lookups are not all pooled, with results "
+                    "of one type");
   std::lock_guard one(running);
   lookUpEarlier(number);
   Step step = takeStep(number, "its results can be asked for once");

@@ -48,8 +48,8 @@ public:
   /// tensor with the columns of all (kJoinedWaitName).
   std::vector<at::Tensor> wait(int64_t step, bool joined);
   /// Starts to send the gradients of a step's results, as wait gave these.
-  /// Returns the gradients of
-  /// the sample weights of each weighted input, for which it waits.
+  /// Returns the gradients of the sample weights of each weighted input, for
+  /// which it waits.
   /// `learningRate`: of the update.
   std::vector<at::Tensor> sendGradients(int64_t step, at::TensorList gradients,
                                         double learningRate);

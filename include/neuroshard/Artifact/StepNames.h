@@ -25,6 +25,11 @@ inline constexpr char kGradientsName[] = "embeddings_gradients";
 /// both do.
 inline constexpr char kUpdateName[] = "embeddings_update";
 
+/// All of them, in the order of a step.
+inline constexpr const char *kStepNames[] = {kStartName,     kLookupName,
+                                             kWaitName,      kJoinedWaitName,
+                                             kGradientsName, kUpdateName};
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_STEPNAMES_H

@@ -52,8 +52,9 @@ void nsrt_result_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
                       int64_t lookup, int32_t element_type, void *out);
 
 /// The same for the results 0 to count - 1, result i as element_types[i] to
-/// outs[i], with rows that are row_strides[i] elements apart: at least dim.
-/// Faster than one by one, since the kernels of all run together.
+/// outs[i], with rows that are row_strides[i] elements apart: at least dim. A
+/// failed step zeroes what lies between rows, too. Faster than one by one,
+/// since the kernels of all run together.
 void nsrt_results_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
                        int64_t count, const int32_t *element_types,
                        void *const *outs, const int64_t *row_strides);

@@ -12,17 +12,32 @@ using namespace mlir;
 namespace neuroshard {
 
 namespace {
-struct LowerRoute : OpConversionPattern<ir::RouteOp> {
-  LowerRoute(const TypeConverter &converter, MLIRContext *context,
-             const LoweredExchanges &exchanges)
-      : OpConversionPattern(converter, context), exchanges(exchanges) {}
+/// A pattern for an op that needs more of its exchange than its name.
+template <typename OpT>
+class ExchangePattern : public OpConversionPattern<OpT> {
+public:
+  ExchangePattern(const TypeConverter &converter, MLIRContext *context,
+                  const LoweredExchanges &exchanges)
+      : OpConversionPattern<OpT>(converter, context), exchanges(exchanges) {}
+
+protected:
+  const LoweredExchange &exchangeOf(OpT op) const {
+    return exchanges.find(op.getExchangeAttr().getAttr())->second;
+  }
+
+private:
+  const LoweredExchanges &exchanges;
+};
+
+struct LowerRoute : ExchangePattern<ir::RouteOp> {
+  using ExchangePattern::ExchangePattern;
 
   LogicalResult
   matchAndRewrite(ir::RouteOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeBuilder b(op.getLoc(), rewriter);
     JaggedTensors jagged(op.getIds().getType(), adaptor.getIds());
-    int64_t number = exchanges.at(op.getExchangeAttr().getAttr()).number;
+    int64_t number = exchangeOf(op).number;
     Value weights = jagged.weights ? b.readPointer(jagged.weights) : b.null();
     Value routed = b.call(
         "nsrt_route",
@@ -33,9 +48,6 @@ struct LowerRoute : OpConversionPattern<ir::RouteOp> {
     rewriter.replaceOp(op, routed);
     return success();
   }
-
-private:
-  const LoweredExchanges &exchanges;
 };
 
 struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
@@ -114,11 +126,8 @@ struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
 };
 
 struct LowerExchangeJoinedResults
-    : OpConversionPattern<ir::ExchangeJoinedResultsOp> {
-  LowerExchangeJoinedResults(const TypeConverter &converter,
-                             MLIRContext *context,
-                             const LoweredExchanges &exchanges)
-      : OpConversionPattern(converter, context), exchanges(exchanges) {}
+    : ExchangePattern<ir::ExchangeJoinedResultsOp> {
+  using ExchangePattern::ExchangePattern;
 
   LogicalResult
   matchAndRewrite(ir::ExchangeJoinedResultsOp op, OpAdaptor adaptor,
@@ -128,9 +137,8 @@ struct LowerExchangeJoinedResults
                      adaptor.getPartials());
     auto type = cast<RankedTensorType>(op.getType());
     Value buffer = wait.allocate(type, /*lookup=*/0);
-    ArrayAttr results = exchanges.at(op.getExchangeAttr().getAttr()).results;
     int64_t column = 0;
-    for (Type result : results.getAsValueRange<TypeAttr>()) {
+    for (Type result : exchangeOf(op).results.getAsValueRange<TypeAttr>()) {
       wait.addTarget(buffer, column);
       column += cast<RankedTensorType>(result).getDimSize(1);
     }
@@ -138,9 +146,6 @@ struct LowerExchangeJoinedResults
     rewriter.replaceOp(op, b.toTensor(buffer, type));
     return success();
   }
-
-private:
-  const LoweredExchanges &exchanges;
 };
 
 struct LowerExchangeGradients : OpConversionPattern<ir::ExchangeGradientsOp> {

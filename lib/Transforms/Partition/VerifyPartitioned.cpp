@@ -216,8 +216,7 @@ LogicalResult PartitionedVerifier::verifyPrograms() {
 LogicalResult verifyDevices(ModuleOp module) {
   bool training =
       module.lookupSymbol(kGradientsName) || module.lookupSymbol(kUpdateName);
-  for (llvm::StringRef name : {kStartName, kLookupName, kWaitName,
-                               kJoinedWaitName, kGradientsName, kUpdateName}) {
+  for (llvm::StringRef name : kStepNames) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
     if (!training && (name == kGradientsName || name == kUpdateName))
       continue;

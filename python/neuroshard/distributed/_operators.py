@@ -4,9 +4,10 @@ The operators themselves are C++ (lib/RuntimeTorch). They take the name of a mod
 of a traced program take values only. `token` stands for the contents of the tables:
 embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an
 update. `inputs` are ids, offsets and, where lookups are weighted, weights
-(lib/RuntimeTorch/StepInputs.h). `joined` asks for all results in one tensor. With `anchor` autograd calls the backward (Autograd.cpp); None: no
-backward follows. The learning rate is not an argument, since a traced program would keep the value
-of its trace: each embeddings_gradients asks for it, for the update."""
+(lib/RuntimeTorch/StepInputs.h). `joined` asks for all results in one tensor. With `anchor` autograd
+calls the backward (Autograd.cpp); None: no backward follows. The learning rate is not an argument,
+since a traced program would keep the value of its trace: each embeddings_gradients asks for it, for
+the update."""
 
 from __future__ import annotations
 

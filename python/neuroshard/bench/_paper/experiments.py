@@ -41,9 +41,8 @@ class Solved:
     seconds: float
 
 
-def solve(tasks: Iterable[ns.ShardingProblem], searches: Searches,
+def solve(tasks: list[ns.ShardingProblem], searches: Searches,
           cost_model: str) -> dict[str, Solved]:
-    tasks = list(tasks)
     return {name: solve_one(tasks, search, cost_model) for name, search in searches.items()}
 
 

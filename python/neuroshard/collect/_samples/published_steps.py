@@ -11,6 +11,7 @@ figures an engine has, and which of them are fitted, its Form says."""
 import csv
 import statistics
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class Model:
     workload: str
     form: Form
     algorithm: str
-    weights: object
+    weights: Callable[[int], int]
 
 
 def layers(*widths):
