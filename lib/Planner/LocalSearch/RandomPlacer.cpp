@@ -220,7 +220,9 @@ bool RandomPlacer::placeTable(size_t index) {
   };
   add(ShardingKind::TableWise, Whole, 8);
   add(ShardingKind::ColumnWise, Columns, 2);
-  add(ShardingKind::TableRowWise, native ? Rows : Blocks, native ? 2 : 4);
+  if (rules.allows(ShardingKind::RowWise) ||
+      rules.allows(ShardingKind::TableRowWise))
+    ways.insert(ways.end(), native ? 2 : 4, native ? Rows : Blocks);
   add(ShardingKind::RowColumn, Both, 1);
   add(ShardingKind::Replicated, Replicas, 1);
   if (ways.empty())

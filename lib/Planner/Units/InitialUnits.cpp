@@ -3,11 +3,11 @@
 #include "InitialUnits.h"
 
 #include "TargetRules.h"
+#include "UncoveredParts.h"
 #include "UnitMaker.h"
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 using namespace neuroshard;
 
@@ -19,54 +19,38 @@ void UnitMaker::addFixedShards() {
   }
 }
 
-/// The part of a table that its fixed shards leave uncovered, as rectangles:
-/// the free row ranges of each strip between two column boundaries, with equal
-/// ranges of neighbouring strips joined.
+/// Adds what the fixed shards of a table leave of it.
 void UnitMaker::addRest(int table, const std::vector<const Shard *> &fixed) {
+  std::vector<Rectangle> covered;
+  for (const Shard *shard : fixed)
+    covered.push_back(
+        {{shard->rowBegin, shard->rowEnd}, {shard->colBegin, shard->colEnd}});
   Shard rest = whole(table);
-  std::set<int64_t> columns = {0, rest.colEnd};
-  for (const Shard *shard : fixed) {
-    columns.insert(shard->colBegin);
-    columns.insert(shard->colEnd);
-  }
-  std::vector<const Shard *> byRow = fixed;
-  std::sort(byRow.begin(), byRow.end(),
-            [](auto *a, auto *b) { return a->rowBegin < b->rowBegin; });
-  std::vector<Shard> open;
-  for (auto column = columns.begin(); std::next(column) != columns.end();
-       ++column) {
-    int64_t colBegin = *column, colEnd = *std::next(column);
-    std::vector<Shard> strip;
-    auto addRange = [&](int64_t begin, int64_t end) {
-      if (begin >= end)
-        return;
+  auto unitsOf = [&](const std::vector<Rectangle> &rectangles) {
+    std::vector<UnitPtr> parts;
+    for (const Rectangle &rectangle : rectangles) {
       Shard part = rest;
-      part.rowBegin = begin;
-      part.rowEnd = end;
-      part.colBegin = colBegin;
-      part.colEnd = colEnd;
-      for (const Shard &left : open)
-        if (left.rowBegin == begin && left.rowEnd == end)
-          part.colBegin = left.colBegin;
-      strip.push_back(part);
-    };
-    int64_t row = 0;
-    for (const Shard *shard : byRow) {
-      if (shard->colBegin > colBegin || shard->colEnd < colEnd)
-        continue;
-      addRange(row, shard->rowBegin);
-      row = shard->rowEnd;
+      part.rowBegin = rectangle.rows.begin;
+      part.rowEnd = rectangle.rows.end;
+      part.colBegin = rectangle.cols.begin;
+      part.colEnd = rectangle.cols.end;
+      parts.push_back(makeUnit(context, {part}));
     }
-    addRange(row, rest.rowEnd);
-    for (const Shard &left : open)
-      if (std::none_of(strip.begin(), strip.end(), [&](const Shard &part) {
-            return part.rowBegin == left.rowBegin && part.rowEnd == left.rowEnd;
-          }))
-        addRectangle(left);
-    open = std::move(strip);
-  }
-  for (const Shard &left : open)
-    addRectangle(left);
+    return parts;
+  };
+  auto bytesOf = [](const std::vector<UnitPtr> &parts) {
+    int64_t bytes = 0;
+    for (const UnitPtr &part : parts)
+      bytes += part->peakBytes();
+    return bytes;
+  };
+  Rectangle all{{0, rest.rowEnd}, {0, rest.colEnd}};
+  std::vector<UnitPtr> strips = unitsOf(uncoveredStrips(all, covered));
+  // Narrow rows may be padded, or repeat ids; wide ones repeat results.
+  std::vector<UnitPtr> bands = unitsOf(uncoveredBands(all, covered));
+  bool bandsAreSmaller = bytesOf(bands) < bytesOf(strips);
+  for (UnitPtr &part : bandsAreSmaller ? bands : strips)
+    units.push_back(std::move(part));
 }
 
 void UnitMaker::addRectangle(const Shard &rectangle) {
