@@ -35,6 +35,45 @@ BytecodeInterface::readVersion(DialectBytecodeReader &reader) const {
 LogicalResult
 BytecodeInterface::upgradeFromVersion(Operation *,
                                       const DialectVersion &) const {
-  // Version 1 is the first; there is nothing to upgrade from yet.
+  // What older versions lack is read as its default.
   return success();
+}
+
+/// The version that is read; the current one where nothing says.
+static uint64_t versionOf(DialectBytecodeReader &reader) {
+  FailureOr<const DialectVersion *> version =
+      reader.getDialectVersion<NeuroShardDialect>();
+  return succeeded(version) ? static_cast<const Version *>(*version)->number
+                            : NeuroShardDialect::kBytecodeVersion;
+}
+
+LogicalResult ShardOp::readProperties(DialectBytecodeReader &reader,
+                                      OperationState &state) {
+  auto &shard = state.getOrAddProperties<Properties>();
+  if (failed(reader.readAttribute(shard.col_begin)) ||
+      failed(reader.readAttribute(shard.col_end)) ||
+      failed(reader.readAttribute(shard.devices)) ||
+      failed(reader.readAttribute(shard.name)) ||
+      failed(reader.readAttribute(shard.row_begin)) ||
+      failed(reader.readAttribute(shard.row_end)) ||
+      failed(reader.readAttribute(shard.table)) ||
+      failed(reader.readOptionalAttribute(shard.tier)))
+    return failure();
+  if (versionOf(reader) >= 2)
+    return reader.readOptionalAttribute(shard.route);
+  shard.route = RouteAttr::get(reader.getContext(), Route::Auto);
+  return success();
+}
+
+void ShardOp::writeProperties(DialectBytecodeWriter &writer) {
+  Properties &shard = getProperties();
+  writer.writeAttribute(shard.col_begin);
+  writer.writeAttribute(shard.col_end);
+  writer.writeAttribute(shard.devices);
+  writer.writeAttribute(shard.name);
+  writer.writeAttribute(shard.row_begin);
+  writer.writeAttribute(shard.row_end);
+  writer.writeAttribute(shard.table);
+  writer.writeOptionalAttribute(shard.tier);
+  writer.writeOptionalAttribute(shard.route);
 }

@@ -45,3 +45,11 @@ llvm::StringRef neuroshard::stringifyTier(Tier tier) { return toString(tier); }
 std::optional<Tier> neuroshard::symbolizeTier(llvm::StringRef name) {
   return parseTier(name);
 }
+
+llvm::StringRef neuroshard::stringifyRoute(Route route) {
+  return toString(route);
+}
+
+std::optional<Route> neuroshard::symbolizeRoute(llvm::StringRef name) {
+  return parseRoute(name);
+}

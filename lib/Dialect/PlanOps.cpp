@@ -78,6 +78,23 @@ static LogicalResult verifyNoOverlap(SmallVectorImpl<ShardOp> &shards) {
   return success();
 }
 
+/// The results of a table travel one way.
+static LogicalResult verifyOneRoute(ArrayRef<ShardOp> shards) {
+  ShardOp first = shards.front();
+  for (ShardOp shard : shards) {
+    if (shard.getRoute() == first.getRoute())
+      continue;
+    InFlightDiagnostic diagnostic =
+        shard->emitOpError("must have the route of the other shards of table '")
+        << neuroshard::printable(shard.getTable()) << "', "
+        << toString(first.getRoute())
+        << ", got: " << toString(shard.getRoute());
+    diagnostic.attachNote(first.getLoc()) << "the other shard is here";
+    return diagnostic;
+  }
+  return success();
+}
+
 LogicalResult PlanOp::verify() {
   llvm::MapVector<StringAttr, SmallVector<ShardOp>> shardsOfTable;
   llvm::DenseMap<StringAttr, ShardOp> shardOfName;
@@ -99,7 +116,7 @@ LogicalResult PlanOp::verify() {
     shardsOfTable[shard.getTableAttr().getAttr()].push_back(shard);
   }
   for (auto &[table, shards] : shardsOfTable)
-    if (failed(verifyNoOverlap(shards)))
+    if (failed(verifyOneRoute(shards)) || failed(verifyNoOverlap(shards)))
       return failure();
   return success();
 }

@@ -33,6 +33,7 @@ template <typename Enum> std::string choicesOf() {
   template std::string choicesOf<ENUM>();
 
 ENUM_NAMES(Tier, "hbm", "dram")
+ENUM_NAMES(Route, "auto", "direct", "relay")
 ENUM_NAMES(ElementType, "f32", "f16", "bf16")
 ENUM_NAMES(IdType, "i32", "i64")
 ENUM_NAMES(OptimizerKind, "sgd", "adagrad", "rowwise_adagrad", "adam")

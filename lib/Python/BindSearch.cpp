@@ -6,6 +6,7 @@
 #include "Requests.h"
 
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Traffic.h"

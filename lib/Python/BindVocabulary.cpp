@@ -61,6 +61,7 @@ nb::dict vocabulary() {
   words["optimizer_states"] = stateCounts();
   words["semantics"] = namesOf<OptimizerSemantics>();
   words["tiers"] = namesOf<Tier>();
+  words["routes"] = namesOf<Route>();
   words["kinds"] = namesOf<ShardingKind>();
   words["targets"] = namesOf<Target>();
   words["memory_models"] = namesOf<MemoryModel>();

@@ -223,8 +223,9 @@ PythonCostModel::askCommunication(const Traffic &traffic,
                                   std::span<const double> startSkewsMs,
                                   Direction direction) const {
   nb::object type = nb::module_::import_("neuroshard.costs").attr("Traffic");
-  nb::object shown = type(nb::cast(traffic.dims), nb::cast(traffic.bytesOut),
-                          nb::cast(traffic.bytesIn), topology);
+  nb::object shown =
+      type(nb::cast(traffic.dims), nb::cast(traffic.allBytesOut()),
+           nb::cast(traffic.allBytesIn()), topology);
   nb::object skews = nb::none();
   if (!startSkewsMs.empty())
     skews =

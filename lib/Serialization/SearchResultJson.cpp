@@ -2,6 +2,7 @@
 
 #include "PlanJson.h"
 #include "neuroshard/Artifact/BufferBytes.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 #include <algorithm>

@@ -29,6 +29,7 @@ Shard neuroshard::json::readShard(Reader &reader, const Json &value,
                   reader.read(item, where, shard.devices.emplace_back());
                 });
   object.name("tier", shard.tier, parseTier);
+  object.name("route", shard.route, parseRoute);
   return shard;
 }
 
@@ -40,5 +41,7 @@ Json neuroshard::json::writeShard(const Shard &shard) {
   json["cols"] = {shard.colBegin, shard.colEnd};
   json["devices"] = shard.devices;
   json["tier"] = toString(shard.tier);
+  if (shard.route != Route::Auto)
+    json["route"] = toString(shard.route);
   return json;
 }

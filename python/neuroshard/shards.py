@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields
-from neuroshard._vocabulary import TIERS
+from neuroshard._vocabulary import ROUTES, TIERS
 
 Tier = Literal["hbm", "dram"]
+Route = Literal["auto", "direct", "relay"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +18,9 @@ class Shard(_fields.Record):
     """A rectangle of a table and where it lives.
 
     rows, cols: [begin, end). devices: one owner, or several that each hold a copy. tier:
-    "hbm" (device memory) or "dram" (the memory of the device's host). name: empty when the
-    planner may give one.
+    "hbm" (device memory) or "dram" (the memory of the device's host). route: how pooled results
+    and their gradients travel between the groups (nodes) of the topology: "direct", by "relay",
+    or "auto"; one for all shards of a table. name: empty when the planner may give one.
     """
 
     name: str = ""
@@ -27,11 +29,12 @@ class Shard(_fields.Record):
     cols: tuple[int, int]
     devices: tuple[int, ...]
     tier: Tier = "hbm"
+    route: Route = "auto"
 
     if TYPE_CHECKING:
         def __init__(self, *, name: str = "", table: str, rows: Sequence[int],
                      cols: Sequence[int], devices: int | Iterable[int],
-                     tier: Tier = "hbm") -> None:
+                     tier: Tier = "hbm", route: Route = "auto") -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -40,6 +43,7 @@ class Shard(_fields.Record):
         self._set("cols", _fields.span(self.cols, "Shard.cols"))
         self._set("devices", _fields.device_list(self.devices, "Shard.devices"))
         self._choice("tier", TIERS)
+        self._choice("route", ROUTES)
 
     @property
     def width(self) -> int:

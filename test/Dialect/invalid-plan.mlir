@@ -201,3 +201,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   // expected-error@below {{device must be one of the topology's 2, numbered from 0, got: 3}}
   neuroshard.pin @t on [3]
 }
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<4 x "H200">]
+  levels [#neuroshard.level<"c", groups = [4], bandwidth = 1.0>,
+          #neuroshard.level<"n", groups = [2, 2], bandwidth = 9.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the other shard is here}}
+  neuroshard.shard "a" of @t rows [0, 50) cols [0, 10) on [0] route direct
+  // expected-error@below {{must have the route of the other shards of table 't', direct, got: relay}}
+  neuroshard.shard "b" of @t rows [50, 100) cols [0, 10) on [1] route relay
+}

@@ -37,6 +37,8 @@ neuroshard.plan @plan on @cluster semantics exact {
   // CHECK: neuroshard.shard "user_c0" of @user rows [0, 40000000) cols [0, 64) on [0]
   neuroshard.shard "user_c0" of @user rows [0, 40000000) cols [0, 64) on [0]
   neuroshard.shard "user_c1" of @user rows [0, 40000000) cols [64, 128) on [1] tier dram
+  // CHECK: neuroshard.shard "item" of @item rows [0, {{[0-9]+}}) cols [0, 3) on [1] route relay
+  neuroshard.shard "item" of @item rows [0, 1000) cols [0, 3) on [1] route relay
   // CHECK: neuroshard.pin @item on [1, 2]
   neuroshard.pin @item on [1, 2]
 }

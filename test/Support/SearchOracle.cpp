@@ -5,6 +5,7 @@
 #include "SearchOracleForms.h"
 #include "SearchOraclePacker.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
 #include <numeric>

@@ -11,8 +11,8 @@
 // as a stream to each device that has columns of these rows. A pooled entry
 // (lookup of one shard) owns some columns of the pooled rows that its device
 // sends to the rank of each sample; an unpooled entry has a block of its own.
-// Where devices of one group have partial sums of the same columns, a relay in
-// the group adds them up and sends the sum on.
+// By the route of a table, a relay in each group adds up what devices of the
+// group have of a sample and sends the sum on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -175,9 +175,12 @@ std::vector<ExchangeLayout> makeLayouts(const ExchangePlan &plan);
 /// the ranges that contain it, of which there is at least one.
 std::vector<Segment> cutColumns(const std::vector<Range> &ranges);
 
+/// Of each table: whether its pooled results go by relay.
+std::vector<bool> relayedTables(const ExchangePlan &plan);
+
 /// Marks the entries that go by relay. Parts must be in their final order.
-void markRelayed(const DeviceGroups &groups, const ExchangeSpec &spec,
-                 ExchangeLayout &layout);
+void markRelayed(const DeviceGroups &groups, const ExchangePlan &plan,
+                 const ExchangeSpec &spec, ExchangeLayout &layout);
 /// Adds the relays of marked entries, whose columns must have been placed.
 void addRelays(const DeviceGroups &groups, ExchangeLayout &layout);
 

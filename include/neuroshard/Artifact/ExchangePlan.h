@@ -85,6 +85,7 @@ struct ShardSpec {
   Range cols;
   std::vector<int32_t> devices;
   Tier tier = Tier::Hbm;
+  Route route = Route::Auto;
 
   /// One full copy on every device.
   bool replicated() const { return devices.size() > 1; }

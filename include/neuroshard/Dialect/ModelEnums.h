@@ -10,7 +10,7 @@
 #define NEUROSHARD_DIALECT_MODELENUMS_H
 
 #include "neuroshard/Model/Optimizer.h"
-#include "neuroshard/Model/Target.h"
+#include "neuroshard/Model/Shard.h"
 #include "neuroshard/Model/Types.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -32,6 +32,9 @@ symbolizeOptimizerSemantics(llvm::StringRef name);
 
 llvm::StringRef stringifyTier(Tier tier);
 std::optional<Tier> symbolizeTier(llvm::StringRef name);
+
+llvm::StringRef stringifyRoute(Route route);
+std::optional<Route> symbolizeRoute(llvm::StringRef name);
 
 } // namespace neuroshard
 

@@ -45,6 +45,13 @@ def NeuroShard_Tier
   I32EnumAttrCase<"Dram", 1, "dram">
 ]>;
 
+def NeuroShard_Route
+    : NeuroShard_ModelEnum<"Route", "how results travel between groups", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"Direct", 1, "direct">,
+  I32EnumAttrCase<"Relay", 2, "relay">
+]>;
+
 class NeuroShard_EnumAttr<EnumAttrInfo info, string mnemonic>
     : EnumAttr<NeuroShard_Dialect, info, mnemonic> {
   let cppNamespace = NeuroShard_Dialect.cppNamespace;
@@ -55,5 +62,6 @@ def NeuroShard_PoolingAttr : NeuroShard_EnumAttr<NeuroShard_Pooling, "pooling">;
 def NeuroShard_OptimizerSemanticsAttr
     : NeuroShard_EnumAttr<NeuroShard_OptimizerSemantics, "semantics">;
 def NeuroShard_TierAttr : NeuroShard_EnumAttr<NeuroShard_Tier, "tier">;
+def NeuroShard_RouteAttr : NeuroShard_EnumAttr<NeuroShard_Route, "route">;
 
 #endif // NEUROSHARD_DIALECT_MODELENUMS_TD

@@ -50,10 +50,16 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     Rows and columns are half-open ranges. Inner column boundaries are
     multiples of 4; the last shard may have any width. One device owns the
     shard; with several devices each holds a full copy of the table
-    (replicated). `tier` is `hbm` (default) or `dram`.
+    (replicated). `tier` is `hbm` (default) or `dram`. `route` says how pooled
+    results, and their gradients, travel between the groups of the topology's
+    innermost level: `direct`, by `relay` (each group adds its partial sums up
+    and sends one row on, each device of it a part), or `auto` (default: by relay
+    where devices of one group have partial sums of the same columns). All
+    shards of a table have one route.
 
     ```mlir
     neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram
+    neuroshard.shard "item" of @item rows [0, 90) cols [0, 64) on [1] route relay
     ```
   }];
   let arguments = (ins
@@ -63,14 +69,18 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     I64Attr:$col_begin, I64Attr:$col_end,
     DenseI64ArrayAttr:$devices,
     DefaultValuedAttr<NeuroShard_TierAttr,
-      "::neuroshard::Tier::Hbm">:$tier
+      "::neuroshard::Tier::Hbm">:$tier,
+    DefaultValuedAttr<NeuroShard_RouteAttr,
+      "::neuroshard::Route::Auto">:$route
   );
   let assemblyFormat = [{
     $name `of` $table `rows` custom<HalfOpen>($row_begin, $row_end)
     `cols` custom<HalfOpen>($col_begin, $col_end) `on` $devices
-    (`tier` `` $tier^)? attr-dict
+    (`tier` `` $tier^)? (`route` `` $route^)? attr-dict
   }];
   let hasVerifier = 1;
+  // Version 1 of the bytecode had no route.
+  let useCustomPropertiesEncoding = 1;
   let extraClassDeclaration = [{
     int64_t getNumRows() { return getRowEnd() - getRowBegin(); }
     int64_t getWidth() { return getColEnd() - getColBegin(); }

@@ -6,7 +6,9 @@
 #include "neuroshard/Model/Target.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace neuroshard {
@@ -15,6 +17,17 @@ namespace neuroshard {
 ///
 /// One device owns a shard; with several devices each holds a full copy
 /// (replicated, "data-parallel"), and the ids stay where the batch is.
+/// How pooled results of a table, and their gradients, travel between the
+/// groups of the topology's innermost level, such as nodes: from the owners to
+/// the ranks of the samples directly, or by way of a relay in the owner's
+/// group, which adds up what the group has of a sample and sends it on.
+/// Auto: by relay where two devices of a group have partial sums of the same
+/// columns.
+enum class Route { Auto, Direct, Relay };
+
+std::string_view toString(Route route);
+std::optional<Route> parseRoute(std::string_view text);
+
 struct Shard {
   std::string name;
   std::string table;
@@ -24,6 +37,8 @@ struct Shard {
   int64_t colEnd = 0;
   std::vector<int> devices;
   Tier tier = Tier::Hbm;
+  /// The same for all shards of a table.
+  Route route = Route::Auto;
 
   int64_t rows() const { return rowEnd - rowBegin; }
   int64_t width() const { return colEnd - colBegin; }

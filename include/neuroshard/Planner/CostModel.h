@@ -39,6 +39,15 @@ struct Traffic {
   std::vector<double> dims;
   std::vector<double> bytesOut;
   std::vector<double> bytesIn;
+  /// What goes by way of relays beside these: in each group of the innermost
+  /// level, spread evenly over it; and to the devices with the same index in
+  /// all groups, which are of one size. All four are empty where nothing does.
+  std::vector<double> insideOut = {}, insideIn = {};
+  std::vector<double> acrossOut = {}, acrossIn = {};
+
+  /// Of all ways.
+  std::vector<double> allBytesOut() const;
+  std::vector<double> allBytesIn() const;
 };
 
 /// Valid bounds whatever the plan; see CostModel::lowerBound.

@@ -1,4 +1,4 @@
-//===- Memory.h - Memory of a plan by device, host --------------*- C++ -*-===//
+//===- Memory.h - Memory of shards and devices ------------------*- C++ -*-===//
 ///
 /// \file
 /// The terms, their formulas and sources are in docs/memory.md.
@@ -38,12 +38,6 @@ struct MemoryTerms {
   bool operator==(const MemoryTerms &) const = default;
 };
 
-struct MemoryReport {
-  std::vector<MemoryTerms> devices;
-  /// Bytes used per host.
-  std::vector<int64_t> hostBytes;
-};
-
 /// Features of each table, by table index; made once per problem.
 std::vector<std::vector<int>> featuresOfTables(const ShardingProblem &problem);
 
@@ -65,12 +59,6 @@ MemoryTerms deviceBaseMemory(const ShardingProblem &problem, int device);
 /// copy that puts the columns together.
 int64_t columnPermuteBytes(const ShardingProblem &problem, const Table &table,
                            const std::vector<int> &features);
-
-/// Memory of a plan's shards; with snapshots at the worst of them (the others
-/// above expect a problem without: summarized()). Shards of unknown tables or
-/// devices are ignored (verify() reports them).
-MemoryReport planMemory(const ShardingProblem &problem,
-                        std::span<const Shard> shards);
 
 /// "12.3 GiB", "4.0 MiB": for messages.
 std::string formatBytes(int64_t bytes);

@@ -5,6 +5,7 @@
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/DeviceLoad.h"
 #include "neuroshard/Planner/SearchDefaults.h"
 
 #include <optional>
@@ -73,26 +74,14 @@ struct CostBreakdown {
   double worstMs() const;
 };
 
-/// Per device, what the objective needs to know; the search keeps it up to
-/// date piece by piece.
-struct DeviceLoad {
-  ComputeMs compute;
-  double dims = 0;
-  double inputBytes = 0;
-  double forwardBytes = 0;
-  double backwardBytes = 0;
-};
-
-/// What devices with these loads exchange in one direction.
-Traffic trafficOf(const Topology &topology, std::span<const DeviceLoad> loads,
-                  Direction direction);
-
-/// Cost of given loads. An error when the model gives no backward time and the
-/// objective needs it is reported by checkObjective.
+/// Cost of given loads, and of what goes by way of relays beside them. An error
+/// when the model gives no backward time and the objective needs it is reported
+/// by checkObjective.
 CostBreakdown composeCost(const Topology &topology,
                           std::span<const DeviceLoad> loads,
                           const CostModel &model,
-                          const ObjectiveOptions &options);
+                          const ObjectiveOptions &options,
+                          std::span<const RelayLoad> relays = {});
 
 /// The shards of a plan as cost models see them.
 struct PlanWork {
@@ -104,6 +93,12 @@ struct PlanWork {
 
 /// Describes a plan that verify() accepts.
 PlanWork describePlan(const ShardingProblem &problem, const ShardingPlan &plan);
+
+/// The loads of a plan that verify() accepts, as if all went directly.
+/// Expects a problem without snapshots.
+std::vector<DeviceLoad> planLoads(const ShardingProblem &problem,
+                                  const ShardingPlan &plan,
+                                  const CostModel &model);
 
 /// Cost of a plan, from scratch. Expects a plan that verify() accepts.
 CostBreakdown evaluate(const ShardingProblem &problem, const ShardingPlan &plan,

@@ -9,6 +9,7 @@
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/SearchDefaults.h"
 
 #include <cstdint>

@@ -26,7 +26,7 @@ public:
       addEntries(device);
     for (ResultLayout &result : layout.results)
       sortParts(result);
-    markRelayed(groups, spec, layout);
+    markRelayed(groups, plan, spec, layout);
     for (int32_t device = 0; device < plan.numDevices; ++device) {
       placePooledColumns(layout.locals[device]);
       placePooledColumns(layout.owners[device]);

@@ -2,7 +2,8 @@
 //
 // A table with several row shards inside one group would send one partial sum
 // per owner over the slow links between groups. A relay in the group adds them
-// up and sends one.
+// up and sends one. Each device of a group relays a part of the samples, so
+// that what one owner has leaves over the links of all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,12 +26,14 @@ std::map<int32_t, Parts> partsByGroup(const DeviceGroups &groups,
 }
 
 /// True if two devices of one group have partial sums of the same columns.
-bool addsUpInAGroup(const DeviceGroups &groups, const ResultLayout &result) {
-  for (const auto &[group, parts] : partsByGroup(groups, result))
-    for (const PartialColumns *a : parts)
-      for (const PartialColumns *b : parts)
-        if (a->device < b->device && a->cols.overlaps(b->cols))
-          return true;
+bool addsUpInAGroup(const DeviceGroups &groups,
+                    const std::vector<const ShardSpec *> &shards) {
+  for (const ShardSpec *a : shards)
+    for (const ShardSpec *b : shards)
+      if (a->devices.front() < b->devices.front() &&
+          a->cols.overlaps(b->cols) &&
+          groups.sameGroup(a->devices.front(), b->devices.front()))
+        return true;
   return false;
 }
 
@@ -65,15 +68,34 @@ void addSums(const DeviceGroups &groups, int32_t group, const Parts &parts,
 
 } // namespace
 
-void markRelayed(const DeviceGroups &groups, const ExchangeSpec &spec,
-                 ExchangeLayout &layout) {
+std::vector<bool> relayedTables(const ExchangePlan &plan) {
+  std::vector<bool> relayed(plan.tables.size());
+  DeviceGroups groups(plan);
   if (groups.numGroups() < 2)
-    return;
-  for (size_t k = 0; k < layout.results.size(); ++k) {
-    const ResultLayout &result = layout.results[k];
-    if (!spec.lookups[k].pooled() || !addsUpInAGroup(groups, result))
+    return relayed;
+  std::vector<std::vector<const ShardSpec *>> shardsOfTable(relayed.size());
+  for (const ShardSpec &shard : plan.shards)
+    if (!shard.replicated())
+      shardsOfTable[static_cast<size_t>(shard.table)].push_back(&shard);
+  for (size_t table = 0; table < relayed.size(); ++table) {
+    const std::vector<const ShardSpec *> &shards = shardsOfTable[table];
+    if (shards.empty())
       continue;
-    for (const PartialColumns &part : result.parts)
+    Route route = shards.front()->route;
+    relayed[table] = route == Route::Relay ||
+                     (route == Route::Auto && addsUpInAGroup(groups, shards));
+  }
+  return relayed;
+}
+
+void markRelayed(const DeviceGroups &groups, const ExchangePlan &plan,
+                 const ExchangeSpec &spec, ExchangeLayout &layout) {
+  std::vector<bool> relayed = relayedTables(plan);
+  for (size_t k = 0; k < layout.results.size(); ++k) {
+    const ExchangeLookup &lookup = spec.lookups[k];
+    if (!lookup.pooled() || !relayed[static_cast<size_t>(lookup.table)])
+      continue;
+    for (const PartialColumns &part : layout.results[k].parts)
       layout.owners[part.device].entries[part.entry].relayed = true;
     layout.relays.resize(static_cast<size_t>(groups.numGroups()));
   }

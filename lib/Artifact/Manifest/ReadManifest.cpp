@@ -136,6 +136,9 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
   shard.tier = readName(value["tier"], {Tier::Hbm, Tier::Dram});
   if (!runsTier(Target::Native, shard.tier))
     value["tier"].wrong("\"hbm\", the only tier that runtimes keep shards in");
+  if (value.has("route"))
+    shard.route =
+        readName(value["route"], {Route::Auto, Route::Direct, Route::Relay});
   return shard;
 }
 

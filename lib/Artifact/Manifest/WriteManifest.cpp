@@ -71,6 +71,7 @@ Json shardJson(const ShardSpec &shard) {
           {"rows", rangeJson(shard.rows)},
           {"cols", rangeJson(shard.cols)},
           {"tier", toString(shard.tier)},
+          {"route", toString(shard.route)},
           {"devices", shard.devices}};
 }
 

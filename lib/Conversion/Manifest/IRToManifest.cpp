@@ -57,6 +57,7 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
                 static_cast<int64_t>(op.getColEnd())};
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
   shard.tier = op.getTier();
+  shard.route = op.getRoute();
   return shard;
 }
 

@@ -78,13 +78,14 @@ std::vector<double> movedAtEnds(std::span<const double> loads) {
 class LevelArrivals {
 public:
   LevelArrivals(const Traffic &traffic, std::span<const double> startsMs)
-      : traffic(traffic), startsMs(startsMs), all(startsMs, traffic.bytesOut),
-        extras(*traffic.topology),
-        share(1 / static_cast<double>(traffic.bytesOut.size())) {}
+      : sent(LinkBytes::out(traffic)), received(LinkBytes::in(traffic)),
+        startsMs(startsMs), all(startsMs, sent.all()),
+        extras(*traffic.topology), innermost(&traffic.topology->levels.back()),
+        share(1 / static_cast<double>(startsMs.size())) {}
 
   /// When the last device of a group has sent to its peers.
   double sentMs(const TopologyLevel &level, const InnerGroup &group) {
-    auto out = std::span(traffic.bytesOut).subspan(group.first, group.size);
+    auto out = sent.over(&level == innermost).subspan(group.first, group.size);
     auto starts = startsMs.subspan(group.first, group.size);
     double groupMs = 0, groupEnd = 0;
     if (level.groupBandwidthGBps > 0) {
@@ -96,9 +97,9 @@ public:
     for (size_t i = 0; i < group.size; ++i) {
       double ms = linkMs(level.bandwidthGBps, group, out[i]);
       if (ms > 0)
-        end = std::max(
-            end, std::max(starts[i] + ms, groupEnd) +
-                     besideMs(level, group, std::max(ms, groupMs), out[i]));
+        end = std::max(end, std::max(starts[i] + ms, groupEnd) +
+                                besideMs(level, group, std::max(ms, groupMs),
+                                         sent.toItself(group.first + i)));
     }
     return end;
   }
@@ -107,7 +108,8 @@ public:
   /// their peers.
   void addReceived(const TopologyLevel &level, const InnerGroup &group,
                    std::span<double> times) {
-    auto in = std::span(traffic.bytesIn).subspan(group.first, group.size);
+    auto in =
+        received.over(&level == innermost).subspan(group.first, group.size);
     std::vector<double> moved;
     if (level.groupBandwidthGBps > 0)
       moved = movedAtEnds(in);
@@ -117,8 +119,9 @@ public:
         ms = std::max(ms, linkMs(level.groupBandwidthGBps, group, moved[i]));
       double &time = times[group.first + i];
       if (ms > 0)
-        time =
-            std::max(time, all.endMs(ms) + besideMs(level, group, ms, in[i]));
+        time = std::max(time, all.endMs(ms) +
+                                  besideMs(level, group, ms,
+                                           received.toItself(group.first + i)));
     }
   }
 
@@ -128,15 +131,15 @@ private:
     return bytesToMs(bytes * group.peers * share, bandwidthGBps);
   }
   double besideMs(const TopologyLevel &level, const InnerGroup &group,
-                  double linkMs, double bytes) {
-    return besideLinkMs(level, extras.of(group.first, level), linkMs,
-                        bytes * share);
+                  double linkMs, double ownBytes) {
+    return besideLinkMs(level, extras.of(group.first, level), linkMs, ownBytes);
   }
 
-  const Traffic &traffic;
+  LinkBytes sent, received;
   std::span<const double> startsMs;
   Releases all;
   ExtraFinder extras;
+  const TopologyLevel *innermost;
   double share;
 };
 
@@ -172,7 +175,7 @@ std::vector<double> arrivalsOver(const Traffic &traffic,
       time = std::max(time, lastSent);
   } else if (lastSent > 0) {
     // A sender shares its link fairly among the owners of its gradients.
-    std::vector<double> moved = movedAtEnds(traffic.bytesIn);
+    std::vector<double> moved = movedAtEnds(LinkBytes::in(traffic).all());
     double most = *std::max_element(moved.begin(), moved.end());
     for (size_t d = 0; d < times.size(); ++d)
       times[d] = std::max(times[d], lastSent * moved[d] / most);

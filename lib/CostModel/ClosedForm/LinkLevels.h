@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace neuroshard {
 
@@ -39,6 +40,55 @@ void forEachInnerGroup(std::span<const TopologyLevel> levels, Visit visit) {
     }
   }
 }
+
+/// Bytes of each device in one direction of an exchange.
+class LinkBytes {
+public:
+  static LinkBytes out(const Traffic &traffic) {
+    return LinkBytes(traffic, traffic.bytesOut, traffic.insideOut,
+                     traffic.acrossOut);
+  }
+  static LinkBytes in(const Traffic &traffic) {
+    return LinkBytes(traffic, traffic.bytesIn, traffic.insideIn,
+                     traffic.acrossIn);
+  }
+
+  /// Bytes that, spread evenly over all devices, send as much over the links of
+  /// a level as these do.
+  std::span<const double> over(bool innermost) const {
+    return inside.empty() ? everywhere : innermost ? innerLinks : outerLinks;
+  }
+  std::span<const double> all() const {
+    return inside.empty() ? everywhere : std::span<const double>(sums);
+  }
+  double toItself(size_t device) const {
+    double devices = static_cast<double>(everywhere.size());
+    double bytes = everywhere[device] / devices;
+    if (!inside.empty())
+      bytes +=
+          inside[device] / groupSize + across[device] * groupSize / devices;
+    return bytes;
+  }
+
+private:
+  LinkBytes(const Traffic &traffic, std::span<const double> everywhere,
+            std::span<const double> inside, std::span<const double> across)
+      : everywhere(everywhere), inside(inside), across(across) {
+    if (inside.empty())
+      return;
+    groupSize = traffic.topology->levels.back().groupSizes.front();
+    double groups = static_cast<double>(everywhere.size()) / groupSize;
+    for (size_t i = 0; i < everywhere.size(); ++i) {
+      innerLinks.push_back(everywhere[i] + inside[i] * groups);
+      outerLinks.push_back(everywhere[i] + across[i]);
+      sums.push_back(everywhere[i] + inside[i] + across[i]);
+    }
+  }
+
+  std::span<const double> everywhere, inside, across;
+  double groupSize = 1;
+  std::vector<double> innerLinks, outerLinks, sums;
+};
 
 /// Of a class whose default links the level has; none where it has others.
 inline ExchangeExtra extraOf(const Topology &topology, size_t device,

@@ -41,21 +41,25 @@ neuroshard::levelTimesMs(const Traffic &traffic,
   double share = 1 / static_cast<double>(devices);
   std::vector<double> times(levels.size() * devices);
   ExtraFinder extras(*traffic.topology);
+  LinkBytes sent = LinkBytes::out(traffic), received = LinkBytes::in(traffic);
   forEachInnerGroup(levels, [&](size_t level, const InnerGroup &group) {
     auto crossing = [&](double bytes) { return bytes * group.peers * share; };
     const ExchangeExtra &extra = extras.of(group.first, levels[level]);
+    bool innermost = level + 1 == levels.size();
+    std::span<const double> bytesOut = sent.over(innermost);
+    std::span<const double> bytesIn = received.over(innermost);
     double out = 0, in = 0;
     for (size_t i = 0; i < group.size; ++i) {
-      out += traffic.bytesOut[group.first + i];
-      in += traffic.bytesIn[group.first + i];
+      out += bytesOut[group.first + i];
+      in += bytesIn[group.first + i];
     }
     for (size_t i = 0; i < group.size; ++i) {
       size_t device = group.first + i;
-      double bytes =
-          std::max(traffic.bytesOut[device], traffic.bytesIn[device]);
-      times[level * devices + device] = levelMs(
-          levels[level], extra,
-          {crossing(bytes), crossing(std::max(out, in)), bytes * share});
+      double own = std::max(sent.toItself(device), received.toItself(device));
+      times[level * devices + device] =
+          levelMs(levels[level], extra,
+                  {crossing(std::max(bytesOut[device], bytesIn[device])),
+                   crossing(std::max(out, in)), own});
     }
   });
   return times;

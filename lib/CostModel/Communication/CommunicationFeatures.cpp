@@ -63,8 +63,9 @@ double largest(std::span<const double> values) {
 
 /// Sum and maximum over the devices of the bytes in one direction.
 struct Side {
-  explicit Side(const std::vector<double> &bytes)
-      : bytes(bytes), total(sumOfBytes(bytes)), most(largest(bytes)) {}
+  explicit Side(std::vector<double> given)
+      : bytes(std::move(given)), total(sumOfBytes(bytes)),
+        most(largest(bytes)) {}
 
   double logBytes(size_t device) const { return std::log1p(bytes[device]); }
   double shareOfMost(size_t device) const {
@@ -75,7 +76,7 @@ struct Side {
     return mean > 0 ? std::log1p(bytes[device] / mean) : 0;
   }
 
-  const std::vector<double> &bytes;
+  std::vector<double> bytes;
   double total;
   double most;
 };
@@ -149,7 +150,7 @@ CommunicationFeatures neuroshard::featurizeExchange(
   result.closedFormMs = slowestLevelMs(levelMs, devices);
   result.waitMs = waits(devices, startSkewsMs);
 
-  Side out(traffic.bytesOut), in(traffic.bytesIn);
+  Side out(traffic.allBytesOut()), in(traffic.allBytesIn());
   std::vector<double> started = startedShares(result.waitMs);
   result.device.reserve(devices * kDeviceFeatureCount);
   auto add = [&](double value) {

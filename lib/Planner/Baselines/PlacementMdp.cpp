@@ -3,8 +3,8 @@
 #include "neuroshard/Planner/PlacementMdp.h"
 
 #include "Explain/Infeasibility.h"
+#include "InitialUnits/InitialUnits.h"
 #include "Placement/Greedy.h"
-#include "Units/InitialUnits.h"
 #include "Units/SearchState.h"
 
 #include <algorithm>

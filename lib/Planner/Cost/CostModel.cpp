@@ -6,6 +6,22 @@
 
 using namespace neuroshard;
 
+static std::vector<double> sumOf(std::vector<double> bytes,
+                                 const std::vector<double> &inside,
+                                 const std::vector<double> &across) {
+  for (size_t i = 0; i < inside.size(); ++i)
+    bytes[i] += inside[i] + across[i];
+  return bytes;
+}
+
+std::vector<double> Traffic::allBytesOut() const {
+  return sumOf(bytesOut, insideOut, acrossOut);
+}
+
+std::vector<double> Traffic::allBytesIn() const {
+  return sumOf(bytesIn, insideIn, acrossIn);
+}
+
 SumEmbedding::~SumEmbedding() = default;
 CostModel::~CostModel() = default;
 

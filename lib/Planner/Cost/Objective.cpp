@@ -2,6 +2,9 @@
 
 #include "neuroshard/Planner/Objective.h"
 
+#include "RelayLoads.h"
+#include "StagedExchange.h"
+
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Traffic.h"
 
@@ -10,55 +13,22 @@
 
 using namespace neuroshard;
 
-Traffic neuroshard::trafficOf(const Topology &topology,
-                              std::span<const DeviceLoad> loads,
-                              Direction direction) {
-  Traffic traffic;
-  traffic.topology = &topology;
-  size_t count = loads.size();
-  traffic.dims.resize(count);
-  traffic.bytesOut.resize(count);
-  traffic.bytesIn.resize(count);
-  double total = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const DeviceLoad &load = loads[i];
-    bool input = direction == Direction::Input;
-    traffic.dims[i] = input ? 0 : load.dims;
-    double bytes = input                             ? load.inputBytes
-                   : direction == Direction::Forward ? load.forwardBytes
-                                                     : load.backwardBytes;
-    traffic.bytesOut[i] = bytes;
-    total += bytes;
-  }
-  // What every owner sends, each part of the batch gets an equal share of.
-  std::fill(traffic.bytesIn.begin(), traffic.bytesIn.end(),
-            total / static_cast<double>(count));
-  // Ids and gradients flow the other way: from the batch to the owners.
-  if (direction != Direction::Forward)
-    std::swap(traffic.bytesOut, traffic.bytesIn);
-  return traffic;
-}
-
 namespace {
 
 double largest(const std::vector<double> &values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-double publishedCost(const Topology &topology,
-                     std::span<const DeviceLoad> loads, const CostModel &model,
-                     CostBreakdown &breakdown) {
-  std::vector<double> backward = model.communicationMs(
-      trafficOf(topology, loads, Direction::Backward), {}, Direction::Backward);
+double publishedCost(std::span<const DeviceLoad> loads, StagedExchange results,
+                     StagedExchange gradients, CostBreakdown &breakdown) {
+  std::vector<double> backward = gradients.timesMs();
   std::vector<double> skews(loads.size());
   for (size_t i = 0; i < loads.size(); ++i)
     skews[i] = loads[i].compute.total() + backward[i];
   double first = *std::min_element(skews.begin(), skews.end());
   for (double &skew : skews)
     skew -= first;
-  std::vector<double> forward =
-      model.communicationMs(trafficOf(topology, loads, Direction::Forward),
-                            skews, Direction::Forward);
+  std::vector<double> forward = results.timesMs(skews);
   double cost = 0;
   for (size_t i = 0; i < loads.size(); ++i) {
     DeviceCost &device = breakdown.devices[i];
@@ -69,17 +39,13 @@ double publishedCost(const Topology &topology,
   return cost;
 }
 
-double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
+double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
+                StagedExchange results, StagedExchange gradients,
                 const CostModel &model, const ObjectiveOptions &options,
                 CostBreakdown &breakdown) {
-  std::vector<double> input = model.communicationMs(
-      trafficOf(topology, loads, Direction::Input), {}, Direction::Input);
-  Traffic results = trafficOf(topology, loads, Direction::Forward);
-  std::vector<double> forward =
-      model.communicationMs(results, {}, Direction::Forward);
-  Traffic gradients = trafficOf(topology, loads, Direction::Backward);
-  std::vector<double> backward =
-      model.communicationMs(gradients, {}, Direction::Backward);
+  std::vector<double> input = ids.timesMs();
+  std::vector<double> forward = results.timesMs();
+  std::vector<double> backward = gradients.timesMs();
   for (size_t i = 0; i < loads.size(); ++i) {
     DeviceCost &device = breakdown.devices[i];
     device.inputMs = input[i];
@@ -94,15 +60,13 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
   std::vector<double> starts;
   for (const DeviceLoad &load : loads)
     starts.push_back(load.compute.forwardMs);
-  double resultsMs = largest(
-      model.arrivalsMs(results, starts, largest(forward), Direction::Forward));
+  double resultsMs = largest(results.arrivalsMs(starts));
   breakdown.exposedForwardCommunicationMs =
       std::max(0.0, resultsMs - breakdown.maxForwardMs - options.denseBottomMs);
   breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
   // It updates once it has its own gradients.
   std::fill(starts.begin(), starts.end(), 0);
-  std::vector<double> updates = model.arrivalsMs(
-      gradients, starts, largest(backward), Direction::Backward);
+  std::vector<double> updates = gradients.arrivalsMs(starts);
   for (size_t i = 0; i < loads.size(); ++i)
     updates[i] += loads[i].compute.backwardMs;
   breakdown.backwardCommunicationMs =
@@ -124,7 +88,8 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
 CostBreakdown neuroshard::composeCost(const Topology &topology,
                                       std::span<const DeviceLoad> loads,
                                       const CostModel &model,
-                                      const ObjectiveOptions &options) {
+                                      const ObjectiveOptions &options,
+                                      std::span<const RelayLoad> relays) {
   CostBreakdown breakdown;
   breakdown.devices.resize(loads.size());
   for (size_t i = 0; i < loads.size(); ++i) {
@@ -134,9 +99,17 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
   }
   if (loads.empty())
     return breakdown;
-  breakdown.costMs = options.kind == ObjectiveKind::Published
-                         ? publishedCost(topology, loads, model, breakdown)
-                         : stepCost(topology, loads, model, options, breakdown);
+  auto exchange = [&](Direction direction) {
+    return StagedExchange(
+        model, exchangeStages(topology, loads, relays, direction), direction);
+  };
+  breakdown.costMs =
+      options.kind == ObjectiveKind::Published
+          ? publishedCost(loads, exchange(Direction::Forward),
+                          exchange(Direction::Backward), breakdown)
+          : stepCost(loads, exchange(Direction::Input),
+                     exchange(Direction::Forward),
+                     exchange(Direction::Backward), model, options, breakdown);
   if (options.kind == ObjectiveKind::Step) {
     StepInterval interval = model.stepInterval();
     breakdown.lowMs = interval.low * breakdown.costMs;
@@ -218,12 +191,9 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
   return work;
 }
 
-CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
-                                   const ShardingPlan &plan,
-                                   const CostModel &model,
-                                   const ObjectiveOptions &options) {
-  if (!problem.snapshots.empty())
-    return evaluateSnapshots(problem, plan, model, options);
+std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
+                                              const ShardingPlan &plan,
+                                              const CostModel &model) {
   PlanWork work = describePlan(problem, plan);
   size_t devices = work.sets.size();
   std::vector<DeviceLoad> loads(devices);
@@ -238,12 +208,23 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
   model.computeMs(work.sets, compute);
   for (size_t d = 0; d < devices; ++d)
     loads[d].compute = compute[d];
+  return loads;
+}
+
+CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
+                                   const ShardingPlan &plan,
+                                   const CostModel &model,
+                                   const ObjectiveOptions &options) {
+  if (!problem.snapshots.empty())
+    return evaluateSnapshots(problem, plan, model, options);
+  std::vector<DeviceLoad> loads = planLoads(problem, plan, model);
+  std::vector<RelayLoad> relays = relayLoads(problem, plan.shards, loads);
   CostBreakdown breakdown =
-      composeCost(problem.topology, loads, model, options);
+      composeCost(problem.topology, loads, model, options, relays);
   if (problem.target != Target::Native)
     return breakdown;
   DeviceTraffic traffic = planDeviceTraffic(problem, plan.shards);
-  for (size_t d = 0; d < devices; ++d) {
+  for (size_t d = 0; d < loads.size(); ++d) {
     breakdown.devices[d].forwardBytes = static_cast<double>(traffic.forward[d]);
     breakdown.devices[d].backwardBytes =
         static_cast<double>(traffic.backward[d]);

@@ -51,7 +51,8 @@ void addShards(const ShardingProblem &problem, std::span<const Shard> shards,
                            {shard.rowBegin, shard.rowEnd},
                            {shard.colBegin, shard.colEnd},
                            {shard.devices.begin(), shard.devices.end()},
-                           shard.tier});
+                           shard.tier,
+                           shard.route});
   }
 }
 

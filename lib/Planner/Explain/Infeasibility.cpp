@@ -2,9 +2,9 @@
 
 #include "Infeasibility.h"
 
+#include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/RandomRestarts.h"
 #include "PublishedCaps.h"
-#include "Units/InitialUnits.h"
 #include "Units/MemoryLowerBound.h"
 
 #include <algorithm>

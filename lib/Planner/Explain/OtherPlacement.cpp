@@ -51,6 +51,13 @@ std::vector<UnitPtr> unitsOf(const SearchContext &context,
   return units;
 }
 
+SearchState stateOf(const SearchContext &context, const ShardingPlan &plan) {
+  SearchState state(context, unitsOf(context, plan));
+  if (relayGroupSize(context.problem) > 0)
+    state.setRelays(tableRelays(context.problem, plan.shards));
+  return state;
+}
+
 OtherPlacement none(std::string why) {
   OtherPlacement result;
   result.text = std::move(why);
@@ -64,7 +71,7 @@ public:
   Pricer(const ShardingProblem &problem, const ShardingPlan &plan,
          const CostModel &model, const ObjectiveOptions &objective)
       : options(optionsFor(plan, objective)), context(problem, model, options),
-        state(context, unitsOf(context, plan)), nowMs(state.costMs()),
+        state(stateOf(context, plan)), nowMs(state.costMs()),
         unitsOfTable(problem.tables.size()) {
     for (size_t i = 0; i < state.units().size(); ++i)
       unitsOfTable[static_cast<size_t>(state.units()[i]->tables.front())]
@@ -154,6 +161,8 @@ OtherPlacements::Pricer::ask(const std::vector<int> &tables) const {
                        pieces.front(), deviceOfWhole(tables)};
   for (size_t i = pieces.size(); i-- > 1;)
     question.state.erase(pieces[i]);
+  for (int table : tables)
+    question.state.dropRelay(table);
   question.state.replace(question.index, {question.unit});
   return question;
 }

@@ -8,6 +8,7 @@
 #include "neuroshard/Model/Coverage.h"
 #include "neuroshard/Model/StoredBytes.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
 #include <numeric>

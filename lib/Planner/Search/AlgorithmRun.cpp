@@ -3,13 +3,15 @@
 #include "AlgorithmRun.h"
 
 #include "Baselines/Baselines.h"
+#include "ChooseRoutes.h"
 #include "DefaultSearch.h"
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/EvenColumns.h"
+#include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/RandomRestarts.h"
-#include "Units/InitialUnits.h"
 #include "Units/UnitStore.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -26,12 +28,17 @@ SearchResult finish(const ShardingProblem &problem,
   context.beginPhase("explaining the plan", kPlanEnd, 1);
   SearchResult result;
   result.plan = outcome.state->plan();
+  std::optional<std::string> relays;
+  if (verify(result.plan, problem).empty())
+    relays = chooseRoutes(context, result.plan);
   result.breakdown =
       evaluate(problem, result.plan, context.model, context.options.objective);
   result.memory = planMemory(problem, result.plan.shards);
   result.lowerBoundMs =
       lowerBoundMs(problem, context.model, context.options.objective);
   result.explanation = std::move(outcome.explanation);
+  if (relays)
+    result.explanation.push_back(std::move(*relays));
   for (const std::vector<std::string> &lines :
        {explainCuts(context, problem, result.plan),
         explainBottleneck(*outcome.state)})

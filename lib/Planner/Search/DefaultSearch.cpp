@@ -16,6 +16,8 @@
 
 #include "DefaultSearch.h"
 
+#include "ChooseRoutes.h"
+#include "Cost/RelayLoads.h"
 #include "Forms/EvenColumns.h"
 #include "InitialSolutions.h"
 #include "LocalSearch/LocalSearch.h"
@@ -40,6 +42,10 @@ constexpr uint64_t kRounds = 3;
 constexpr int64_t kExactVisits = 100'000;
 /// Initial solutions that cost more than this times the cheapest are not used.
 constexpr double kHopeful = 1.3;
+/// Initial solutions that are looked at with routes: this number over tables x
+/// devices, at least the first and at most the second.
+constexpr double kRoutedWork = 2e5;
+constexpr double kFewRouted = 4, kManyRouted = 24;
 /// A cut must lower the cost by this share in the end; undoing cuts raises it
 /// by no more than this share in all.
 constexpr double kCutWorth = 1e-4;
@@ -81,6 +87,7 @@ private:
   double simpleLimitMs(double costMs) const;
   void keepResult(const Chain &best, int64_t budget);
   void joinPiecesOnDevices(const std::vector<UnitPtr> &units);
+  void preferRoutedStart();
 
   const SearchContext &context;
   SearchOutcome outcome;
@@ -253,6 +260,39 @@ void DefaultSearch::joinPiecesOnDevices(const std::vector<UnitPtr> &units) {
   outcome.state.emplace(std::move(joined));
 }
 
+/// Searches count results as sent directly; by way of relays one of the initial
+/// solutions may be cheaper than what came of another.
+void DefaultSearch::preferRoutedStart() {
+  if (relayGroupSize(context.problem) == 0 || !outcome.state)
+    return;
+  std::vector<const InitialSolution *> starts;
+  for (const InitialSolution &start : solutions)
+    starts.push_back(&start);
+  std::ranges::stable_sort(starts, {}, &InitialSolution::costMs);
+  double size =
+      static_cast<double>(context.problem.tables.size()) * context.deviceCount;
+  starts.resize(std::min(
+      starts.size(), static_cast<size_t>(std::clamp(kRoutedWork / size,
+                                                    kFewRouted, kManyRouted))));
+  double best = costWithRoutesMs(context, outcome.state->plan());
+  const InitialSolution *better = nullptr;
+  for (const InitialSolution *start : starts) {
+    if (context.deadlinePassed())
+      break;
+    ShardingPlan plan = start->state.plan();
+    if (double cost = costWithRoutesMs(context, plan);
+        cost < best && verify(plan, context.problem).empty()) {
+      best = cost;
+      better = start;
+    }
+  }
+  if (!better)
+    return;
+  outcome.state.emplace(better->state);
+  outcome.tried.push_back("by way of relays, '" + better->what +
+                          "' is cheaper: " + formatMs(best));
+}
+
 SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
   context.beginPhase("initial solutions", 0, kStartsEnd);
   solutions = findInitialSolutions(context, units, outcome);
@@ -265,6 +305,7 @@ SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
   }
   improveStarts(units);
   joinPiecesOnDevices(units);
+  preferRoutedStart();
   return std::move(outcome);
 }
 

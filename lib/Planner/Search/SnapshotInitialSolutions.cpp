@@ -2,9 +2,9 @@
 
 #include "SnapshotInitialSolutions.h"
 
+#include "InitialUnits/InitialUnits.h"
 #include "Placement/Greedy.h"
 #include "Replan/PlanUnits.h"
-#include "Units/InitialUnits.h"
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@
 #include "neuroshard/Model/TableFingerprint.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -161,9 +162,19 @@ ComputeMs SearchState::computeOf(int device, const Unit *added) const {
   return time;
 }
 
+CostBreakdown SearchState::compose(std::span<const DeviceLoad> loads) const {
+  const Topology &topology = context().problem.topology;
+  if (relays.empty())
+    return composeCost(topology, loads, context().model,
+                       context().options.objective);
+  std::vector<DeviceLoad> direct(loads.begin(), loads.end());
+  std::vector<RelayLoad> relayed = relayLoads(relays, direct);
+  return composeCost(topology, direct, context().model,
+                     context().options.objective, relayed);
+}
+
 CostBreakdown SearchState::breakdown() const {
-  return composeCost(context().problem.topology, sums.in(kSummary).loads(),
-                     context().model, context().options.objective);
+  return compose(sums.in(kSummary).loads());
 }
 
 double SearchState::costWith(int device, const Unit &unit) const {
@@ -172,9 +183,7 @@ double SearchState::costWith(int device, const Unit &unit) const {
   DeviceLoad &load = loads[static_cast<size_t>(device)];
   addLoads(load, unit.load, 1);
   load.compute = computeWith(device, unit);
-  return composeCost(context().problem.topology, loads, context().model,
-                     context().options.objective)
-      .costMs;
+  return compose(loads).costMs;
 }
 
 double SearchState::costMs() const {
@@ -202,9 +211,7 @@ double SearchState::costInMs(size_t period) const {
   context().model.computeMs(sets, computes);
   for (size_t d = 0; d < lists.size(); ++d)
     inPeriod[d].compute = computes[d];
-  return composeCost(context().problem.topology, inPeriod, context().model,
-                     context().options.objective)
-      .costMs;
+  return compose(inPeriod).costMs;
 }
 
 ShardingPlan SearchState::plan() const {
@@ -229,9 +236,16 @@ ShardingPlan SearchState::plan() const {
     return std::tie(a.first, a.second.rowBegin, a.second.colBegin) <
            std::tie(b.first, b.second.rowBegin, b.second.colBegin);
   });
+  Route free =
+      relayGroupSize(context().problem) > 0 ? Route::Direct : Route::Auto;
+  std::map<int, Route> routes;
+  for (const Shard &shard : context().problem.constraints.fixedShards)
+    routes.try_emplace(context().tableIndex(shard.table), shard.route);
   int number = 0;
   for (size_t i = 0; i < placed.size(); ++i) {
     auto &[table, shard] = placed[i];
+    auto route = routes.find(table);
+    shard.route = route == routes.end() ? free : route->second;
     if (i == 0 || placed[i - 1].first != table)
       number = 0;
     while (shard.name.empty()) {

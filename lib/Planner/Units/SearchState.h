@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHSTATE_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHSTATE_H
 
+#include "Cost/RelayLoads.h"
 #include "DeviceTotals.h"
 #include "UnitOperations.h"
 
@@ -54,6 +55,17 @@ public:
   /// Removes a unit from units(); the last one takes its index.
   void erase(size_t unit);
 
+  /// What goes by way of relays, by table; costs are as if all went directly
+  /// until this is called.
+  void setRelays(std::vector<std::optional<TableRelay>> byTable) {
+    relays = std::move(byTable);
+  }
+  /// The table's results go directly.
+  void dropRelay(int table) {
+    if (!relays.empty())
+      relays[static_cast<size_t>(table)].reset();
+  }
+
   /// Compute of a device with one more unit.
   ComputeMs computeWith(int device, const Unit &unit) const;
   /// Objective; with snapshots the mean over them, worked out from scratch.
@@ -74,6 +86,7 @@ private:
   void removeFrom(int device, size_t unit);
   ComputeMs computeOf(int device, const Unit *added) const;
   double costInMs(size_t period) const;
+  CostBreakdown compose(std::span<const DeviceLoad> loads) const;
 
   const SearchContext *owner;
   std::vector<UnitPtr> allUnits;
@@ -84,6 +97,7 @@ private:
   DeviceTotals sums;
   /// Of all units, placed or not.
   ColumnCuts cuts;
+  std::vector<std::optional<TableRelay>> relays;
 };
 
 } // namespace neuroshard

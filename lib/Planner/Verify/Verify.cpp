@@ -6,6 +6,7 @@
 #include "neuroshard/Model/Coverage.h"
 #include "neuroshard/Model/TableFingerprint.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
 #include <set>
@@ -38,6 +39,8 @@ private:
   void checkTable(size_t index);
   void checkReplicas(const Table &table,
                      const std::vector<const Shard *> &shards);
+  void checkRoutes(const Table &table,
+                   const std::vector<const Shard *> &shards);
   void checkDecay(const Table &table, const std::vector<const Shard *> &shards);
   void checkMemory();
   void collectDevices();
@@ -104,6 +107,18 @@ void Verifier::checkReplicas(const Table &table,
                  "shard '" + shard->name + "'", errors);
 }
 
+void Verifier::checkRoutes(const Table &table,
+                           const std::vector<const Shard *> &shards) {
+  for (const Shard *shard : shards)
+    if (shard->route != shards.front()->route)
+      return error("table '" + table.name + "'",
+                   "its results travel one way: shard '" +
+                       shards.front()->name + "' has route " +
+                       std::string(toString(shards.front()->route)) +
+                       ", shard '" + shard->name + "' " +
+                       std::string(toString(shard->route)));
+}
+
 /// Column owners of the same rows exchange norms of the gradients, without the
 /// decay that the whole row's update would have added to them.
 void Verifier::checkDecay(const Table &table,
@@ -132,6 +147,7 @@ void Verifier::checkTable(size_t index) {
   if (errors.size() != before)
     return;
   checkReplicas(table, shards);
+  checkRoutes(table, shards);
   checkDecay(table, shards);
   verifyTarget(problem, table, shards, innerGroupOfDevice, errors);
 }

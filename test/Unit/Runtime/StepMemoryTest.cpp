@@ -12,6 +12,7 @@
 #include "World/World.h"
 #include "neuroshard/Artifact/StepBuffers.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Traffic.h"
 #include "neuroshard/Runtime/DriverABI.h"
 

@@ -32,6 +32,14 @@ def adds_up(plan, table):
                for a in shards for b in shards)
 
 
+def set_routes(plan, model, route):
+    """The route of each table: the same for all, or each in turn."""
+    for number, table in enumerate(model.tables):
+        chosen = ("relay", "direct", "auto")[number % 3] if route == "in turn" else route
+        plan.shards = [replace(shard, route=chosen) if shard.table == table.name else shard
+                       for shard in plan.shards]
+
+
 def describe(devices, groups):
     model = narrow(matrix.model((matrix.seed() + devices) % matrix.COUNT))
     for attempt in itertools.count():
@@ -42,10 +50,12 @@ def describe(devices, groups):
             return model, plan
 
 
-@pytest.mark.parametrize(("devices", "groups", "emulated"), [
-    (8, 2, False), (4, 2, False), (8, 4, False), (4, 2, True)], ids=str)
-def test_steps(devices, groups, emulated, tmp_path, generator):
+@pytest.mark.parametrize(("devices", "groups", "route", "emulated"), [
+    (8, 2, "auto", False), (4, 2, "relay", False), (4, 2, "direct", False),
+    (8, 4, "in turn", False), (4, 2, "in turn", True)], ids=str)
+def test_steps(devices, groups, route, emulated, tmp_path, generator):
     model, plan = describe(devices, groups)
+    set_routes(plan, model, route)
     folder = artifact.compile_model(model, plan, tmp_path / "model",
                                     *(artifact.EMULATED if emulated else ()))
     size = devices // groups

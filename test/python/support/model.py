@@ -76,11 +76,13 @@ class Shard:
     rows: tuple
     cols: tuple
     devices: tuple
+    route: str = "auto"
 
     def text(self, number):
         return (f'  neuroshard.shard "s{number}" of @{self.table} '
                 f"rows [{self.rows[0]}, {self.rows[1]}) cols [{self.cols[0]}, {self.cols[1]}) "
-                f"on {list(self.devices)}")
+                f"on {list(self.devices)}"
+                + (f" route {self.route}" if self.route != "auto" else ""))
 
 
 @dataclass

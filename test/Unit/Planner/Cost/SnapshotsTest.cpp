@@ -2,6 +2,7 @@
 
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"

@@ -2,10 +2,10 @@
 
 #include "Baselines/Baselines.h"
 #include "Forms/EvenColumns.h"
+#include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/Board.h"
 #include "LocalSearch/Proposals.h"
 #include "Support.h"
-#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Support/Random.h"

@@ -1,6 +1,7 @@
 //===- BoardTest.cpp - Every edit keeps totals and plan in order ----------===//
 
 #include "LocalSearch/Board.h"
+#include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/EditBatch.h"
 #include "LocalSearch/LocalSearch.h"
 #include "LocalSearch/MoveEstimate.h"
@@ -8,10 +9,10 @@
 #include "Placement/Greedy.h"
 #include "SearchTasks.h"
 #include "Support.h"
-#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <gtest/gtest.h>

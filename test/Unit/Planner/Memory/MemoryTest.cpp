@@ -3,6 +3,7 @@
 #include "neuroshard/Planner/Memory.h"
 #include "Support.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>

@@ -1,12 +1,12 @@
 //===- DriftTest.cpp - Plans for several periods, and ends of searches ----===//
 
+#include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/EditBatch.h"
 #include "LocalSearch/LocalSearch.h"
 #include "LocalSearch/Proposals.h"
 #include "Placement/Greedy.h"
 #include "SearchTasks.h"
 #include "Searches.h"
-#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"

@@ -1,5 +1,6 @@
 //===- WarmStartTest.cpp - Tests of plans that start from another ---------===//
 
+#include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/MovedBytes.h"
 #include "Replan/FitRanges.h"
 #include "Replan/KeepShards.h"
@@ -7,8 +8,8 @@
 #include "Replan/RenameDevices.h"
 #include "SearchTasks.h"
 #include "Support.h"
-#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <gmock/gmock.h>

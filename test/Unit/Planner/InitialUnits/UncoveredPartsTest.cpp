@@ -1,6 +1,6 @@
 //===- UncoveredPartsTest.cpp - Tests of what given shards leave ----------===//
 
-#include "Units/UncoveredParts.h"
+#include "InitialUnits/UncoveredParts.h"
 
 #include <gtest/gtest.h>
 

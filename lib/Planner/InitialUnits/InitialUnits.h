@@ -1,9 +1,9 @@
 //===- InitialUnits.h - Units of a problem before any search ----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_UNITS_INITIALUNITS_H
-#define NEUROSHARD_LIB_PLANNER_UNITS_INITIALUNITS_H
+#ifndef NEUROSHARD_LIB_PLANNER_INITIALUNITS_INITIALUNITS_H
+#define NEUROSHARD_LIB_PLANNER_INITIALUNITS_INITIALUNITS_H
 
-#include "UnitOperations.h"
+#include "Units/UnitOperations.h"
 
 #include <vector>
 
@@ -17,4 +17,4 @@ initialUnits(const SearchContext &context);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_UNITS_INITIALUNITS_H
+#endif // NEUROSHARD_LIB_PLANNER_INITIALUNITS_INITIALUNITS_H

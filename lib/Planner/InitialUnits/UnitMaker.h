@@ -1,9 +1,9 @@
 //===- UnitMaker.h - Makes the units of a problem, by table -----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNITMAKER_H
-#define NEUROSHARD_LIB_PLANNER_UNITS_UNITMAKER_H
+#ifndef NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNITMAKER_H
+#define NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNITMAKER_H
 
-#include "UnitOperations.h"
+#include "Units/UnitOperations.h"
 
 #include <map>
 #include <optional>
@@ -60,4 +60,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_UNITS_UNITMAKER_H
+#endif // NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNITMAKER_H

@@ -2,9 +2,9 @@
 
 #include "InitialUnits.h"
 
-#include "TargetRules.h"
 #include "UncoveredParts.h"
 #include "UnitMaker.h"
+#include "Units/TargetRules.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 //===- UncoveredParts.h - What given shards leave of a table ----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNCOVEREDPARTS_H
-#define NEUROSHARD_LIB_PLANNER_UNITS_UNCOVEREDPARTS_H
+#ifndef NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNCOVEREDPARTS_H
+#define NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNCOVEREDPARTS_H
 
 #include "neuroshard/Artifact/ExchangePlan.h"
 
@@ -28,4 +28,4 @@ std::vector<Rectangle> uncoveredBands(const Rectangle &whole,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_UNITS_UNCOVEREDPARTS_H
+#endif // NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNCOVEREDPARTS_H

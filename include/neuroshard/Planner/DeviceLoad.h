@@ -1,0 +1,38 @@
+//===- DeviceLoad.h - What a plan's devices do and exchange -----*- C++ -*-===//
+
+#ifndef NEUROSHARD_PLANNER_DEVICELOAD_H
+#define NEUROSHARD_PLANNER_DEVICELOAD_H
+
+#include "neuroshard/Planner/CostModel.h"
+
+#include <span>
+
+namespace neuroshard {
+
+/// Per device, what the objective needs to know; the search keeps it up to
+/// date piece by piece.
+struct DeviceLoad {
+  ComputeMs compute;
+  double dims = 0;
+  double inputBytes = 0;
+  double forwardBytes = 0;
+  double backwardBytes = 0;
+};
+
+/// What a device sends by way of relays per step: as an owner to the relays of
+/// its group, and as a relay to the ranks of the samples; gradients go the same
+/// ways back.
+struct RelayLoad {
+  double forwardInside = 0;
+  double forwardAcross = 0;
+  double backwardInside = 0;
+  double backwardAcross = 0;
+};
+
+/// What devices with these loads exchange in one direction.
+Traffic trafficOf(const Topology &topology, std::span<const DeviceLoad> loads,
+                  Direction direction);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_DEVICELOAD_H

@@ -1,0 +1,36 @@
+//===- DeviceLoad.cpp - What a plan's devices do and exchange -------------===//
+
+#include "neuroshard/Planner/DeviceLoad.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+Traffic neuroshard::trafficOf(const Topology &topology,
+                              std::span<const DeviceLoad> loads,
+                              Direction direction) {
+  Traffic traffic;
+  traffic.topology = &topology;
+  size_t count = loads.size();
+  traffic.dims.resize(count);
+  traffic.bytesOut.resize(count);
+  traffic.bytesIn.resize(count);
+  double total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const DeviceLoad &load = loads[i];
+    bool input = direction == Direction::Input;
+    traffic.dims[i] = input ? 0 : load.dims;
+    double bytes = input                             ? load.inputBytes
+                   : direction == Direction::Forward ? load.forwardBytes
+                                                     : load.backwardBytes;
+    traffic.bytesOut[i] = bytes;
+    total += bytes;
+  }
+  // What every owner sends, each part of the batch gets an equal share of.
+  std::fill(traffic.bytesIn.begin(), traffic.bytesIn.end(),
+            total / static_cast<double>(count));
+  // Ids and gradients flow the other way: from the batch to the owners.
+  if (direction != Direction::Forward)
+    std::swap(traffic.bytesOut, traffic.bytesIn);
+  return traffic;
+}

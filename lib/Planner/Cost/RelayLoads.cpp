@@ -1,0 +1,116 @@
+//===- RelayLoads.cpp - What goes by way of relays ------------------------===//
+
+#include "RelayLoads.h"
+
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Traffic.h"
+
+#include <map>
+
+using namespace neuroshard;
+
+int neuroshard::relayGroupSize(const ShardingProblem &problem) {
+  if (problem.target != Target::Native || problem.topology.levels.empty())
+    return 0;
+  const std::vector<int> &sizes = problem.topology.levels.back().groupSizes;
+  return groupsOfSizes({sizes.begin(), sizes.end()}).empty() ? 0
+                                                             : sizes.front();
+}
+
+TableRelay::TableRelay(const ShardingProblem &problem, int table,
+                       std::span<const int> features,
+                       std::span<const Shard *const> shards)
+    : groupSize(static_cast<size_t>(relayGroupSize(problem))) {
+  double rows = 0;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    if (feature.table == table && feature.pooling != Pooling::None)
+      rows += static_cast<double>(featureBatch(problem, feature));
+  }
+  if (rows == 0)
+    return;
+  double bytes =
+      rows * static_cast<double>(elementBytes(problem.batch.wireType));
+  forwardBytesPerColumn = backwardBytesPerColumn = bytes;
+  std::map<size_t, std::vector<Range>> colsOfGroup;
+  for (const Shard *shard : shards) {
+    if (shard->replicated())
+      continue;
+    auto device = static_cast<size_t>(shard->devices.front());
+    owners.push_back({device, static_cast<double>(shard->width())});
+    colsOfGroup[device / groupSize].push_back({shard->colBegin, shard->colEnd});
+  }
+  for (const auto &[group, cols] : colsOfGroup) {
+    int64_t sums = 0;
+    for (const Segment &segment : cutColumns(cols))
+      sums += segment.cols.size();
+    groups.push_back({group, static_cast<double>(sums)});
+  }
+}
+
+double TableRelay::directBytes() const {
+  double columns = 0;
+  for (const Columns &owner : owners)
+    columns += owner.count;
+  return columns * (forwardBytesPerColumn + backwardBytesPerColumn);
+}
+
+void TableRelay::add(std::vector<DeviceLoad> &loads,
+                     std::vector<RelayLoad> &relays, double sign) const {
+  for (const Columns &owner : owners) {
+    double forward = sign * owner.count * forwardBytesPerColumn;
+    double backward = sign * owner.count * backwardBytesPerColumn;
+    loads[owner.index].forwardBytes -= forward;
+    loads[owner.index].backwardBytes -= backward;
+    relays[owner.index].forwardInside += forward;
+    relays[owner.index].backwardInside += backward;
+  }
+  // Each device of a group relays the samples of those with its index.
+  for (const Columns &group : groups) {
+    double share = sign * group.count / static_cast<double>(groupSize);
+    for (size_t i = 0; i < groupSize; ++i) {
+      RelayLoad &relay = relays[group.index * groupSize + i];
+      relay.forwardAcross += share * forwardBytesPerColumn;
+      relay.backwardAcross += share * backwardBytesPerColumn;
+    }
+  }
+}
+
+std::vector<std::optional<TableRelay>>
+neuroshard::tableRelays(const ShardingProblem &problem,
+                        std::span<const Shard> shards) {
+  std::vector<std::optional<TableRelay>> relays(problem.tables.size());
+  if (relayGroupSize(problem) == 0)
+    return relays;
+  ExchangePlan plan = exchangePlan(problem, shards);
+  std::vector<bool> relayed = relayedTables(plan);
+  std::vector<std::vector<const Shard *>> shardsOfTable(relayed.size());
+  for (size_t i = 0; i < shards.size(); ++i)
+    shardsOfTable[static_cast<size_t>(plan.shards[i].table)].push_back(
+        &shards[i]);
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  for (size_t table = 0; table < relayed.size(); ++table)
+    if (relayed[table])
+      relays[table].emplace(problem, static_cast<int>(table), features[table],
+                            shardsOfTable[table]);
+  return relays;
+}
+
+std::vector<RelayLoad>
+neuroshard::relayLoads(std::span<const std::optional<TableRelay>> tables,
+                       std::vector<DeviceLoad> &loads) {
+  std::vector<RelayLoad> relays;
+  for (const std::optional<TableRelay> &table : tables) {
+    if (!table || table->isEmpty())
+      continue;
+    relays.resize(loads.size());
+    table->add(loads, relays, 1);
+  }
+  return relays;
+}
+
+std::vector<RelayLoad> neuroshard::relayLoads(const ShardingProblem &problem,
+                                              std::span<const Shard> shards,
+                                              std::vector<DeviceLoad> &loads) {
+  return relayLoads(tableRelays(problem, shards), loads);
+}

@@ -1,0 +1,64 @@
+//===- RelayLoads.h - What goes by way of relays ----------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
+#define NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
+
+#include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/DeviceLoad.h"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Devices of each group that relays serve; 0: the problem's plans have none.
+int relayGroupSize(const ShardingProblem &problem);
+
+/// What a table's pooled results take by way of relays, and no longer directly.
+/// They are the terms of a step's traffic (Artifact/StepTraffic.h), with the
+/// batch spread evenly.
+class TableRelay {
+public:
+  /// `shards`: all of the table. Expects relayGroupSize() > 0.
+  TableRelay(const ShardingProblem &problem, int table,
+             std::span<const int> features,
+             std::span<const Shard *const> shards);
+
+  /// Nothing pooled is sent.
+  bool isEmpty() const { return owners.empty(); }
+  /// Of all owners, in a step.
+  double directBytes() const;
+
+  /// Sends the table's results by relay, or directly again.
+  void add(std::vector<DeviceLoad> &loads, std::vector<RelayLoad> &relays,
+           double sign) const;
+
+private:
+  struct Columns {
+    size_t index;
+    double count;
+  };
+
+  size_t groupSize;
+  double forwardBytesPerColumn = 0, backwardBytesPerColumn = 0;
+  /// Columns of each shard's device, and of the sums of each group.
+  std::vector<Columns> owners, groups;
+};
+
+/// By table; nothing for one whose results do not go by relay.
+std::vector<std::optional<TableRelay>>
+tableRelays(const ShardingProblem &problem, std::span<const Shard> shards);
+
+/// Moves what goes by relay out of the loads of a plan's shards and into the
+/// result; empty if nothing does.
+std::vector<RelayLoad>
+relayLoads(std::span<const std::optional<TableRelay>> tables,
+           std::vector<DeviceLoad> &loads);
+std::vector<RelayLoad> relayLoads(const ShardingProblem &problem,
+                                  std::span<const Shard> shards,
+                                  std::vector<DeviceLoad> &loads);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H

@@ -1,0 +1,105 @@
+//===- StagedExchange.cpp - Exchanges over relays, stage by stage ---------===//
+
+#include "StagedExchange.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace neuroshard;
+
+namespace {
+
+/// What each device gets if the devices of its group send it evenly.
+std::vector<double> meansOfGroups(const std::vector<double> &bytes,
+                                  size_t groupSize) {
+  std::vector<double> means(bytes.size());
+  for (size_t first = 0; first < bytes.size(); first += groupSize) {
+    double sum = 0;
+    for (size_t i = 0; i < groupSize; ++i)
+      sum += bytes[first + i];
+    for (size_t i = 0; i < groupSize; ++i)
+      means[first + i] = sum / static_cast<double>(groupSize);
+  }
+  return means;
+}
+
+/// What each device gets if those with its index in all groups send it evenly.
+std::vector<double> meansOfIndices(const std::vector<double> &bytes,
+                                   size_t groupSize) {
+  std::vector<double> means(bytes.size());
+  double groups =
+      static_cast<double>(bytes.size()) / static_cast<double>(groupSize);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    means[i % groupSize] += bytes[i] / groups;
+  for (size_t i = groupSize; i < bytes.size(); ++i)
+    means[i] = means[i % groupSize];
+  return means;
+}
+
+std::vector<double> fieldOf(std::span<const RelayLoad> relays,
+                            double RelayLoad::*field) {
+  std::vector<double> values;
+  for (const RelayLoad &relay : relays)
+    values.push_back(relay.*field);
+  return values;
+}
+
+} // namespace
+
+std::vector<Traffic> neuroshard::exchangeStages(
+    const Topology &topology, std::span<const DeviceLoad> loads,
+    std::span<const RelayLoad> relays, Direction direction) {
+  std::vector<Traffic> stages = {trafficOf(topology, loads, direction)};
+  if (relays.empty() || direction == Direction::Input)
+    return stages;
+  auto groupSize =
+      static_cast<size_t>(topology.levels.back().groupSizes.front());
+  std::vector<double> none(loads.size());
+  Traffic inside{&topology, none, none, none, {}, {}, none, none};
+  Traffic across{&topology, none, none, none, none, none, {}, {}};
+  if (direction == Direction::Forward) {
+    inside.insideOut = fieldOf(relays, &RelayLoad::forwardInside);
+    inside.insideIn = meansOfGroups(inside.insideOut, groupSize);
+    across.acrossOut = fieldOf(relays, &RelayLoad::forwardAcross);
+    across.acrossIn = meansOfIndices(across.acrossOut, groupSize);
+  } else {
+    across.acrossIn = fieldOf(relays, &RelayLoad::backwardAcross);
+    across.acrossOut = meansOfIndices(across.acrossIn, groupSize);
+    inside.insideIn = fieldOf(relays, &RelayLoad::backwardInside);
+    inside.insideOut = meansOfGroups(inside.insideIn, groupSize);
+  }
+  // What goes directly is in the messages of the first stage.
+  bool isForward = direction == Direction::Forward;
+  Traffic &first = isForward ? inside : across;
+  std::swap(first.dims, stages[0].dims);
+  std::swap(first.bytesOut, stages[0].bytesOut);
+  std::swap(first.bytesIn, stages[0].bytesIn);
+  return isForward ? std::vector{std::move(inside), std::move(across)}
+                   : std::vector{std::move(across), std::move(inside)};
+}
+
+std::vector<double>
+StagedExchange::timesMs(std::span<const double> startSkewsMs) {
+  std::vector<double> sum;
+  slowestMs.clear();
+  for (const Traffic &stage : stages) {
+    bool isFirst = sum.empty();
+    std::vector<double> times = model.communicationMs(
+        stage, isFirst ? startSkewsMs : std::span<const double>(), direction);
+    slowestMs.push_back(*std::max_element(times.begin(), times.end()));
+    if (isFirst) {
+      sum = std::move(times);
+      continue;
+    }
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += times[i];
+  }
+  return sum;
+}
+
+std::vector<double>
+StagedExchange::arrivalsMs(std::vector<double> startsMs) const {
+  for (size_t i = 0; i < stages.size(); ++i)
+    startsMs = model.arrivalsMs(stages[i], startsMs, slowestMs[i], direction);
+  return startsMs;
+}

@@ -1,0 +1,44 @@
+//===- StagedExchange.h - Exchanges over relays, stage by stage -*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_COST_STAGEDEXCHANGE_H
+#define NEUROSHARD_LIB_PLANNER_COST_STAGEDEXCHANGE_H
+
+#include "neuroshard/Planner/DeviceLoad.h"
+
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// What devices with these loads exchange in one direction: at once, or, if
+/// there are relays, in two stages. Results go to relays and then across;
+/// gradients across and then to owners. What goes directly is in the messages
+/// of the first.
+std::vector<Traffic> exchangeStages(const Topology &topology,
+                                    std::span<const DeviceLoad> loads,
+                                    std::span<const RelayLoad> relays,
+                                    Direction direction);
+
+/// The time of stages, each after the one before.
+class StagedExchange {
+public:
+  StagedExchange(const CostModel &model, std::vector<Traffic> stages,
+                 Direction direction)
+      : model(model), stages(std::move(stages)), direction(direction) {}
+
+  /// CostModel::communicationMs(), the sum of the stages.
+  std::vector<double> timesMs(std::span<const double> startSkewsMs = {});
+
+  /// CostModel::arrivalsMs() of the last stage. After timesMs() without skews.
+  std::vector<double> arrivalsMs(std::vector<double> startsMs) const;
+
+private:
+  const CostModel &model;
+  std::vector<Traffic> stages;
+  Direction direction;
+  std::vector<double> slowestMs; ///< of each stage.
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_COST_STAGEDEXCHANGE_H

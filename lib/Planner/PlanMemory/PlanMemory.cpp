@@ -1,0 +1,68 @@
+//===- PlanMemory.cpp - Memory of a plan by device and host ---------------===//
+
+#include "neuroshard/Planner/PlanMemory.h"
+
+#include "RelayMemory.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
+                                    std::span<const Shard> shards) {
+  if (!problem.snapshots.empty())
+    return planMemory(summarized(problem), shards);
+  MemoryReport report;
+  int devices = problem.topology.deviceCount();
+  report.hostBytes.resize(problem.topology.hosts.size());
+  report.devices.reserve(static_cast<size_t>(devices));
+  // Devices of one class have the same base.
+  std::unordered_map<std::string, MemoryTerms> baseOfClass;
+  for (int device = 0; device < devices; ++device) {
+    const std::string &name =
+        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
+    auto [entry, inserted] = baseOfClass.try_emplace(name);
+    if (inserted)
+      entry->second = deviceBaseMemory(problem, device);
+    report.devices.push_back(entry->second);
+  }
+
+  std::unordered_map<std::string_view, size_t> tableOfName;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, i);
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::vector<bool> columnSplit = columnSplitTables(problem.tables, shards);
+  for (const Shard &shard : shards) {
+    auto found = tableOfName.find(shard.table);
+    if (found == tableOfName.end())
+      continue;
+    size_t index = found->second;
+    const Table &table = problem.tables[index];
+    bool norms = needsNormExchange(
+        table.optimizer.kind, problem.optimizerSemantics, columnSplit[index]);
+    MemoryTerms terms =
+        shardMemory(problem, table, features[index], shard, norms);
+    for (int device : shard.devices) {
+      if (device < 0 || device >= devices)
+        continue;
+      report.devices[static_cast<size_t>(device)] += terms;
+      int host = problem.topology.devices[static_cast<size_t>(device)].host;
+      report.hostBytes[static_cast<size_t>(host)] += terms.hostBytes;
+    }
+  }
+
+  addRelayBuffers(problem, shards, report.devices);
+
+  int64_t permuteBytes = 0;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    if (columnSplit[i])
+      permuteBytes +=
+          columnPermuteBytes(problem, problem.tables[i], features[i]);
+  for (MemoryTerms &terms : report.devices) {
+    terms.forwardBytes += permuteBytes;
+    terms.backwardBytes += permuteBytes;
+  }
+  return report;
+}

@@ -1,0 +1,18 @@
+//===- RelayMemory.h - Buffers of relays ------------------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_PLANMEMORY_RELAYMEMORY_H
+#define NEUROSHARD_LIB_PLANNER_PLANMEMORY_RELAYMEMORY_H
+
+#include "neuroshard/Planner/Memory.h"
+
+namespace neuroshard {
+
+/// Adds what relays take, and their owners: docs/memory.md. Expects a problem
+/// without snapshots.
+void addRelayBuffers(const ShardingProblem &problem,
+                     std::span<const Shard> shards,
+                     std::vector<MemoryTerms> &devices);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_PLANMEMORY_RELAYMEMORY_H

@@ -1,0 +1,164 @@
+//===- RelayLoadsTest.cpp - What goes by way of relays --------------------===//
+//
+// Shows that what relays are priced by is the traffic of the plan's artifact,
+// stage by stage and device by device, over the links between groups and inside
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Cost/RelayLoads.h"
+#include "Cost/StagedExchange.h"
+#include "Support.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/PlanMemory.h"
+#include "neuroshard/Planner/Traffic.h"
+
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+
+namespace {
+
+constexpr size_t kGroupSize = 4;
+
+/// Eight devices in two groups.
+ShardingProblem twoNodes() { return twoTables("2x4xCPU@1GiB"); }
+
+Shard routed(Shard shard, Route route) {
+  shard.route = route;
+  return shard;
+}
+
+/// Bytes of each device over links to other groups, and inside its own.
+struct Crossing {
+  std::vector<double> across = std::vector<double>(8);
+  std::vector<double> inside = std::vector<double>(8);
+
+  bool operator==(const Crossing &) const = default;
+};
+
+/// For messages of gtest.
+void PrintTo(const Crossing &bytes, std::ostream *os) {
+  *os << testing::PrintToString(bytes.across) << " across, "
+      << testing::PrintToString(bytes.inside) << " inside";
+}
+
+Crossing sentOf(const PairBytes &bytes) {
+  Crossing sent;
+  for (size_t from = 0; from < 8; ++from)
+    for (size_t to = 0; to < 8; ++to)
+      if (from != to)
+        (from / kGroupSize == to / kGroupSize ? sent.inside
+                                              : sent.across)[from] +=
+            static_cast<double>(bytes[from][to]);
+  return sent;
+}
+
+PairBytes transposed(const PairBytes &bytes) {
+  PairBytes result = bytes;
+  for (size_t from = 0; from < 8; ++from)
+    for (size_t to = 0; to < 8; ++to)
+      result[to][from] = bytes[from][to];
+  return result;
+}
+
+Crossing crossing(const std::vector<double> &everywhere,
+                  const std::vector<double> &inside,
+                  const std::vector<double> &across) {
+  Crossing result;
+  for (size_t i = 0; i < 8; ++i) {
+    result.across[i] = everywhere[i] * 4 / 8;
+    result.inside[i] = everywhere[i] * 3 / 8;
+    if (inside.empty())
+      continue;
+    result.across[i] += across[i] / 2;
+    result.inside[i] += inside[i] * 3 / 4;
+  }
+  return result;
+}
+
+/// Results by their sender, gradients by their receiver; the other side is
+/// taken to be even, and is with the own part.
+void expectResults(const Traffic &stage, const PairBytes &bytes) {
+  EXPECT_EQ(crossing(stage.bytesOut, stage.insideOut, stage.acrossOut),
+            sentOf(bytes));
+}
+void expectGradients(const Traffic &stage, const PairBytes &bytes) {
+  EXPECT_EQ(crossing(stage.bytesIn, stage.insideIn, stage.acrossIn),
+            sentOf(transposed(bytes)));
+}
+
+/// Pads in no message: columns are multiples of 4.
+void expectTraffic(const std::vector<Shard> &shards) {
+  ShardingProblem problem = twoNodes();
+  ShardingPlan plan = makePlan(problem, shards);
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  std::vector<DeviceLoad> loads = planLoads(problem, plan, *model);
+  std::vector<RelayLoad> relays = relayLoads(problem, shards, loads);
+  ExchangeTraffic traffic = planTraffic(problem, shards).exchanges.at(0);
+  std::vector<Traffic> results =
+      exchangeStages(problem.topology, loads, relays, Direction::Forward);
+  std::vector<Traffic> gradients =
+      exchangeStages(problem.topology, loads, relays, Direction::Backward);
+  ASSERT_EQ(results.size(), relays.empty() ? 1U : 2U);
+  ASSERT_EQ(gradients.size(), results.size());
+  expectResults(results[0], traffic.results);
+  expectGradients(gradients[0], traffic.gradients);
+  if (relays.empty())
+    return;
+  expectResults(results[1], traffic.relayedResults);
+  expectGradients(gradients[1], traffic.relayedGradients);
+}
+
+std::vector<Shard> rowsInOneGroup(Route route) {
+  return {routed(makeShard("a_0", "a", 0, 400, 0, 16, {0}), route),
+          routed(makeShard("a_1", "a", 400, 700, 0, 8, {1}), route),
+          routed(makeShard("a_2", "a", 400, 700, 8, 16, {3}), route),
+          routed(makeShard("a_3", "a", 700, 1000, 0, 16, {6}), route),
+          makeShard("b", "b", 0, 500, 0, 8, {2})};
+}
+
+TEST(RelayLoadsTest, AreTheTrafficOfThePlan) {
+  for (Route route : {Route::Auto, Route::Direct, Route::Relay})
+    expectTraffic(rowsInOneGroup(route));
+  // A whole table leaves over the links of all devices of its group.
+  for (Route route : {Route::Auto, Route::Direct, Route::Relay})
+    expectTraffic({routed(makeShard("a", "a", 0, 1000, 0, 16, {5}), route),
+                   makeShard("b", "b", 0, 500, 0, 8, {2})});
+}
+
+TEST(RelayLoadsTest, NoneWithoutGroupsOrReplicatedTables) {
+  std::vector<Shard> shards = rowsInOneGroup(Route::Relay);
+  std::vector<DeviceLoad> loads(8);
+  EXPECT_TRUE(relayLoads(twoTables("8xCPU@1GiB"), shards, loads).empty());
+  shards = {
+      routed(makeShard("a", "a", 0, 1000, 0, 16, {0, 1, 2, 3, 4, 5, 6, 7}),
+             Route::Relay),
+      makeShard("b", "b", 0, 500, 0, 8, {2})};
+  EXPECT_TRUE(relayLoads(twoNodes(), shards, loads).empty());
+}
+
+// 64 samples on 8 devices; a's 16 columns of f32.
+TEST(RelayLoadsTest, BuffersOfRelays) {
+  ShardingProblem problem = twoNodes();
+  auto bytesOf = [&](Route route) {
+    std::vector<Shard> shards = {
+        routed(makeShard("a", "a", 0, 1000, 0, 16, {5}), route),
+        makeShard("b", "b", 0, 500, 0, 8, {2})};
+    return planMemory(problem, shards).devices;
+  };
+  std::vector<MemoryTerms> direct = bytesOf(Route::Direct);
+  std::vector<MemoryTerms> relayed = bytesOf(Route::Relay);
+  int64_t results = problem.batch.globalSize * 16 * 4;
+  for (size_t i = 0; i < 8; ++i) {
+    int64_t ofRelay = i < kGroupSize ? 0 : 2 * results / 4;
+    int64_t sorted = i == 5 ? results : 0;
+    EXPECT_EQ(relayed[i].forwardBytes - direct[i].forwardBytes,
+              ofRelay + sorted);
+    EXPECT_EQ(relayed[i].backwardBytes - direct[i].backwardBytes, ofRelay);
+  }
+}
+
+} // namespace
