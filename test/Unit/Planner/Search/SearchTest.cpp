@@ -302,8 +302,19 @@ TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
             smaller.breakdown.costMs);
 }
 
+/// Plans have to be of this kind.
+void allowOnly(ShardingKind kind, ShardingProblem &problem) {
+  for (size_t t = 0; t < problem.tables.size(); ++t) {
+    TableConstraint constraint;
+    constraint.table = static_cast<int>(t);
+    constraint.allowedKinds = {kind};
+    problem.constraints.tables.push_back(constraint);
+  }
+}
+
 TEST(WireTypesTest, ResultsAndGradientsApart) {
   ShardingProblem problem = problemOf("criteo_kaggle", "2x2xH100");
+  allowOnly(ShardingKind::TableWise, problem);
   SearchOptions options;
   options.evaluationBudget = 500;
   SearchOptionValues values;
@@ -336,12 +347,7 @@ TEST(WireTypesTest, OfCopiesOnlyGradientsTravel) {
   ShardingProblem problem = problemOf("criteo_kaggle", "2x1xH100");
   for (Table &table : problem.tables)
     table.rows = std::min<int64_t>(table.rows, 1000);
-  for (size_t t = 0; t < problem.tables.size(); ++t) {
-    TableConstraint constraint;
-    constraint.table = static_cast<int>(t);
-    constraint.allowedKinds = {ShardingKind::Replicated};
-    problem.constraints.tables.push_back(constraint);
-  }
+  allowOnly(ShardingKind::Replicated, problem);
   SearchOptions options;
   options.wireTypes = {WireType(ElementType::BF16, ElementType::F32),
                        WireType(ElementType::F32, ElementType::BF16),
