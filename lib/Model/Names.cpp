@@ -3,6 +3,10 @@
 #include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Model/Shard.h"
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Model/WireType.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace neuroshard {
 
@@ -44,6 +48,39 @@ ENUM_NAMES(Target, "native", "torchrec-1.9")
 ENUM_NAMES(ShardingKind, "table_wise", "column_wise", "row_wise",
            "table_row_wise", "row_column", "replicated")
 #undef ENUM_NAMES
+
+std::string toString(WireType type) {
+  std::string text(toString(type.results));
+  if (type.gradients != type.results)
+    text.append("/").append(toString(type.gradients));
+  return text;
+}
+
+std::span<const WireType> allWireTypes() {
+  static const std::vector<WireType> all = [] {
+    std::vector<WireType> types;
+    for (ElementType both : kElementTypes)
+      types.emplace_back(both);
+    for (ElementType results : kElementTypes)
+      for (ElementType gradients : kElementTypes)
+        if (results != gradients)
+          types.emplace_back(results, gradients);
+    return types;
+  }();
+  return all;
+}
+
+std::optional<WireType> parseWireType(std::string_view text) {
+  auto found = std::ranges::find(allWireTypes(), text,
+                                 [](WireType type) { return toString(type); });
+  return found == allWireTypes().end() ? std::nullopt : std::optional(*found);
+}
+
+template <> std::string choicesOf<WireType>() {
+  return choicesOf<ElementType>() +
+         ", or one of them for results and another for gradients, such as "
+         "f32/bf16";
+}
 
 std::string tierError(Target target, Tier tier) {
   return "target " + std::string(toString(target)) +

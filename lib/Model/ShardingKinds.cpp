@@ -21,8 +21,7 @@ static bool insideOneGroup(const std::vector<const Shard *> &shards,
   return true;
 }
 
-std::optional<ElementType>
-neuroshard::chosenWireType(const ShardingPlan &plan) {
+std::optional<WireType> neuroshard::chosenWireType(const ShardingPlan &plan) {
   const auto &settings = plan.provenance.settings;
   auto find = [&](std::string_view key) {
     return std::ranges::find(settings, key, [](const auto &setting) {
@@ -32,7 +31,7 @@ neuroshard::chosenWireType(const ShardingPlan &plan) {
   auto type = find(kWireType);
   return find(kWireTypes) == settings.end() || type == settings.end()
              ? std::nullopt
-             : parseElementType(type->second);
+             : parseWireType(type->second);
 }
 
 ShardingKind neuroshard::classify(const Table &table,

@@ -104,8 +104,8 @@ void bindPlan(nb::module_ &module) {
       .def(
           "chosen_wire_type",
           [](const ShardingPlan &plan) {
-            std::optional<ElementType> type = chosenWireType(plan);
-            return type ? std::string(toString(*type)) : std::string();
+            std::optional<WireType> type = chosenWireType(plan);
+            return type ? toString(*type) : std::string();
           },
           nb::sig("def chosen_wire_type(self) -> str"))
       .def(

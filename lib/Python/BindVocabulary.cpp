@@ -9,10 +9,13 @@
 #include "neuroshard/Model/Table.h"
 #include "neuroshard/Model/Target.h"
 #include "neuroshard/Model/Types.h"
+#include "neuroshard/Model/WireType.h"
 
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <string>
 #include <vector>
 
 namespace nb = nanobind;
@@ -52,9 +55,17 @@ nb::dict bytesOf(std::optional<Enum> (*parse)(std::string_view),
   return result;
 }
 
+std::vector<std::string> wireTypes() {
+  std::vector<std::string> names;
+  for (WireType type : allWireTypes())
+    names.push_back(toString(type));
+  return names;
+}
+
 nb::dict vocabulary() {
   nb::dict words;
   words["element_bytes"] = bytesOf(&parseElementType, &elementBytes);
+  words["wire_types"] = wireTypes();
   words["id_bytes"] = bytesOf(&parseIdType, &idBytes);
   words["poolings"] = namesOf<Pooling>();
   words["optimizers"] = namesOf<OptimizerKind>();

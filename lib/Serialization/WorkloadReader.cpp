@@ -202,7 +202,7 @@ Batch WorkloadReader::readBatch(const Json &value, const Path &path) {
   object.required("global_size", batch.globalSize);
   object.name("id_type", batch.idType, parseIdType);
   object.name("output_type", batch.outputType, parseElementType);
-  object.name("wire_type", batch.wireType, parseElementType);
+  object.name("wire_type", batch.wireType, parseWireType);
   object.optional("input_copies", batch.inputCopies);
   return batch;
 }

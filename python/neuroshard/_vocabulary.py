@@ -12,6 +12,7 @@ _WORDS = _planner.vocabulary()
 # By name.
 ELEMENT_BYTES = _WORDS["element_bytes"]
 ELEMENT_TYPES = tuple(ELEMENT_BYTES)
+WIRE_TYPES = tuple(_WORDS["wire_types"])
 ID_TYPES = tuple(_WORDS["id_bytes"])
 POOLINGS = tuple(_WORDS["poolings"])
 OPTIMIZERS = tuple(_WORDS["optimizers"])

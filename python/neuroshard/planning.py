@@ -147,8 +147,9 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     episodes it plays by chance.
     evaluation_budget: candidate plans the local search may evaluate; 0 for a default. wire_types: the
     types in which results and gradients may travel, in place of the batch's wire_type, the one that
-    is liked best first, or "auto" for ("f32", "bf16"): the first whose step is at most 1 % longer than
-    the shortest. The plan keeps it, and all that take plan and problem go by it.
+    is liked best first, or "auto" for ("f32", "f32/bf16", "bf16/f32", "bf16"), where f32/bf16 is f32 for
+    results and bf16 for gradients: the first whose step is at most 1 % longer than the shortest. The
+    plan keeps it, and all that take plan and problem go by it.
     progress: called with a Progress several times a second, and ends the search by returning
     False; True shows a line on stderr after a second, when that is a terminal; False nothing.
 
@@ -287,7 +288,7 @@ def _only_for(chosen: str, setting: str, algorithm: str) -> None:
 def _wire_types(types: Union[str, Sequence[str]]) -> dict[str, Any]:
     if not isinstance(types, str):
         if not (isinstance(types, (tuple, list)) and all(isinstance(one, str) for one in types)):
-            raise TypeError("wire_types: expected 'auto' or names of types such as ('f32', 'bf16'), "
+            raise TypeError("wire_types: expected 'auto' or names of types such as ('f32', 'f32/bf16'), "
                             f"got: {_fields.shown(types)}")
         types = ",".join(types)
     return {"wire_types": types} if types else {}

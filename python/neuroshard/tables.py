@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields
-from neuroshard._vocabulary import ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLINGS, REUSE_BINS
+from neuroshard._vocabulary import (ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLINGS, REUSE_BINS,
+                                    WIRE_TYPES)
 
 ElementType = Literal["f32", "f16", "bf16"]
+# Of results and gradients, or of results / of gradients.
+WireType = Literal["f32", "f16", "bf16", "f32/f16", "f32/bf16", "f16/f32", "f16/bf16", "bf16/f32",
+                   "bf16/f16"]
 IdType = Literal["i32", "i64"]
 OptimizerKind = Literal["sgd", "adagrad", "rowwise_adagrad", "adam"]
 Pooling = Literal["sum", "mean", "none"]
@@ -135,21 +139,21 @@ class Feature(_fields.Record):
 class Batch(_fields.Record):
     """Samples over all devices, and the types that travel.
 
-    wire_type: in which pooled results and gradients travel. input_copies: copies of the ids
-    that a pipelined input keeps.
+    wire_type: in which results and gradients travel; "f32/bf16": results as f32, gradients as
+    bf16. input_copies: copies of the ids that a pipelined input keeps.
     """
 
     global_size: int
     id_type: IdType = "i64"
     output_type: ElementType = "f32"
-    wire_type: ElementType = "f32"
+    wire_type: WireType = "f32"
     input_copies: int = 2
 
     def __post_init__(self) -> None:
         self._whole("global_size", "input_copies")
         self._choice("id_type", ID_TYPES)
         self._choice("output_type", ELEMENT_TYPES)
-        self._choice("wire_type", ELEMENT_TYPES)
+        self._choice("wire_type", WIRE_TYPES)
 
 
 @dataclass(frozen=True)

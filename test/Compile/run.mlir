@@ -15,7 +15,7 @@
 // RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/bf16 --reference --wire-type bf16
 // RUN: neuroshard-run %t/bf16 --batch 9 --pooling 3
 // RUN: not neuroshard-run %t/bf16 --batch 9 --pooling 3 --tolerance 1e-9 2>&1 | FileCheck %s --check-prefix=FAR
-// FAR: neuroshard-run: the result differs from the unsharded program by {{.*}}, more than 1e-09; results travel as bf16, and --tolerance sets another limit
+// FAR: neuroshard-run: the result differs from the unsharded program by {{.*}}, more than 1e-09; results and gradients travel as bf16, and --tolerance sets another limit
 
 // RUN: not neuroshard-run %t/4 --batch 9 --pooling 3 --function embeddings_start 2>&1 | FileCheck %s --check-prefix=PART
 // PART: neuroshard-run: 'embeddings_start' is a part of a step; expected a whole one, of which there are: forward

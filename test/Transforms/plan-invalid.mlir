@@ -127,6 +127,15 @@ module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {forbid = [
 
 // -----
 
+// expected-error @below {{'neuroshard.planning' has an unusable value for 'wire_type': "f32/f32"}}
+module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {wire_type = "f32/f32"}} {
+  neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
+    levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]
+  neuroshard.table @a : 100 x 8 x f32
+}
+
+// -----
+
 // expected-error @below {{'neuroshard.planning' has an unusable value for 'input_copies': "two"}}
 module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {input_copies = "two"}} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]

@@ -33,7 +33,7 @@
 // CHECK-SAME:   source = "by hand"
 // CHECK-SAME:   tables = [{allowed_kinds = ["row_wise", "column_wise"], min_width = 16 : i64, table = @a}]
 // CHECK-SAME:   target = "torchrec-1.9"
-// CHECK-SAME:   wire_type = "bf16"
+// CHECK-SAME:   wire_type = "bf16/f32"
 // The name @cluster is a table's.
 // CHECK:      neuroshard.topology @cluster_0
 // CHECK-SAME:   devices [#neuroshard.devices<4 x "H200", memory = 100000000000>, #neuroshard.devices<2 x "A100-40GB", host = 1, memory = 30000000000>]
@@ -90,7 +90,7 @@
   "global_size": 4096,
   "id_type": "i32",
   "output_type": "f16",
-  "wire_type": "bf16",
+  "wire_type": "bf16/f32",
   "input_copies": 3
  },
  "memory_model": "weights_only",

@@ -148,9 +148,11 @@ void printMemory(nsrt_world *world, std::ostream &out) {
   }
 }
 
-/// tolerance: as DriveOptions has it.
-void checkDifference(const Difference &difference, ElementType wireType,
-                     double tolerance, std::ostream &out) {
+/// travelled: the type in which what is compared, or what it is made from, has
+/// travelled. tolerance: as DriveOptions has it.
+void checkDifference(const Difference &difference, ElementType travelled,
+                     const Signature &signature, double tolerance,
+                     std::ostream &out) {
   out << format("  largest difference %.3g (largest value %.3g), %lld of %lld "
                 "values differ\n",
                 difference.largest, difference.largestValue,
@@ -158,13 +160,13 @@ void checkDifference(const Difference &difference, ElementType wireType,
                 static_cast<long long>(difference.elements));
   double limit = tolerance >= 0
                      ? tolerance
-                     : toleranceFor(wireType, difference.largestValue);
+                     : toleranceFor(travelled, difference.largestValue);
   if (!(difference.largest <= limit))
     throw std::runtime_error(format(
         "the result differs from the unsharded program by %.3g, more "
-        "than %.3g; results travel as %s, and --tolerance sets another "
-        "limit",
-        difference.largest, limit, std::string(toString(wireType)).c_str()));
+        "than %.3g; results and gradients travel as %s, and --tolerance sets "
+        "another limit",
+        difference.largest, limit, toString(signature.wireType).c_str()));
 }
 
 /// A batch on all devices and in the unsharded program.
@@ -209,7 +211,11 @@ void Driver::forward(int64_t number, const std::vector<Value> &inputs,
   double unsharded = milliseconds(
       [&] { expected = reference->run(options.function, inputs); });
   out << format(", unsharded on one thread %.2f ms\n", unsharded);
-  checkDifference(compare(results, expected), signature.wireType,
+  // Updates of earlier steps are in the tables.
+  ElementType travelled = signature.wireType.results;
+  if (options.train && number > 1)
+    travelled = coarser(travelled, signature.wireType.gradients);
+  checkDifference(compare(results, expected), travelled, signature,
                   options.tolerance, out);
 }
 
@@ -254,8 +260,9 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
     reference->update(context, done.gradients, options.learningRate, number);
   });
   out << format(", unsharded update %.2f ms; tables:\n", unsharded);
-  checkDifference(reference->compareTables(world.get()), signature.wireType,
-                  options.tolerance, out);
+  checkDifference(reference->compareTables(world.get()),
+                  signature.wireType.gradients, signature, options.tolerance,
+                  out);
 }
 
 void Driver::run() {

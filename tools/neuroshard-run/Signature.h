@@ -29,8 +29,8 @@ struct InputSpec {
 
 struct Signature {
   int64_t devices = 0;
-  /// The type in which results and gradients travel.
-  ElementType wireType = ElementType::F32;
+  /// In which results and gradients travel.
+  WireType wireType;
   std::vector<TableSpec> tables;
   std::vector<InputSpec> inputs;
   std::map<std::string, FunctionSpec> functions;

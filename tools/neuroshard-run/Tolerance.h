@@ -8,8 +8,12 @@
 namespace neuroshard::run {
 
 /// The difference that is tolerated by default in values up to `largestValue`:
-/// 1e-5, or 8 roundings to the type in which results and gradients travel.
-double toleranceFor(ElementType wireType, double largestValue);
+/// 1e-5, or 8 roundings to the type in which they, or what they are made from,
+/// have travelled.
+double toleranceFor(ElementType travelled, double largestValue);
+
+/// The type with larger rounding errors.
+ElementType coarser(ElementType a, ElementType b);
 
 } // namespace neuroshard::run
 

@@ -12,6 +12,7 @@
 #include "neuroshard/Model/Optimizer.h"
 #include "neuroshard/Model/Shard.h"
 #include "neuroshard/Model/Types.h"
+#include "neuroshard/Model/WireType.h"
 
 #include <cstdint>
 #include <optional>
@@ -107,7 +108,7 @@ struct ExchangePlan {
   int32_t numDevices = 0;
   OptimizerSemantics optimizerSemantics = OptimizerSemantics::Exact;
   /// In which results and gradients travel between devices.
-  ElementType wireType = ElementType::F32;
+  WireType wireType;
   /// Devices with better links inside a group than between groups; groups are
   /// of one size. Empty: one group of all.
   std::vector<std::vector<int32_t>> groups;

@@ -4,6 +4,7 @@
 #define NEUROSHARD_MODEL_BATCH_H
 
 #include "neuroshard/Model/Types.h"
+#include "neuroshard/Model/WireType.h"
 
 #include <cstdint>
 
@@ -15,8 +16,8 @@ struct Batch {
   int64_t globalSize = 0;
   IdType idType = IdType::I64;
   ElementType outputType = ElementType::F32;
-  /// Type in which pooled results and gradients travel.
-  ElementType wireType = ElementType::F32;
+  /// In which results and gradients travel.
+  WireType wireType;
   /// Copies of the ids that a pipelined input keeps.
   int inputCopies = 2;
 

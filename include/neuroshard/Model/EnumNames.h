@@ -31,6 +31,10 @@ std::optional<Enum> valueOf(std::span<const std::string_view> names,
 /// The names of an enumeration of the model for an error: "f32, f16 or bf16".
 template <typename Enum> std::string choicesOf();
 
+/// Written like one.
+struct WireType;
+template <> std::string choicesOf<WireType>();
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_MODEL_ENUMNAMES_H

@@ -16,8 +16,8 @@
 
 namespace neuroshard {
 
-/// Settings of a provenance: the type in which results and gradients travel,
-/// and those that the search could choose from.
+/// Settings of a provenance: the wire type of results and gradients, and those
+/// that the search could choose from.
 inline constexpr std::string_view kWireType = "wire_type";
 inline constexpr std::string_view kWireTypes = "wire_types";
 
@@ -51,7 +51,7 @@ struct ShardingPlan {
 
 /// The wire type that the search chose for the plan; none if it had no choice,
 /// so that it is the problem's.
-std::optional<ElementType> chosenWireType(const ShardingPlan &plan);
+std::optional<WireType> chosenWireType(const ShardingPlan &plan);
 
 /// Kind of a table's cut, given all its shards. `innerGroupOfDevice` is
 /// groupOfDevices() of the innermost level.

@@ -10,6 +10,8 @@
 namespace neuroshard {
 
 enum class ElementType { F32, F16, BF16 };
+inline constexpr ElementType kElementTypes[] = {
+    ElementType::F32, ElementType::F16, ElementType::BF16};
 enum class IdType { I32, I64 };
 enum class Pooling { Sum, Mean, None };
 

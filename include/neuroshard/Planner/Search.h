@@ -104,7 +104,7 @@ struct SearchOptions {
   ObjectiveOptions objective;
   /// In place of the batch's wire type, the one that is liked best first;
   /// empty: that one. The plan says which was chosen: chosenWireType().
-  std::vector<ElementType> wireTypes;
+  std::vector<WireType> wireTypes;
   PublishedSettings published;
   /// For DreamShard, which needs it. Must outlive the search.
   const PlacementPolicy *policy = nullptr;

@@ -11,6 +11,7 @@
 #include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/Target.h"
 
@@ -36,6 +37,13 @@ T readName(const Value &value, std::initializer_list<T> all) {
 ElementType readElementType(const Value &value) {
   return readName(value,
                   {ElementType::F32, ElementType::F16, ElementType::BF16});
+}
+
+WireType readWireType(const Value &value) {
+  std::optional<WireType> type = parseWireType(value.text());
+  if (!type)
+    value.wrong(choicesOf<WireType>());
+  return *type;
 }
 
 std::optional<Optimizer> readOptimizer(const Value &value) {
@@ -260,7 +268,7 @@ Manifest readManifest(const Value &root) {
       readName(root["optimizer_semantics"],
                {OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
   if (root.has("wire_type"))
-    manifest.wireType = readElementType(root["wire_type"]);
+    manifest.wireType = readWireType(root["wire_type"]);
   if (root.has("groups"))
     manifest.groups = readGroups(root["groups"], manifest.numDevices);
   manifest.tables = root["tables"].list(readTable);

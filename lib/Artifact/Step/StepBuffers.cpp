@@ -32,9 +32,11 @@ public:
                   std::vector<BufferBytes> &devices)
       : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
         plan(plan), layout(layout), engine(engine),
-        wire(elementBytes(plan.wireType)),
-        isCast(plan.wireType != ElementType::F32), travels(count > 1),
-        headerNumbers(headerNumbers), devices(devices) {
+        resultBytes(elementBytes(plan.wireType.results)),
+        gradientBytes(elementBytes(plan.wireType.gradients)),
+        castsResults(plan.wireType.results != ElementType::F32),
+        castsGradients(plan.wireType.gradients != ElementType::F32),
+        travels(count > 1), headerNumbers(headerNumbers), devices(devices) {
     for (int64_t batch : this->load.batches)
       bags += batch;
   }
@@ -111,10 +113,10 @@ private:
     bytes[BufferKind::Partials] += values * kFloatBytes;
     if (!travels)
       return;
-    if (isCast)
+    if (castsGradients)
       bytes[BufferKind::ReceivedGradients] += values * kFloatBytes;
-    if (isCast || !layout.relays.empty())
-      bytes[BufferKind::SentResults] += values * wire;
+    if (castsResults || !layout.relays.empty())
+      bytes[BufferKind::SentResults] += values * resultBytes;
   }
 
   /// Kernels on GPUs take rows from 16 bytes on, and do not divide: other rows
@@ -169,18 +171,18 @@ private:
       for (int64_t device = 0; device < all; ++device) {
         BufferBytes &ofRelay = devices[static_cast<size_t>(relay)];
         BufferBytes &ofRank = devices[static_cast<size_t>(device)];
-        int64_t across = sizes.relayToSamples(relay, device) * wire;
-        ofRelay[BufferKind::RelayedResults] += across;
+        int64_t across = sizes.relayToSamples(relay, device);
+        ofRelay[BufferKind::RelayedResults] += across * resultBytes;
         ofRelay[BufferKind::RelayedGradients] +=
-            sizes.ownerToRelay(device, relay) * wire;
-        ofRank[BufferKind::Gradients] += across;
+            sizes.ownerToRelay(device, relay) * gradientBytes;
+        ofRank[BufferKind::Gradients] += across * gradientBytes;
       }
   }
 
   /// Every rank gathers the ids and gradients of all.
   void addReplicated() {
     int64_t gathered = offsetBytes(layout.locals.front());
-    for (size_t rank = 0; isCast && rank < count; ++rank)
+    for (size_t rank = 0; castsGradients && rank < count; ++rank)
       gathered += blockOf(layout.locals[rank], rank).size * kFloatBytes;
     for (size_t rank = 0; rank < count; ++rank) {
       const StreamSet &set = layout.locals[rank];
@@ -191,7 +193,7 @@ private:
         bytes[BufferKind::ReceivedIds] +=
             stream.pooled ? (load.batches[rank] + 1) * kIndexBytes : 0;
       bytes[BufferKind::Partials] += values * kFloatBytes;
-      bytes[BufferKind::Gradients] += ids + values * wire;
+      bytes[BufferKind::Gradients] += ids + values * gradientBytes;
       bytes[BufferKind::ReceivedGradients] += gathered;
     }
   }
@@ -217,13 +219,13 @@ private:
   }
 
   /// Of a gradient; nothing is rounded that stays on the device.
-  int64_t sentBytes() const { return travels ? wire : kFloatBytes; }
+  int64_t sentBytes() const { return travels ? gradientBytes : kFloatBytes; }
 
   const ExchangePlan &plan;
   const ExchangeLayout &layout;
   Engine engine;
-  int64_t wire;
-  bool isCast;
+  int64_t resultBytes, gradientBytes; ///< of a value that is sent.
+  bool castsResults, castsGradients;
   bool travels;         ///< there are other ranks.
   size_t headerNumbers; ///< of a header.
   int64_t bags = 0;     ///< samples of all ranks.

@@ -115,7 +115,8 @@ public:
                 const ExchangeLayout &layout, const ExchangeLoad &load,
                 Sums &sums)
       : ExchangeCounts(spec, load), plan(plan), layout(layout),
-        wire(elementBytes(plan.wireType)), sums(sums) {}
+        resultBytes(elementBytes(plan.wireType.results)),
+        gradientBytes(elementBytes(plan.wireType.gradients)), sums(sums) {}
 
   void add() {
     for (size_t owner = 0; owner < count; ++owner)
@@ -126,7 +127,8 @@ public:
       return;
     for (size_t rank = 0; rank < count; ++rank) {
       const StreamSet &set = layout.locals[rank];
-      addToAll(rank, payloadBytes(set, rank) + blockOf(set, rank).size * wire);
+      addToAll(rank, payloadBytes(set, rank) +
+                         blockOf(set, rank).size * gradientBytes);
     }
   }
 
@@ -136,14 +138,14 @@ private:
     const StreamSet &set = layout.owners[owner];
     for (const DeviceRange &ranks : runs)
       addBothWays(ranks, owner, payloadBytes(set, ranks.begin),
-                  blockOf(set, ranks.begin).directSize * wire);
+                  blockOf(set, ranks.begin).directSize);
   }
 
   void addBothWays(const DeviceRange &ranks, size_t owner, int64_t ids,
                    int64_t values) {
     sums.add(&ExchangeTraffic::ids, ranks, owner, ids);
-    sums.add(&ExchangeTraffic::results, owner, ranks, values);
-    sums.add(&ExchangeTraffic::gradients, ranks, owner, values);
+    sums.add(&ExchangeTraffic::results, owner, ranks, values * resultBytes);
+    sums.add(&ExchangeTraffic::gradients, ranks, owner, values * gradientBytes);
   }
 
   void addToAll(size_t rank, int64_t bytes) {
@@ -157,23 +159,26 @@ private:
       auto rank = static_cast<int64_t>(device);
       GroupPlace place = groups.placeOf(rank);
       for (int32_t relay : groups.group(place.group)) {
-        int64_t bytes = sizes.ownerToRelay(rank, relay) * wire;
+        int64_t values = sizes.ownerToRelay(rank, relay);
         auto r = static_cast<size_t>(relay);
-        sums.add(&ExchangeTraffic::results, device, r, bytes);
-        sums.add(&ExchangeTraffic::relayedGradients, r, device, bytes);
+        sums.add(&ExchangeTraffic::results, device, r, values * resultBytes);
+        sums.add(&ExchangeTraffic::relayedGradients, r, device,
+                 values * gradientBytes);
       }
       for (int32_t relay : groups.devicesWithIndex(place.index)) {
-        int64_t bytes = sizes.relayToSamples(relay, rank) * wire;
+        int64_t values = sizes.relayToSamples(relay, rank);
         auto r = static_cast<size_t>(relay);
-        sums.add(&ExchangeTraffic::relayedResults, r, device, bytes);
-        sums.add(&ExchangeTraffic::gradients, device, r, bytes);
+        sums.add(&ExchangeTraffic::relayedResults, r, device,
+                 values * resultBytes);
+        sums.add(&ExchangeTraffic::gradients, device, r,
+                 values * gradientBytes);
       }
     }
   }
 
   const ExchangePlan &plan;
   const ExchangeLayout &layout;
-  int64_t wire;
+  int64_t resultBytes, gradientBytes; ///< of a value.
   Sums &sums;
 };
 

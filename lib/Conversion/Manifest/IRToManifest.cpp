@@ -7,6 +7,7 @@
 #include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Model/EnumNames.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -118,12 +119,11 @@ LogicalResult ArtifactDescriber::addWireType() {
   if (!value)
     return success();
   auto name = dyn_cast<StringAttr>(value);
-  std::optional<ElementType> type =
-      name ? parseElementType(name.getValue()) : std::nullopt;
+  std::optional<WireType> type =
+      name ? parseWireType(name.getValue()) : std::nullopt;
   if (!type)
-    return module.emitError("'wire_type' of 'neuroshard.planning' must be "
-                            "\"f32\", \"f16\" or \"bf16\", got: ")
-           << value;
+    return module.emitError("'wire_type' of 'neuroshard.planning' must be ")
+           << choicesOf<WireType>() << ", got: " << value;
   result.wireType = *type;
   return success();
 }

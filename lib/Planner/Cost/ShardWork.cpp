@@ -101,18 +101,20 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.access = source.access ? &*source.access : nullptr;
 
   double idEntry = static_cast<double>(work.idBytes) + (sums.weighted ? 4 : 0);
-  double wire = static_cast<double>(elementBytes(problem.batch.wireType));
+  WireType wire = problem.batch.wireType;
+  double resultBytes = static_cast<double>(elementBytes(wire.results));
+  double gradientBytes = static_cast<double>(elementBytes(wire.gradients));
   if (replicated) {
     // Every replica receives all gradients and ids.
-    work.backwardBytes =
-        work.updateGradientRows * width * wire + work.updateLookups * idEntry;
+    work.backwardBytes = work.updateGradientRows * width * gradientBytes +
+                         work.updateLookups * idEntry;
     return work;
   }
   work.dims = width * static_cast<double>(work.features);
   // Ids, and a length of 4 bytes per bag.
   work.inputBytes = work.lookups * idEntry + sums.bags * 4;
-  work.forwardBytes = work.outputRows * width * wire;
-  work.backwardBytes = work.outputRows * width * wire;
+  work.forwardBytes = work.outputRows * width * resultBytes;
+  work.backwardBytes = work.outputRows * width * gradientBytes;
   // One squared norm per distinct row, sent and received.
   if (work.exactNorms)
     work.backwardBytes += 2 * 4 * work.uniqueRows;

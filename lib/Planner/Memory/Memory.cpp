@@ -68,8 +68,9 @@ int64_t localSamples(const ShardingProblem &problem, const Feature &feature) {
                     std::max(1, problem.topology.deviceCount()));
 }
 
-bool hasWireCast(const ShardingProblem &problem) {
-  return problem.batch.wireType != problem.batch.outputType;
+/// Bytes of the copy in which a value of `from` travels; 0 if it needs none.
+int64_t castBytes(ElementType from, ElementType wire) {
+  return wire == from ? 0 : elementBytes(wire);
 }
 
 void addHostTier(const ShardingProblem &problem, const Table &table,
@@ -107,7 +108,7 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     terms.backwardBytes +=
         inputBytes(problem, feature, samples, 1.0) +
         resultRows(feature, samples, 1.0) * table.dim *
-            elementBytes(problem.batch.wireType) +
+            elementBytes(problem.batch.wireType.gradients) +
         updateBytes(problem, table, feature, shard, ids, false);
   }
 }
@@ -118,23 +119,24 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   double share =
       static_cast<double>(shard.rows()) / static_cast<double>(table.rows);
   bool rowSplit = shard.rows() != table.rows;
-  int64_t resultBytes = rowSplit ? 4 : elementBytes(problem.batch.outputType);
-  ElementType wire = problem.batch.wireType;
-  bool hasCast = rowSplit ? wire != ElementType::F32 : hasWireCast(problem);
-  int64_t castBytes = hasCast ? elementBytes(wire) : 0;
+  ElementType result = rowSplit ? ElementType::F32 : problem.batch.outputType;
+  WireType wire = problem.batch.wireType;
+  int64_t forwardBytes = elementBytes(result) + castBytes(result, wire.results);
+  int64_t backwardBytes =
+      elementBytes(result) + castBytes(result, wire.gradients);
   int64_t allIds = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
     int64_t ids =
         ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
-    int64_t results = resultRows(feature, samples, share) * shard.width() *
-                      (resultBytes + castBytes);
+    int64_t results = resultRows(feature, samples, share) * shard.width();
     terms.idsBytes += problem.batch.inputCopies *
                       inputBytes(problem, feature, samples, share);
-    terms.forwardBytes += results;
+    terms.forwardBytes += results * forwardBytes;
     terms.backwardBytes +=
-        results + updateBytes(problem, table, feature, shard, ids, norms);
+        results * backwardBytes +
+        updateBytes(problem, table, feature, shard, ids, norms);
     allIds += ids;
   }
   if (norms)
@@ -223,17 +225,19 @@ MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
   MemoryTerms terms;
   if (problem.memoryModel == MemoryModel::WeightsOnly)
     return terms;
-  int64_t castBytes =
-      hasWireCast(problem) ? elementBytes(problem.batch.wireType) : 0;
-  int64_t outputBytes = elementBytes(problem.batch.outputType);
+  ElementType output = problem.batch.outputType;
+  WireType wire = problem.batch.wireType;
+  int64_t outputBytes = elementBytes(output);
   for (const Feature &feature : problem.features) {
     const Table &table = problem.tables[static_cast<size_t>(feature.table)];
     int64_t samples = localSamples(problem, feature);
     int64_t elements = resultRows(feature, samples, 1.0) * table.dim;
     terms.idsBytes +=
         problem.batch.inputCopies * inputBytes(problem, feature, samples, 1.0);
-    terms.forwardBytes += elements * (outputBytes + castBytes);
-    terms.backwardBytes += elements * (2 * outputBytes + castBytes);
+    terms.forwardBytes +=
+        elements * (outputBytes + castBytes(output, wire.results));
+    terms.backwardBytes +=
+        elements * (2 * outputBytes + castBytes(output, wire.gradients));
   }
   const Device &where = problem.topology.devices[static_cast<size_t>(device)];
   const DeviceClass *deviceClass = findDeviceClass(where.deviceClass);

@@ -42,7 +42,7 @@ provenanceSettings(const ShardingProblem &problem,
       {"batch", std::to_string(problem.batch.globalSize)},
       {"target", std::string(toString(problem.target))},
       {"memory_model", std::string(toString(problem.memoryModel))},
-      {std::string(kWireType), std::string(toString(problem.batch.wireType))}};
+      {std::string(kWireType), toString(problem.batch.wireType)}};
   const Reserves &reserves = problem.constraints.reserves;
   for (auto [name, bytes] :
        {std::pair("dense_reserve_bytes", reserves.denseBytes),
@@ -117,6 +117,15 @@ progressOfPart(const std::function<bool(const SearchProgress &)> &report,
   };
 }
 
+std::string travelText(WireType type) {
+  if (type.results == type.gradients)
+    return "results and gradients travel as " + toString(type);
+  return std::string("results travel as ")
+      .append(toString(type.results))
+      .append(", gradients as ")
+      .append(toString(type.gradients));
+}
+
 /// Searches with each wire type, and takes the first that is as good as the
 /// best.
 tl::expected<SearchResult, PlanningError>
@@ -132,7 +141,7 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
   double bestMs = std::numeric_limits<double>::infinity(), seconds = 0;
   int64_t evaluations = 0;
   for (size_t i = 0; i < options.wireTypes.size(); ++i) {
-    ElementType type = options.wireTypes[i];
+    WireType type = options.wireTypes[i];
     ShardingProblem typed = problem;
     typed.batch.wireType = type;
     each.progress =
@@ -147,7 +156,7 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
     bestMs = std::min(bestMs, result->breakdown.costMs);
     seconds += result->seconds;
     evaluations += result->evaluations;
-    steps += (steps.empty() ? "" : ", ") + std::string(toString(type)) + " " +
+    steps += (steps.empty() ? "" : ", ") + toString(type) + " " +
              shortestText(std::round(result->breakdown.costMs * 1e4) / 1e4) +
              " ms";
     results.push_back(std::move(*result));
@@ -157,11 +166,9 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
   auto chosen = std::ranges::find_if(results, [&](const SearchResult &result) {
     return result.breakdown.costMs <= bestMs * (1 + kWireTolerance);
   });
-  chosen->explanation.insert(
-      chosen->explanation.begin(),
-      "results and gradients travel as " +
-          std::string(toString(*chosenWireType(chosen->plan))) +
-          ": a step takes " + steps);
+  chosen->explanation.insert(chosen->explanation.begin(),
+                             travelText(*chosenWireType(chosen->plan)) +
+                                 ": a step takes " + steps);
   chosen->seconds = seconds;
   chosen->evaluations = evaluations;
   return std::move(*chosen);

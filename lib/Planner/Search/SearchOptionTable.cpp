@@ -150,21 +150,25 @@ void readName(const char *key, const std::string &text,
     errors.push_back({key, "expected " + names + ", got: '" + text + "'"});
 }
 
-void readWireTypes(std::string_view text, std::vector<ElementType> &out,
+void readWireTypes(std::string_view text, std::vector<WireType> &out,
                    Diagnostics &errors) {
   if (text == "auto") {
-    out = {ElementType::F32, ElementType::BF16};
+    // Results first, as they go into the loss.
+    out = {ElementType::F32,
+           {ElementType::F32, ElementType::BF16},
+           {ElementType::BF16, ElementType::F32},
+           ElementType::BF16};
     return;
   }
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
     std::string name(text.substr(begin, end - begin));
-    std::optional<ElementType> type = parseElementType(name);
+    std::optional<WireType> type = parseWireType(name);
     if (!type || std::ranges::count(out, *type)) {
       errors.push_back({std::string(kWireTypes),
-                        "expected auto, or some of " +
-                            choicesOf<ElementType>() +
-                            ", each once, with commas between them, got: '" +
+                        "expected auto, or types with commas between them, "
+                        "each once: " +
+                            choicesOf<WireType>() + ", got: '" +
                             std::string(text) + "'"});
       return;
     }
@@ -173,9 +177,9 @@ void readWireTypes(std::string_view text, std::vector<ElementType> &out,
   }
 }
 
-std::string wireTypesText(std::span<const ElementType> types) {
+std::string wireTypesText(std::span<const WireType> types) {
   std::string text;
-  for (ElementType type : types)
+  for (WireType type : types)
     text.append(text.empty() ? "" : ",").append(toString(type));
   return text;
 }

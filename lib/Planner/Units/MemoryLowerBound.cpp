@@ -28,10 +28,7 @@ MemoryTerms leastByRows(const SearchContext &context, int table,
   const Batch &batch = problem.batch;
   if (problem.memoryModel == MemoryModel::WeightsOnly)
     return terms;
-  double bytes = static_cast<double>(elementBytes(batch.outputType));
-  if (batch.wireType != batch.outputType)
-    bytes += static_cast<double>(elementBytes(batch.wireType));
-  double ratio = std::min(1.0, 4 / bytes), segments = 0;
+  double segments = 0;
   bool unpooled = false;
   for (int index : context.featuresOf(table)) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
@@ -42,12 +39,16 @@ MemoryTerms leastByRows(const SearchContext &context, int table,
   }
   if (!unpooled)
     return terms;
-  auto shrink = [&](int64_t &value) {
+  auto shrink = [&](int64_t &value, ElementType wire) {
+    int64_t bytes = elementBytes(batch.outputType);
+    if (wire != batch.outputType)
+      bytes += elementBytes(wire);
+    double ratio = std::min(1.0, 4 / static_cast<double>(bytes));
     value = static_cast<int64_t>(
         std::max(0.0, ratio * (static_cast<double>(value) - segments)));
   };
-  shrink(terms.forwardBytes);
-  shrink(terms.backwardBytes);
+  shrink(terms.forwardBytes, batch.wireType.results);
+  shrink(terms.backwardBytes, batch.wireType.gradients);
   return terms;
 }
 

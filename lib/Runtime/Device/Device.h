@@ -186,9 +186,8 @@ struct nsrt_device {
   }
 
   /// In which results and gradients travel: f32 if nothing does.
-  neuroshard::ElementType travelType() const {
-    return numDevices() == 1 ? neuroshard::ElementType::F32
-                             : manifest().wireType;
+  neuroshard::WireType wireType() const {
+    return numDevices() == 1 ? neuroshard::WireType() : manifest().wireType;
   }
 
   bool failed() const { return !error.empty(); }

@@ -35,7 +35,7 @@ void startGather(Device &device, const Routed &routed, Partials &gradients) {
   std::vector<int64_t> receiveBytes = idBytesOfPeers(device, routed);
   std::vector<Block> blocks = makeGatheredBlocks(device, routed);
   for (size_t peer = 0; peer < blocks.size(); ++peer)
-    receiveBytes[peer] += wireBytes(device, blocks[peer].size);
+    receiveBytes[peer] += gradientBytes(device, blocks[peer].size);
   int64_t bytes = receiveBytes[static_cast<size_t>(device.rank())];
   std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
   countSentBytes(device, Phase::GradientsExchange, sendBytes);
@@ -54,7 +54,7 @@ struct Message {
 /// Lets blocks point to their messages, or to values converted from them.
 void setRows(Device &device, std::span<const Message> messages,
              Partials &gradients) {
-  ElementType type = device.travelType();
+  ElementType type = device.wireType().gradients;
   if (type == ElementType::F32) {
     for (const Message &message : messages) {
       message.block->direct = reinterpret_cast<const float *>(message.direct);

@@ -21,7 +21,7 @@ namespace {
 
 RowBases<std::byte> basesOf(const Device &device, const Partials &gradients) {
   RowBases<std::byte> bases;
-  ElementType type = device.travelType();
+  ElementType type = device.wireType().gradients;
   bases.blocks = &gradients.sendBlocks;
   for (size_t peer = 0; peer < gradients.sendBlocks.size(); ++peer)
     bases.rows.push_back(gradients.send.get() +
@@ -40,7 +40,8 @@ void beginReplicated(Device &device, const Routed &routed,
   gradients.localBlock = makeLocalBlock(device, routed);
   gradients.local = device.buffers->acquire(
       BufferKind::Gradients,
-      routed.localPayloadBytes + wireBytes(device, gradients.localBlock.size));
+      routed.localPayloadBytes +
+          gradientBytes(device, gradients.localBlock.size));
   gradients.localRows = gradients.local.get() + routed.localPayloadBytes;
   RowMove ids = copyOf(routed.localPayload.get(), gradients.local.get(),
                        routed.localPayloadBytes);
@@ -106,7 +107,7 @@ void packGradients(Device &device, Routed &routed,
   }
   if (!packed.empty() || device.numDevices() > 1)
     gradients.send = device.buffers->acquire(BufferKind::Gradients,
-                                             wireBytes(device, total));
+                                             gradientBytes(device, total));
   if (device.layout(routed.exchange).hasReplicated)
     beginReplicated(device, routed, gradients);
   std::vector<RowMove> moves;

@@ -24,15 +24,15 @@ std::byte *addCopies(const HierarchicalExchange &exchange, int32_t owner,
       if (source.index != index)
         continue;
       RowMove &move = moves.emplace_back();
-      move.source = {from + wireBytes(device, sum.column),
+      move.source = {from + gradientBytes(device, sum.column),
                      exchange.relay.width};
-      move.target = {to + wireBytes(device, source.column),
+      move.target = {to + gradientBytes(device, source.column),
                      exchange.widthOf(owner)};
-      move.sourceType = move.targetType = device.travelType();
+      move.sourceType = move.targetType = device.wireType().gradients;
       move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
       move.width = sum.size;
     }
-  return to + wireBytes(device, exchange.ofSamples(owner, sampleRank));
+  return to + gradientBytes(device, exchange.ofSamples(owner, sampleRank));
 }
 
 /// Waits for the first stage and begins the second.
@@ -43,8 +43,9 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t owner) {
     return exchange.ownerToRelay(owner, exchange.rank);
   });
-  Buffer send = device.buffers->acquire(
-      BufferKind::RelayedGradients, wireBytes(device, beginsOf(counts).back()));
+  Buffer send =
+      device.buffers->acquire(BufferKind::RelayedGradients,
+                              gradientBytes(device, beginsOf(counts).back()));
   std::byte *to = send.get();
   std::vector<RowMove> moves;
   for (int32_t owner = 0; owner < exchange.numRanks(); ++owner) {
@@ -54,7 +55,7 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
       auto peer = static_cast<size_t>(sampleRank);
       int64_t direct = gradients.gradients[peer].block.directSize;
       to = addCopies(exchange, owner, sampleRank,
-                     messages[peer] + wireBytes(device, direct), to, moves);
+                     messages[peer] + gradientBytes(device, direct), to, moves);
     }
   }
   device.backend->moveRows(moves);
@@ -116,7 +117,8 @@ std::vector<const std::byte *> receiveRelayedGradients(Device &device,
     const std::byte *rows = messages[static_cast<size_t>(relay)];
     for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
       ofRank[static_cast<size_t>(sampleRank)] = rows;
-      rows += wireBytes(device, exchange.ofSamples(exchange.rank, sampleRank));
+      rows +=
+          gradientBytes(device, exchange.ofSamples(exchange.rank, sampleRank));
     }
   }
   return ofRank;

@@ -30,14 +30,15 @@ Buffer packResults(const HierarchicalExchange &exchange,
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
     total += firstStageTo(exchange, partials, peer);
   Buffer message = device.buffers->acquire(BufferKind::SentResults,
-                                           wireBytes(device, total));
+                                           resultBytes(device, total));
   std::byte *to = message.get();
   std::vector<RowMove> moves;
   auto add = [&](int64_t begin, int64_t count) {
     const float *from = as<const float>(partials.send) + begin;
     moves.push_back(moveOf(reinterpret_cast<const std::byte *>(from),
-                           ElementType::F32, to, device.travelType(), count));
-    to += wireBytes(device, count);
+                           ElementType::F32, to, device.wireType().results,
+                           count));
+    to += resultBytes(device, count);
   };
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     auto index = static_cast<size_t>(peer);
@@ -62,7 +63,7 @@ void addSums(const HierarchicalExchange &exchange,
   const Device &device = exchange.device;
   auto source = [&](const RelaySource &part) {
     auto index = static_cast<size_t>(part.index);
-    return SourceRows{rows[index] + wireBytes(device, part.column),
+    return SourceRows{rows[index] + resultBytes(device, part.column),
                       exchange.widthOf(exchange.ownGroup()[index])};
   };
   for (const RelaySum &sum : exchange.relay.sums) {
@@ -70,8 +71,8 @@ void addSums(const HierarchicalExchange &exchange,
     move.source = source(sum.sources[0]);
     for (size_t i = 1; i < sum.sources.size(); ++i)
       move.addends.push_back(source(sum.sources[i]));
-    move.target = {to + wireBytes(device, sum.column), exchange.relay.width};
-    move.sourceType = move.targetType = device.travelType();
+    move.target = {to + resultBytes(device, sum.column), exchange.relay.width};
+    move.sourceType = move.targetType = device.wireType().results;
     move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
     move.width = sum.size;
   }
@@ -85,15 +86,15 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
   Device &device = exchange.device;
   std::vector<int64_t> begins = beginsOf(counts);
   Buffer sums = device.buffers->acquire(BufferKind::RelayedResults,
-                                        wireBytes(device, begins.back()));
+                                        resultBytes(device, begins.back()));
   std::vector<RowMove> moves;
   for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
     addSums(exchange, rows, sampleRank,
             sums.get() +
-                wireBytes(device, begins[static_cast<size_t>(sampleRank)]),
+                resultBytes(device, begins[static_cast<size_t>(sampleRank)]),
             moves);
     for (size_t m = 0; m < rows.size(); ++m)
-      rows[m] += wireBytes(
+      rows[m] += resultBytes(
           device, exchange.ofSamples(exchange.ownGroup()[m], sampleRank));
   }
   device.backend->moveRows(moves);
@@ -107,8 +108,9 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
   std::vector<const std::byte *> ofOwners;
   for (int32_t owner : exchange.ownGroup()) {
     auto index = static_cast<size_t>(owner);
-    ofOwners.push_back(partials.receivedRows[index] +
-                       wireBytes(device, partials.receivedBlocks[index].size));
+    ofOwners.push_back(
+        partials.receivedRows[index] +
+        resultBytes(device, partials.receivedBlocks[index].size));
   }
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t peer) {
     return exchange.relayToSamples(exchange.rank, peer);

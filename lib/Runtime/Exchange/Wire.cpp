@@ -4,8 +4,12 @@
 
 namespace neuroshard::runtime {
 
-int64_t wireBytes(const Device &device, int64_t count) {
-  return count * elementBytes(device.travelType());
+int64_t resultBytes(const Device &device, int64_t count) {
+  return count * elementBytes(device.wireType().results);
+}
+
+int64_t gradientBytes(const Device &device, int64_t count) {
+  return count * elementBytes(device.wireType().gradients);
 }
 
 RowMove moveOf(const std::byte *from, ElementType fromType, std::byte *to,
@@ -37,27 +41,25 @@ void countSentBytes(Device &device, Phase phase,
   }
 }
 
-static std::vector<int64_t> bytesOf(const Device &device,
-                                    std::span<const int64_t> counts) {
-  std::vector<int64_t> bytes;
-  for (int64_t count : counts)
-    bytes.push_back(wireBytes(device, count));
-  return bytes;
-}
-
 std::unique_ptr<CommunicatorRequest>
 startValues(Device &device, MessageKind kind, const Buffer &message,
             std::span<const int64_t> sendCounts,
             std::span<const int64_t> receiveCounts) {
-  std::vector<int64_t> sendBytes = bytesOf(device, sendCounts);
   bool areResults =
       kind == MessageKind::Results || kind == MessageKind::ResultsSecondHop;
+  auto bytesOf = [&](std::span<const int64_t> counts) {
+    std::vector<int64_t> bytes;
+    for (int64_t count : counts)
+      bytes.push_back(areResults ? resultBytes(device, count)
+                                 : gradientBytes(device, count));
+    return bytes;
+  };
+  std::vector<int64_t> sendBytes = bytesOf(sendCounts);
   countSentBytes(device,
                  areResults ? Phase::ResultsExchange : Phase::GradientsExchange,
                  sendBytes);
-  return device.communicator->startAllToAll(kind, MessageMemory::Device,
-                                            message, sendBytes,
-                                            bytesOf(device, receiveCounts));
+  return device.communicator->startAllToAll(
+      kind, MessageMemory::Device, message, sendBytes, bytesOf(receiveCounts));
 }
 
 std::vector<const std::byte *> waitForAll(CommunicatorRequest &request) {

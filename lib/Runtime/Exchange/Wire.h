@@ -1,8 +1,8 @@
 //===- Wire.h - Values as they travel between devices -----------*- C++ -*-===//
 //
-// Results and gradients are computed in f32 and travel in the manifest's wire
-// type. A sender rounds them once, to nearest even. It also rounds what it
-// sends to itself, so that no value depends on which rank has the bag.
+// Results and gradients are computed in f32. Each travel in their own wire type
+// of the manifest. A sender rounds them once, to nearest even. It also rounds
+// what it sends to itself, so that no value depends on which rank has the bag.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,8 +16,9 @@
 
 namespace neuroshard::runtime {
 
-/// Bytes that `count` values take on the wire.
-int64_t wireBytes(const Device &device, int64_t count);
+/// Bytes that `count` values of results, or of gradients, take on the wire.
+int64_t resultBytes(const Device &device, int64_t count);
+int64_t gradientBytes(const Device &device, int64_t count);
 
 /// Copies `count` consecutive values; rounds them if types differ.
 RowMove moveOf(const std::byte *from, ElementType fromType, std::byte *to,
@@ -29,8 +30,8 @@ RowMove copyOf(const std::byte *from, std::byte *to, int64_t bytes);
 void countSentBytes(Device &device, Phase phase,
                     std::span<const int64_t> bytesOfPeer);
 
-/// Starts an all-to-all of results or gradients in the wire type and counts the
-/// bytes sent to other devices. Counts are values per peer.
+/// Starts an all-to-all of results or gradients in their wire type and counts
+/// the bytes sent to other devices. Counts are values per peer.
 std::unique_ptr<CommunicatorRequest>
 startValues(Device &device, MessageKind kind, const Buffer &message,
             std::span<const int64_t> sendCounts,

@@ -18,8 +18,9 @@ using ResultView = RowsView<const std::byte>;
 
 RowBases<const std::byte> basesOf(const Device &device,
                                   const Partials &partials) {
-  return {&partials.receivedBlocks, partials.receivedRows, partials.relayedRows,
-          &partials.localBlock,     partials.localRows,    device.travelType(),
+  return {&partials.receivedBlocks, partials.receivedRows,
+          partials.relayedRows,     &partials.localBlock,
+          partials.localRows,       device.wireType().results,
           ElementType::F32};
 }
 
@@ -116,12 +117,12 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
 
 /// The results as they are sent.
 Buffer packResults(Device &device, const Partials &partials) {
-  ElementType type = device.travelType();
+  ElementType type = device.wireType().results;
   if (type == ElementType::F32)
     return partials.send;
   int64_t count = partials.sendBegins.back();
   Buffer message = device.buffers->acquire(BufferKind::SentResults,
-                                           wireBytes(device, count));
+                                           resultBytes(device, count));
   RowMove move =
       moveOf(partials.send.get(), ElementType::F32, message.get(), type, count);
   device.backend->moveRows({&move, 1});

@@ -95,8 +95,7 @@ private:
   FailureOr<SearchOptions> readSearchOptions();
   LogicalResult readPolicy(std::unique_ptr<PlacementPolicy> &out,
                            SearchOptions &options);
-  void keepWireType(std::optional<ElementType> chosen,
-                    ShardingProblem &problem);
+  void keepWireType(std::optional<WireType> chosen, ShardingProblem &problem);
   LogicalResult complete(PlanOp plan, ShardingProblem &problem);
 };
 
@@ -183,7 +182,7 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
   if (failed(parseName(module, "semantics", semantics, parseOptimizerSemantics,
                        problem.optimizerSemantics)))
     return failure();
-  if (failed(parseName(module, "wire-type", wireType, parseElementType,
+  if (failed(parseName(module, "wire-type", wireType, parseWireType,
                        problem.batch.wireType)))
     return failure();
   Reserves &reserves = problem.constraints.reserves;
@@ -258,7 +257,7 @@ LogicalResult PlanPass::readPolicy(std::unique_ptr<PlacementPolicy> &out,
 }
 
 /// What the search has chosen is written into the module.
-void PlanPass::keepWireType(std::optional<ElementType> chosen,
+void PlanPass::keepWireType(std::optional<WireType> chosen,
                             ShardingProblem &problem) {
   if (!chosen)
     return;
@@ -303,13 +302,13 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   return success();
 }
 
-/// Warns of a plan that was made for results of another type.
-void warnOfWireType(PlanOp op, const ShardingPlan &plan, ElementType wireType) {
+/// Warns of a plan that was made for results and gradients of other types.
+void warnOfWireType(PlanOp op, const ShardingPlan &plan, WireType wireType) {
   for (const auto &[name, value] : plan.provenance.settings)
     if (name == kWireType && value != toString(wireType))
       emitWarning(op.getLoc())
-          << "the plan was made for results that travel as " << printable(value)
-          << "; here they travel as " << llvm::StringRef(toString(wireType))
+          << "the plan was made for results and gradients that travel as "
+          << printable(value) << "; here they travel as " << toString(wireType)
           << ", see the option 'wire-type'";
 }
 

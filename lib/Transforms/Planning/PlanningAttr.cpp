@@ -147,7 +147,7 @@ DictionaryAttr DictionaryWriter::write() {
     addName("id_type", toString(problem.batch.idType));
   if (problem.features.empty() && problem.batch.outputType != ElementType::F32)
     addName("output_type", toString(problem.batch.outputType));
-  if (problem.batch.wireType != ElementType::F32)
+  if (problem.batch.wireType != defaults.batch.wireType)
     addName("wire_type", toString(problem.batch.wireType));
   if (problem.batch.inputCopies != defaults.batch.inputCopies)
     addInteger("input_copies", problem.batch.inputCopies);
@@ -187,7 +187,7 @@ LogicalResult neuroshard::readPlanning(ModuleOp module,
   reader.text("source", problem.source);
   reader.name("id_type", typesWithoutLookups.idType, parseIdType);
   reader.name("output_type", typesWithoutLookups.outputType, parseElementType);
-  reader.name("wire_type", problem.batch.wireType, parseElementType);
+  reader.name("wire_type", problem.batch.wireType, parseWireType);
   reader.integer("input_copies", problem.batch.inputCopies);
   reader.name("memory_model", problem.memoryModel, parseMemoryModel);
   reader.name("target", problem.target, parseTarget);

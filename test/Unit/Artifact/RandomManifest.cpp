@@ -19,7 +19,7 @@ public:
     manifest.numDevices = 1 << below(4);
     manifest.optimizerSemantics =
         below(2) ? OptimizerSemantics::Exact : OptimizerSemantics::PerShard;
-    manifest.wireType = type();
+    manifest.wireType = WireType(type(), type());
     addGroups();
     for (int64_t i = 1 + below(4); i > 0; --i)
       addTable();

@@ -99,7 +99,7 @@ StepResult Oracle::forward(const std::vector<Batch> &batches) const {
                                     [static_cast<size_t>(id * dim + c)];
              });
       for (size_t i = 0; i < result.size(); ++i) {
-        result[i] = roundTo(model.wire, result[i]);
+        result[i] = roundTo(model.wire.results, result[i]);
         if (lookup.pooling == Pool::Mean) {
           float count = countOf(
               lookup, batches[x].ids[static_cast<size_t>(lookup.feature)]
@@ -198,7 +198,7 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
                                     [i / static_cast<size_t>(dim)]);
           rows[i] = count > 0 ? rows[i] / count : rows[i];
         }
-        rows[i] = roundTo(model.wire, rows[i]);
+        rows[i] = roundTo(model.wire.gradients, rows[i]);
       }
       forIds(lookup, batches[x],
              [&](size_t b, size_t j, int64_t id, int64_t r) {

@@ -55,7 +55,7 @@ std::vector<RelayCase> relayCases() {
 
 class Relays : public testing::TestWithParam<RelayCase> {
 protected:
-  Model model(Optimizer optimizer, Element wire = Element::F32) const {
+  Model model(Optimizer optimizer, WireElements wire = {}) const {
     Model result = makeModel(optimizer);
     result.groups = GetParam().groups;
     result.wire = wire;
@@ -82,7 +82,8 @@ const std::vector<std::vector<int64_t>> kRelayBatchSizes = {
     {13, 7}, {1, 1}, {3, 0}};
 
 TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
-  for (Element wire : {Element::F32, Element::F16}) {
+  for (WireElements wire : {WireElements(), WireElements(Element::F16),
+                            WireElements(Element::F16, Element::F32)}) {
     Trial both = trial(model(Optimizer::None, wire), Data::Integers, 1);
     for (const auto &sizes : kRelayBatchSizes)
       both.expectSameForward(sizes);
@@ -92,8 +93,12 @@ TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
 TEST_P(Relays, TrainingIsBitwise) {
   for (Optimizer optimizer : {Optimizer::Sgd, Optimizer::Adagrad,
                               Optimizer::RowwiseAdagrad, Optimizer::Adam}) {
-    Model grouped = model(
-        optimizer, optimizer == Optimizer::Adam ? Element::BF16 : Element::F32);
+    WireElements wire;
+    if (optimizer == Optimizer::Adam)
+      wire = Element::BF16;
+    if (optimizer == Optimizer::Adagrad)
+      wire.gradients = Element::F16;
+    Model grouped = model(optimizer, wire);
     grouped.initialAccumulator = optimizer == Optimizer::Adam ? 0 : 0.5f;
     // Integers: norms over column shards add in another order.
     bool rowwise = optimizer == Optimizer::RowwiseAdagrad;
@@ -166,7 +171,8 @@ TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
 
 /// A table with one column, and one row on each device.
 struct RowPerDevice {
-  RowPerDevice(const std::vector<float> &values, Groups groups, Element wire)
+  RowPerDevice(const std::vector<float> &values, Groups groups,
+               WireElements wire)
       : model{{{"t", static_cast<int64_t>(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
@@ -239,6 +245,28 @@ TEST(RelayedRows, AreRoundedOnEachHop) {
             (std::vector<float>{-8202, -8201, -8200, -8199}));
 }
 
+TEST(RelayedRows, AreRoundedInTheTypeOfTheirDirection) {
+  // As f16, 2051 becomes 2052.
+  std::vector<float> values = {2051, 2, 0.125f, 0.125f};
+  WireElements coarseResults(Element::F16, Element::F32);
+  WireElements coarseGradients(Element::F32, Element::F16);
+  EXPECT_EQ(RowPerDevice(values, kTwoPairs, coarseResults).sums(),
+            std::vector<float>(4, 2054.25f));
+  EXPECT_EQ(RowPerDevice(values, kTwoPairs, coarseGradients).sums(),
+            std::vector<float>(4, 2053.25f));
+  std::vector<int64_t> all = {0, 1, 2, 3};
+  for (bool coarse : {false, true}) {
+    RowPerDevice rows({0, 1, 2, 3}, kTwoPairs,
+                      coarse ? coarseGradients : coarseResults);
+    StepResult result;
+    ASSERT_TRUE(rows.world.train({rows.batchOf({all, all, all, all})},
+                                 {{{4099, 1, 1, 4099}}}, 1, 1, result));
+    float sum = coarse ? 8202 : 8200;
+    EXPECT_EQ(rows.world.table(0),
+              (std::vector<float>{-sum, 1 - sum, 2 - sum, 3 - sum}));
+  }
+}
+
 /// Bytes between groups in a phase of one training step.
 int64_t bytesBetweenGroups(TestWorld &world, const std::vector<Batch> &batches,
                            const std::vector<Values> &gradients, Phase phase) {
@@ -269,7 +297,8 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
     shards.push_back({1, 2 * d, 2 * d + 2, 0, 4, {d}});
   Model grouped = model;
   grouped.groups = kTwoFours;
-  for (Element wire : {Element::F32, Element::BF16}) {
+  for (WireElements wire : {WireElements(), WireElements(Element::BF16),
+                            WireElements(Element::F32, Element::BF16)}) {
     grouped.wire = wire;
     Trial both(grouped, shards, 8, Data::Integers, 5);
     std::vector<Batch> batches = both.maker.batches({19}); // 11 in group 0
@@ -277,9 +306,11 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
     // Group 0 sends 8 + 4 columns for 8 bags, group 1 4 + 2 for 11. Directly
     // it would be 4 times as much, but for the 2.
     int64_t values = 8 * (8 + 4) + 11 * (4 + 2);
-    for (Phase phase : {Phase::ResultsExchange, Phase::GradientsExchange})
+    for (auto [phase, type] :
+         {std::pair(Phase::ResultsExchange, wire.results),
+          std::pair(Phase::GradientsExchange, wire.gradients)})
       EXPECT_EQ(bytesBetweenGroups(both.world, batches, gradients, phase),
-                values * (wire == Element::F32 ? 4 : 2));
+                values * (type == Element::F32 ? 4 : 2));
   }
 }
 

@@ -1,7 +1,8 @@
 //===- WireTest.cpp - Results and gradients that travel as f16 or bf16 ----===//
 //
-// Shows that values that travel are rounded exactly once, on every rank alike,
-// that others are not rounded, and that half as many bytes are sent.
+// Both as one type, and each as its own. Shows that values that travel are
+// rounded exactly once, on every rank alike, that others are not rounded, and
+// that half as many bytes are sent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,12 +20,23 @@ namespace {
 struct WireCase {
   PlanKind plan;
   int devices;
-  Element wire;
+  WireElements wire;
 };
+
+/// Types of results and gradients.
+const std::vector<WireElements> kWires = {Element::F16,
+                                          Element::BF16,
+                                          {Element::F32, Element::BF16},
+                                          {Element::F16, Element::F32},
+                                          {Element::BF16, Element::F16}};
+
+std::string nameOf(Element type) {
+  return type == Element::F32 ? "F32" : type == Element::F16 ? "F16" : "BF16";
+}
 
 std::vector<WireCase> wireCases() {
   std::vector<WireCase> cases;
-  for (Element wire : {Element::F16, Element::BF16})
+  for (WireElements wire : kWires)
     for (int devices : {2, 4, 8})
       for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column})
         cases.push_back({plan, devices, wire});
@@ -44,9 +56,9 @@ protected:
 INSTANTIATE_TEST_SUITE_P(All, Wire, testing::ValuesIn(wireCases()),
                          [](const auto &info) {
                            return std::string(name(info.param.plan)) + "On" +
-                                  std::to_string(info.param.devices) +
-                                  (info.param.wire == Element::F16 ? "AsF16"
-                                                                   : "AsBF16");
+                                  std::to_string(info.param.devices) + "As" +
+                                  nameOf(info.param.wire.results) + "And" +
+                                  nameOf(info.param.wire.gradients);
                          });
 
 // The oracle rounds everything, so own blocks that stayed f32 would differ.
@@ -75,7 +87,7 @@ TEST_P(Wire, GradientsAreRoundedOnce) {
 /// One table of rows x 1 with the given values, on `devices`.
 struct SmallWorld {
   SmallWorld(const std::vector<ShardPlace> &shards,
-             const std::vector<float> &values, int devices, Element wire)
+             const std::vector<float> &values, int devices, WireElements wire)
       : model{{{"t", static_cast<int64_t>(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
@@ -147,8 +159,31 @@ TEST(WireRows, OfReplicatedTablesOnlyGradientsTravel) {
             (std::vector<float>{2049 - 4100, 1 - 4096}));
 }
 
+TEST(WireRows, ResultsAndGradientsTravelInTypesOfTheirOwn) {
+  std::vector<ShardPlace> whole = {{0, 0, 2, 0, 1, {1}}};
+  // 2049 becomes 2048 as f16, as results, and 4099 becomes 4100.
+  SmallWorld gradients(whole, {2049, 1}, 2, {Element::F32, Element::F16});
+  EXPECT_EQ(gradients.sums({{0}, {0, 1}}), (std::vector<float>{2049, 2050}));
+  EXPECT_EQ(gradients.train({{0}, {1}}, {4099, 4097}),
+            (std::vector<float>{2049 - 4100, 1 - 4096}));
+  SmallWorld results(whole, {2049, 1}, 2, {Element::F16, Element::F32});
+  EXPECT_EQ(results.sums({{0}, {0, 1}}), (std::vector<float>{2048, 2050}));
+  EXPECT_EQ(results.train({{0}, {1}}, {4099, 4097}),
+            (std::vector<float>{2049 - 4099, 1 - 4097}));
+}
+
+TEST(WireRows, CopiesExchangeGradientsInTheTypeOfGradients) {
+  std::vector<ShardPlace> copies = {{0, 0, 2, 0, 1, {0, 1}}};
+  EXPECT_EQ(SmallWorld(copies, {2049, 1}, 2, {Element::F16, Element::F32})
+                .train({{0}, {1}}, {4099, 4097}),
+            (std::vector<float>{2049 - 4099, 1 - 4097}));
+  EXPECT_EQ(SmallWorld(copies, {2049, 1}, 2, {Element::F32, Element::F16})
+                .train({{0}, {1}}, {4099, 4097}),
+            (std::vector<float>{2049 - 4100, 1 - 4096}));
+}
+
 /// Bytes sent by all devices in each phase of a training step.
-std::map<std::string, int64_t> sentBytes(PlanKind kind, Element wire) {
+std::map<std::string, int64_t> sentBytes(PlanKind kind, WireElements wire) {
   Model model = makeModel(Optimizer::RowwiseAdagrad);
   model.wire = wire;
   Trial both(model, makePlan(model, kind, 4), 4, Data::Integers, 3);
@@ -165,12 +200,15 @@ TEST(WireBytes, AreHalfOfF32) {
   for (PlanKind kind : {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
                         PlanKind::RowColumn}) {
     auto wide = sentBytes(kind, Element::F32);
-    auto narrow = sentBytes(kind, Element::BF16);
     ASSERT_GT(wide["results_exchange"], 0);
-    for (auto &[phase, bytes] : wide) {
-      bool halved =
-          phase == "results_exchange" || phase == "gradients_exchange";
-      EXPECT_EQ(bytes, narrow[phase] * (halved ? 2 : 1)) << phase;
+    for (WireElements wire : kWires) {
+      auto narrow = sentBytes(kind, wire);
+      for (auto &[phase, bytes] : wide) {
+        bool halved =
+            (phase == "results_exchange" && wire.results != Element::F32) ||
+            (phase == "gradients_exchange" && wire.gradients != Element::F32);
+        EXPECT_EQ(bytes, narrow[phase] * (halved ? 2 : 1)) << phase;
+      }
     }
   }
 }
@@ -190,6 +228,10 @@ TEST(WireBytes, OfGatheredIdsStay) {
   EXPECT_EQ(wide["gradients_exchange"] - narrow["gradients_exchange"],
             values * 3 * 2);
   EXPECT_EQ(wide["results_exchange"], 0);
+  EXPECT_EQ(sentBytes(PlanKind::Replicated, {Element::F16, Element::F32}),
+            wide);
+  EXPECT_EQ(sentBytes(PlanKind::Replicated, {Element::F32, Element::F16}),
+            narrow);
 }
 
 } // namespace

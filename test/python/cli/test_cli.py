@@ -345,6 +345,12 @@ def test_explain_says_what_bf16_on_the_wire_brings(run, tmp_path):
     shown = run("explain", "slow.json", "plan.json").out
     assert f"would take {found['bf16_wire_ms']:.3f} ms instead of {found['cost_ms']:.3f}" in \
         " ".join(shown.split())
+    # Of two devices that hold parts of the table, results and gradients are as many bytes.
+    for one in ("f32/bf16", "bf16/f32"):
+        apart = problem.replace(batch=problem.batch.replace(wire_type=one))
+        cost = ns.evaluate(apart, plan).cost_ms
+        assert found["bf16_wire_ms"] < cost < found["cost_ms"] and found["wire_ms"][one] == cost
+        assert f'{cost:.3f} ms with "{one}"' in " ".join(shown.split())
     smaller.save(tmp_path / "small.json")
     assert run("explain", "small.json", "plan.json", "--json").json["bf16_wire_ms"] is None
 

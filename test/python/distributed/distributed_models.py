@@ -26,6 +26,15 @@ WEIGHTED_READERS = (("sum",), ("sum", "sum"))
 UNPOOLED_READERS = (("none",), ("none", "none"))
 
 
+def wire_type(number):
+    """One for results and gradients, or one of each."""
+    if number % 4 == 0:
+        return "f32"
+    results = number // 4 % 3
+    gradients = (results + number) % 3 if number % 4 != 3 else results
+    return TYPES[results] if results == gradients else f"{TYPES[results]}/{TYPES[gradients]}"
+
+
 def make_problem(number, ranks, unpooled=False, **rest):
     """Problem `number` of COUNT."""
     tables, features = [], []
@@ -40,7 +49,7 @@ def make_problem(number, ranks, unpooled=False, **rest):
             features.append(ns.Feature(f"{table.name}_{own}", table.name, pooling, 3, 8,
                                        weighted=weighted, needs_weight_gradient=weighted))
     batch = ns.Batch(32, "i32" if number // 2 % 2 else "i64", TYPES[number // 2 % 3],
-                     TYPES[number // 4 % 3 if number % 4 else 0])
+                     wire_type(number))
     return ns.ShardingProblem(
         tables=tables, features=features, batch=batch, topology=f"{ranks}xCPU@4GiB",
         optimizer_semantics="per_shard" if number // 2 % 2 else "exact", **rest)

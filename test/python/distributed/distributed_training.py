@@ -12,7 +12,13 @@ from support.batch import random_values
 from support.model import DTYPES
 
 # Unit roundoff, and half of the smallest step.
-WIRE = {"f32": (0.0, 0.0), "f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}
+ROUNDING = {"f32": (0.0, 0.0), "f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}
+
+
+def roundings(problem):
+    """Of results and of gradients on the wire."""
+    types = problem.batch.wire_type.split("/")
+    return ROUNDING[types[0]], ROUNDING[types[-1]]
 
 
 class Training:
@@ -79,7 +85,7 @@ class Training:
 
     def widened(self, bounded, magnitude, terms):
         """The value with the error of `terms` values that were rounded for sending."""
-        relative, smallest = WIRE[self.problem.batch.wire_type]
+        relative, smallest = roundings(self.problem)[0]
         return oracle.Bounded(bounded.value,
                               bounded.error + 1.01 * relative * magnitude + terms * smallest)
 
@@ -102,7 +108,7 @@ class Training:
                        if lookup.table == table.name]
             weights, states = before[table.name]
             gradient = Travelled(oracle.table_gradient(weights, readers),
-                                 *WIRE[self.problem.batch.wire_type])
+                                 *roundings(self.problem)[1])
             expected = optimizers.step(table.optimizer, weights, states, gradient, learning_rate,
                                        self.updates, column_groups(self.plan, table))
             got = [after[table.name][0], *after[table.name][1]]
@@ -207,7 +213,7 @@ def case_same_bits(context, number, unpooled="0"):
     module = context.make(alone_plan, alone, process_group=context.lone_group())
     for shard in module.local_shards():
         assert torch.equal(shard.weights, first[shard.table][0]), shard.table
-    if problem.batch.wire_type != "f32":
+    if roundings(problem)[0] != ROUNDING["f32"]:
         return
     own = parts[0][context.rank]
     out = training.values(module(ns.distributed.Jagged(*own.tensors())))

@@ -16,6 +16,7 @@ WORDS = _planner.vocabulary()
 
 @pytest.mark.parametrize("literal, word", [
     (tables.ElementType, "element_bytes"), (tables.IdType, "id_bytes"),
+    (tables.WireType, "wire_types"),
     (tables.OptimizerKind, "optimizers"), (tables.Pooling, "poolings"),
     (shards.Tier, "tiers"), (constraints.Kind, "kinds"), (problem.Target, "targets"),
     (problem.MemoryModel, "memory_models"), (problem.Semantics, "semantics")])

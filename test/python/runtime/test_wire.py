@@ -1,4 +1,5 @@
-"""f16 and bf16 on the wire: values that are sent are rounded as by torch's own conversion."""
+"""f16 and bf16 on the wire: values that are sent are rounded as by torch's own conversion, results
+and gradients each in their own type."""
 
 import json
 
@@ -11,8 +12,8 @@ from support.session import Session
 
 
 def compile_for(wire, model, plan, folder, *options):
-    return artifact.compile_text(model.text(plan), folder / wire, "--training", "--reference",
-                                 "--wire-type", wire, *options)
+    return artifact.compile_text(model.text(plan), folder / wire.replace("/", "-"), "--training",
+                                 "--reference", "--wire-type", wire, *options)
 
 
 def is_replicated(plan, table):
@@ -31,7 +32,7 @@ def check_rounded(result, exact, wire, lookup, plan, what):
     oracle.assert_same_bits(result, exact.to(DTYPES[wire]).float(), what)
 
 
-@pytest.mark.parametrize("wire", ["f16", "bf16"])
+@pytest.mark.parametrize("wire", ["f16", "bf16", "f32/bf16", "bf16/f16"])
 def test_results_travel_as_torch_rounds(wire, tmp_path, generator):
     model = matrix.model((matrix.seed() + 2) % matrix.COUNT)
     plan = plans.random_plan(model, 3, f"wire {matrix.seed()}")
@@ -48,16 +49,50 @@ def test_results_travel_as_torch_rounds(wire, tmp_path, generator):
             session.update(jagged, contexts, [r.new_zeros(r.shape) for r in results], 0.0, 1)
             both.append(results)
         for k, (_, _, lookup) in enumerate(wide.readers(jagged)):
-            check_rounded(both[1][k], both[0][k], wire, lookup, plan, f"result {k} {lookup}")
+            check_rounded(both[1][k], both[0][k], wire.split("/")[0], lookup, plan,
+                          f"result {k} {lookup}")
 
 
 @pytest.mark.parametrize("emulated", [False, True], ids=["CPU", "GPUs"])
-def test_a_step_of_small_integers_is_exact(emulated, tmp_path, generator):
+@pytest.mark.parametrize("wire", ["f32/bf16", "bf16/f16", "f16/f32"])
+def test_gradients_travel_as_torch_rounds(wire, emulated, tmp_path, generator):
+    """Tables become those of gradients that were rounded before they travelled as f32. Those of means
+    are divided in between."""
+    model = matrix.model((matrix.seed() + 7) % matrix.COUNT)
+    plan = plans.random_plan(model, 4, f"wire {matrix.seed()}")
+    options = artifact.EMULATED if emulated else ()
+    rounded_to = DTYPES[wire.split("/")[1]]
+    tables = []
+    for each in ("f32", wire):
+        folder = compile_for(each, model, plan, tmp_path, *options)
+        with Session(folder, model, plan, emulated=emulated) as session:
+            session.fill(torch.Generator().manual_seed(7), False)
+            jagged = session.random_batch(21, torch.Generator().manual_seed(9), False)
+            results, contexts = session.wait_results(jagged)
+            random = torch.Generator().manual_seed(11)
+            # From 1 to 2 all types have all their bits.
+            gradients = [(1 + torch.rand(r.shape, generator=random)).to(r.dtype) for r in results]
+            if each == "f32":
+                gradients = [g.to(rounded_to).to(g.dtype) for g in gradients]
+            session.update(jagged, contexts, gradients, 0.125, 1)
+            tables.append(session.tables())
+            means = {lookup.table for _, _, lookup in session.readers(jagged)
+                     if lookup.pooling == "mean"}
+    compared = [table.name for table in model.tables if table.name not in means]
+    assert compared
+    for name in compared:
+        oracle.assert_same_bits(tables[1][name][0], tables[0][name][0], name)
+
+
+@pytest.mark.parametrize("emulated", [False, True], ids=["CPU", "GPUs"])
+@pytest.mark.parametrize(("wire", "groups"), [("f16", 1), ("f16/f32", 2), ("f32/f16", 2)])
+def test_a_step_of_small_integers_is_exact(wire, groups, emulated, tmp_path, generator):
     """f16 holds them exactly, so no value that is sent may be lost or mixed up."""
     model = matrix.model((matrix.seed() + 4) % matrix.COUNT)
     plan = plans.random_plan(model, 4, f"wire {matrix.seed()}")
+    plan.groups = groups
     options = artifact.EMULATED if emulated else ()
-    with Session(compile_for("f16", model, plan, tmp_path, *options), model, plan,
+    with Session(compile_for(wire, model, plan, tmp_path, *options), model, plan,
                  emulated=emulated) as session:
         session.fill(generator, True)
         before = session.tables()

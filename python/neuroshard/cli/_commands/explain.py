@@ -50,9 +50,10 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
                                      found[-1][0].table.name))
     smaller_ms = wire.smaller_wire_ms(problem, result, model)
     if as_json:
-        terminal.print_json({**as_plain(result, found), "bf16_wire_ms": smaller_ms})
+        terminal.print_json({**as_plain(result, found), "wire_ms": smaller_ms,
+                             "bf16_wire_ms": smaller_ms.get("bf16")})
     else:
-        notes = [wire.sentence(result, smaller_ms)] if smaller_ms is not None else []
+        notes = [wire.sentence(result, smaller_ms)] if smaller_ms else []
         print_reasons(problem, result, found, notes)
 
 

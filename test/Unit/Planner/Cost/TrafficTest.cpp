@@ -88,6 +88,14 @@ TEST(TrafficTest, TermsOfShardsAreTheTrafficOfAPlan) {
                                    makeShard("a_1", "a", 250, 1000, 0, 8, {0}),
                                    makeShard("a_2", "a", 250, 1000, 8, 16, {1}),
                                    makeShard("b", "b", 0, 500, 0, 8, {3})});
+  for (WireType wire : {WireType(ElementType::F32, ElementType::BF16),
+                        WireType(ElementType::F16, ElementType::F32)}) {
+    problem.batch.wireType = wire;
+    expectTermsToBeTraffic(problem,
+                           {makeShard("a_0", "a", 0, 250, 0, 16, {0}),
+                            makeShard("a_1", "a", 250, 1000, 0, 16, {1}),
+                            makeShard("b", "b", 0, 500, 0, 8, {3})});
+  }
 }
 
 TEST(TrafficTest, ShardsOfTheSameRowsOnADeviceShareTheirIds) {
@@ -111,6 +119,46 @@ TEST(TrafficTest, BreakdownHasTheBytesOfTheArtifact) {
   EXPECT_EQ(breakdown.devices[1].forwardBytes, 48 * 8 * 4 + 16 * 16 * 4);
   EXPECT_EQ(breakdown.devices[2].forwardBytes, 16 * (16 + 8) * 4);
   EXPECT_EQ(breakdown.devices[2].backwardBytes, 16 * (16 + 8) * 4);
+
+  problem.batch.wireType = {ElementType::F32, ElementType::BF16};
+  breakdown = evaluate(problem, makePlan(problem, shards), *model, {});
+  EXPECT_EQ(breakdown.devices[0].forwardBytes, 48 * 16 * 4 + 16 * 8 * 4);
+  EXPECT_EQ(breakdown.devices[0].backwardBytes, 48 * 16 * 2 + 16 * 8 * 2);
+  problem.batch.wireType = {ElementType::F16, ElementType::F32};
+  breakdown = evaluate(problem, makePlan(problem, shards), *model, {});
+  EXPECT_EQ(breakdown.devices[2].forwardBytes, 16 * (16 + 8) * 2);
+  EXPECT_EQ(breakdown.devices[2].backwardBytes, 16 * (16 + 8) * 4);
+}
+
+TEST(TrafficTest, CopiesExchangeGradientsInTheirType) {
+  ShardingProblem problem = fourDevices();
+  std::vector<Shard> shards = {
+      makeShard("a", "a", 0, 1000, 0, 16, {0, 1, 2, 3}),
+      makeShard("b", "b", 0, 500, 0, 8, {1})};
+  auto bytesOf = [&](WireType wire) {
+    problem.batch.wireType = wire;
+    return planTraffic(problem, shards).exchanges[0].copies[0][1];
+  };
+  // Gradients of 16 samples.
+  EXPECT_EQ(bytesOf({ElementType::BF16, ElementType::F32}),
+            bytesOf(ElementType::F32));
+  EXPECT_EQ(bytesOf({ElementType::F32, ElementType::BF16}),
+            bytesOf(ElementType::F32) - 16 * 16 * 2);
+}
+
+TEST(TrafficTest, RelaysSendEachWayInItsType) {
+  ShardingProblem problem = twoTables("2x2xCPU@1GiB");
+  std::vector<Shard> shards = {makeShard("a_0", "a", 0, 500, 0, 16, {0}),
+                               makeShard("a_1", "a", 500, 1000, 0, 16, {1}),
+                               makeShard("b", "b", 0, 500, 0, 8, {3})};
+  problem.batch.wireType = {ElementType::F32, ElementType::BF16};
+  ExchangeTraffic one = planTraffic(problem, shards).exchanges[0];
+  // Device 0 adds up the sums of its 16 samples and of those of device 2, and
+  // hands the gradients to device 1.
+  EXPECT_EQ(one.results[1][0], 2 * 16 * 16 * 4);
+  EXPECT_EQ(one.relayedResults[0][2], 16 * 16 * 4);
+  EXPECT_EQ(one.gradients[2][0], 16 * 16 * 2);
+  EXPECT_EQ(one.relayedGradients[0][1], 2 * 16 * 16 * 2);
 }
 
 } // namespace

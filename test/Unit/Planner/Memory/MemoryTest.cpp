@@ -109,6 +109,41 @@ TEST(MemoryTest, WireCastNeedsStaging) {
   EXPECT_EQ(termsOf(problem, wholeA()).forwardBytes, 64 * 16 * (4 + 2));
 }
 
+TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
+  ShardingProblem problem = twoTables();
+  int64_t values = 64 * 16, update = 256 * 56;
+  problem.batch.wireType = {ElementType::F32, ElementType::BF16};
+  MemoryTerms terms = termsOf(problem, wholeA());
+  EXPECT_EQ(terms.forwardBytes, values * 4);
+  EXPECT_EQ(terms.backwardBytes, values * (4 + 2) + update);
+  MemoryTerms base = deviceBaseMemory(problem, 0);
+  EXPECT_EQ(base.forwardBytes, 32 * 24 * 4);
+  EXPECT_EQ(base.backwardBytes, 32 * 24 * (2 * 4 + 2));
+  // Copies gather gradients.
+  EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
+            (256 * 8 + 64 * 8) + values * 2 + update);
+
+  problem.batch.wireType = {ElementType::BF16, ElementType::F32};
+  terms = termsOf(problem, wholeA());
+  EXPECT_EQ(terms.forwardBytes, values * (4 + 2));
+  EXPECT_EQ(terms.backwardBytes, values * 4 + update);
+  base = deviceBaseMemory(problem, 0);
+  EXPECT_EQ(base.forwardBytes, 32 * 24 * (4 + 2));
+  EXPECT_EQ(base.backwardBytes, 32 * 24 * 2 * 4);
+  EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
+            (256 * 8 + 64 * 8) + values * 4 + update);
+
+  // f16 results need no cast to f16, and partial sums none to f32.
+  problem.batch.outputType = ElementType::F16;
+  problem.batch.wireType = {ElementType::F16, ElementType::F32};
+  terms = termsOf(problem, wholeA());
+  EXPECT_EQ(terms.forwardBytes, values * 2);
+  EXPECT_EQ(terms.backwardBytes, values * (2 + 4) + update);
+  terms = termsOf(problem, makeShard("a_0", "a", 0, 250, 0, 16, {0}));
+  EXPECT_EQ(terms.forwardBytes, values * (4 + 2));
+  EXPECT_EQ(terms.backwardBytes, values * 4 + update / 4);
+}
+
 TEST(MemoryTest, WeightedIdsAndSmallIds) {
   ShardingProblem problem = twoTables();
   problem.batch.idType = IdType::I32;

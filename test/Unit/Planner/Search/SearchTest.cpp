@@ -5,6 +5,7 @@
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
 
@@ -16,6 +17,7 @@
 using namespace neuroshard;
 using namespace neuroshard::test;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
@@ -298,6 +300,60 @@ TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
   EXPECT_EQ(mustPlan(problem, options).plan, smaller.plan);
   EXPECT_EQ(evaluate(problem, smaller.plan, *makeRooflineModel(), {}).costMs,
             smaller.breakdown.costMs);
+}
+
+/// Plans have to be of this kind.
+void allowOnly(ShardingKind kind, ShardingProblem &problem) {
+  for (size_t t = 0; t < problem.tables.size(); ++t) {
+    TableConstraint constraint;
+    constraint.table = static_cast<int>(t);
+    constraint.allowedKinds = {kind};
+    problem.constraints.tables.push_back(constraint);
+  }
+}
+
+TEST(WireTypesTest, ResultsAndGradientsApart) {
+  ShardingProblem problem = problemOf("criteo_kaggle", "2x2xH100");
+  allowOnly(ShardingKind::TableWise, problem);
+  SearchOptions options;
+  options.evaluationBudget = 500;
+  SearchOptionValues values;
+  values.wireTypes = "auto";
+  options.wireTypes = makeSearchOptions(values, nullptr)->wireTypes;
+  WireType f32 = ElementType::F32, bf16 = ElementType::BF16;
+  WireType gradients(ElementType::F32, ElementType::BF16);
+  WireType results(ElementType::BF16, ElementType::F32);
+  ASSERT_THAT(options.wireTypes, ElementsAre(f32, gradients, results, bf16));
+  SearchResult both = mustPlan(problem, options);
+  EXPECT_EQ(chosenWireType(both.plan), bf16);
+
+  options.wireTypes = {f32, gradients};
+  SearchResult mixed = mustPlan(problem, options);
+  EXPECT_EQ(chosenWireType(mixed.plan), gradients);
+  EXPECT_THAT(mixed.explanation.front(),
+              HasSubstr("results travel as f32, gradients as bf16: a step "
+                        "takes f32 "));
+  EXPECT_THAT(mixed.explanation.front(), HasSubstr(" ms, f32/bf16 "));
+  const auto &settings = mixed.plan.provenance.settings;
+  EXPECT_THAT(settings, Contains(std::pair("wire_type", "f32/bf16")));
+  EXPECT_THAT(settings, Contains(std::pair("wire_types", "f32,f32/bf16")));
+  EXPECT_LT(both.breakdown.costMs, mixed.breakdown.costMs);
+  problem.batch.wireType = gradients;
+  EXPECT_EQ(evaluate(problem, mixed.plan, *makeRooflineModel(), {}).costMs,
+            mixed.breakdown.costMs);
+}
+
+TEST(WireTypesTest, OfCopiesOnlyGradientsTravel) {
+  ShardingProblem problem = problemOf("criteo_kaggle", "2x1xH100");
+  for (Table &table : problem.tables)
+    table.rows = std::min<int64_t>(table.rows, 1000);
+  allowOnly(ShardingKind::Replicated, problem);
+  SearchOptions options;
+  options.wireTypes = {WireType(ElementType::BF16, ElementType::F32),
+                       WireType(ElementType::F32, ElementType::BF16),
+                       ElementType::BF16};
+  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan),
+            WireType(ElementType::F32, ElementType::BF16));
 }
 
 TEST(WireTypesTest, NothingTravelsOnOneDevice) {
