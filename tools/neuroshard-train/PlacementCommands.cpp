@@ -38,6 +38,15 @@ void show(const PlacementCurvePoint &point, int iterations) {
                100 * (point.validationRatio - 1), point.missing, point.entropy);
 }
 
+/// A line per turn, on stderr.
+void showTurn(const PlacementTurn &turn, int turns) {
+  std::fprintf(stderr,
+               "turn %d of %d: %lld plans measured, predicted costs %.2f %% "
+               "off\n",
+               turn.turn, turns, static_cast<long long>(turn.plans),
+               100 * turn.costError);
+}
+
 Expected<void> writeCurve(const std::vector<PlacementCurvePoint> &curve,
                           const std::string &path) {
   if (path.empty())
@@ -70,6 +79,9 @@ Expected<void> train(PlacementSettings &settings) {
   PlacementTrainingOptions &options = settings.training;
   options.progress = [&](const PlacementCurvePoint &point) {
     show(point, options.iterations);
+  };
+  options.turnProgress = [&](const PlacementTurn &turn) {
+    showTurn(turn, options.turns);
   };
   Expected<TrainedPlacement> trained = trainPlacement(options);
   if (!trained)
@@ -150,6 +162,15 @@ void addTrain(CommandLine &line) {
   command.add("--entropy-weight", training.entropyWeight);
   command.add("--validation-tasks", training.validationTasks);
   command.add("--validate-every", training.validateEvery, "iterations");
+  command.add("--turns", training.turns,
+              "train a cost network along with the policy, in so many turns of "
+              "measuring plans by the cost models and learning; 0: none, the "
+              "policy learns from the cost models themselves");
+  command.add("--plans", training.plansPerTurn, "to measure in a turn");
+  command.add("--cost-steps", training.costSteps,
+              "of the cost network in a turn");
+  command.add("--cost-learning-rate", training.costLearningRate,
+              "of the cost network");
   command.add("--threads", training.threads, "does not change the result");
   command.action([settings] { return train(*settings); });
 }

@@ -27,6 +27,17 @@ struct PlacementCurvePoint {
 
 inline constexpr double kMissingRatio = 2;
 
+/// A turn of measuring plans and learning their costs.
+struct PlacementTurn {
+  /// From 1.
+  int turn = 0;
+  /// Measured so far.
+  int64_t plans = 0;
+  /// Mean over the turn's plans, before they were learnt from, of
+  /// |predicted / measured cost - 1|. In the first turn the roofline predicts.
+  double costError = 0;
+};
+
 struct PlacementTrainingOptions {
   PlacementTaskSettings tasks;
   uint64_t seed = 1;
@@ -42,10 +53,21 @@ struct PlacementTrainingOptions {
   /// best weights are kept.
   int validationTasks = 120;
   int validateEvery = 50;
+  /// 0: the tasks' cost models are the estimated MDP. Otherwise a network that
+  /// is trained along with the policy is, in so many turns: plans of the policy
+  /// are measured by the tasks' cost models, the network learns from all plans
+  /// so far, then the policy from the network, in its share of the iterations.
+  int turns = 0;
+  /// Each of a new task.
+  int plansPerTurn = 50;
+  /// Steps of the cost network in a turn, and their initial rate.
+  int costSteps = 300;
+  double costLearningRate = 1e-3;
   /// Does not change the result.
   int threads = 2;
   /// Called with each point of the curve.
   std::function<void(const PlacementCurvePoint &)> progress;
+  std::function<void(const PlacementTurn &)> turnProgress;
 };
 
 Diagnostics check(const PlacementTrainingOptions &options);
@@ -54,6 +76,7 @@ struct TrainedPlacement {
   /// The card is left empty.
   PlacementPolicyParameters parameters;
   std::vector<PlacementCurvePoint> curve;
+  std::vector<PlacementTurn> turns;
 };
 
 /// Trains a policy by REINFORCE with the other episodes of a task as the
