@@ -34,7 +34,7 @@ struct PlacementTurn {
   /// Measured so far.
   int64_t plans = 0;
   /// Mean over the turn's plans, before they were learnt from, of
-  /// |predicted / measured cost - 1|. In the first turn the roofline predicts.
+  /// |log(predicted / measured cost)|. In the first turn the roofline predicts.
   double costError = 0;
 };
 
@@ -50,7 +50,7 @@ struct PlacementTrainingOptions {
   /// The initial weight of the entropy, which falls linearly to 0.
   double entropyWeight = 0.01;
   /// Tasks on which the policy is judged every `validateEvery` iterations; the
-  /// best weights are kept.
+  /// best weights are kept; with turns, the last.
   int validationTasks = 120;
   int validateEvery = 50;
   /// 0: the tasks' cost models are the estimated MDP. Otherwise a network that

@@ -183,44 +183,6 @@ torch::Tensor loss(const Parameters &parameters, const ExchangeTensors &data,
 
 } // namespace
 
-void neuroshard::addExchange(const CommunicationFeatures &features,
-                             std::span<const double> timesMs,
-                             ExchangeData &data) {
-  auto append = [](auto &to, const auto &from) {
-    to.insert(to.end(), from.begin(), from.end());
-  };
-  append(data.device, features.device);
-  append(data.exchange, features.exchange);
-  append(data.group, features.group);
-  append(data.closedFormMs, features.closedFormMs);
-  append(data.waitMs, features.waitMs);
-  append(data.timesMs, timesMs);
-  data.firstDevice.push_back(static_cast<int64_t>(data.group.size()));
-}
-
-CommunicationNetwork neuroshard::networkOf(const CommunicationMember &member) {
-  return {{member.phi.begin(), member.phi.end()},
-          {member.head.begin(), member.head.end()}};
-}
-
-CommunicationMember neuroshard::memberOf(CommunicationNetwork network) {
-  CommunicationMember member;
-  std::move(network.phi.begin(), network.phi.end(), member.phi.begin());
-  std::move(network.head.begin(), network.head.end(), member.head.begin());
-  return member;
-}
-
-CommunicationNetwork neuroshard::newCommunicationNetwork(uint64_t seed) {
-  CommunicationNetwork network = {
-      randomStack({kDeviceFeatureCount, kPhiHidden, kPhiWidth}, seed),
-      randomStack({4 * kPhiWidth + kExchangeFeatureCount, kContextHidden,
-                   kContextHidden, 1},
-                  seed + 1)};
-  for (float &weight : network.head.back().weight)
-    weight *= 0.1f;
-  return network;
-}
-
 double neuroshard::fitCommunicationNetwork(CommunicationNetwork &network,
                                            const ExchangeData &training,
                                            const ExchangeData &validation,

@@ -11,11 +11,8 @@
 #include "Layers/Dense.h"
 #include "Layers/FitOptions.h"
 
-#include "neuroshard/CostModel/CommunicationModel.h"
-
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace neuroshard {
@@ -23,8 +20,8 @@ namespace neuroshard {
 /// Exchanges as matrices: the devices of exchange i are the rows firstDevice[i]
 /// to firstDevice[i + 1] of `device`; row i of `exchange` is common to them.
 struct ExchangeData {
-  int64_t deviceFeatures = kDeviceFeatureCount;
-  int64_t exchangeFeatures = kExchangeFeatureCount;
+  int64_t deviceFeatures = 0;
+  int64_t exchangeFeatures = 0;
   /// Standardised.
   std::vector<float> device, exchange;
   std::vector<int64_t> firstDevice = {0};
@@ -41,17 +38,6 @@ struct CommunicationNetwork {
   DenseStack phi;
   DenseStack head;
 };
-
-/// Appends an exchange with its measured times.
-void addExchange(const CommunicationFeatures &features,
-                 std::span<const double> timesMs, ExchangeData &data);
-
-/// A new network. It begins close to the closed form.
-CommunicationNetwork newCommunicationNetwork(uint64_t seed);
-
-/// From and to the weights of a communication model.
-CommunicationNetwork networkOf(const CommunicationMember &member);
-CommunicationMember memberOf(CommunicationNetwork network);
 
 /// Trains `network` and keeps the weights that did best on `validation`.
 /// Returns their loss: a smoothed |log(predicted / measured)| of the devices'

@@ -17,14 +17,49 @@ namespace {
 ExchangeData featuresOf(const CommunicationSamples &samples,
                         std::span<const size_t> indices) {
   ExchangeData data;
+  data.deviceFeatures = kDeviceFeatureCount;
+  data.exchangeFeatures = kExchangeFeatureCount;
+  auto append = [](auto &to, const auto &from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
   for (size_t i : indices) {
     const CommunicationSample &sample = samples.samples[i];
     Traffic traffic = samples.trafficOf(sample);
     CommunicationFeatures features = featurizeExchange(
         traffic, traffic.topology->levels, sample.skewsMs, sample.direction);
-    addExchange(features, sample.timesMs, data);
+    append(data.device, features.device);
+    append(data.exchange, features.exchange);
+    append(data.group, features.group);
+    append(data.closedFormMs, features.closedFormMs);
+    append(data.waitMs, features.waitMs);
+    append(data.timesMs, sample.timesMs);
+    data.firstDevice.push_back(static_cast<int64_t>(data.group.size()));
   }
   return data;
+}
+
+CommunicationNetwork networkOf(const CommunicationMember &member) {
+  return {{member.phi.begin(), member.phi.end()},
+          {member.head.begin(), member.head.end()}};
+}
+
+CommunicationMember memberOf(CommunicationNetwork network) {
+  CommunicationMember member;
+  std::move(network.phi.begin(), network.phi.end(), member.phi.begin());
+  std::move(network.head.begin(), network.head.end(), member.head.begin());
+  return member;
+}
+
+/// A new network. It begins close to the closed form.
+CommunicationNetwork newNetwork(uint64_t seed) {
+  CommunicationNetwork network = {
+      randomStack({kDeviceFeatureCount, kPhiHidden, kPhiWidth}, seed),
+      randomStack({4 * kPhiWidth + kExchangeFeatureCount, kContextHidden,
+                   kContextHidden, 1},
+                  seed + 1)};
+  for (float &weight : network.head.back().weight)
+    weight *= 0.1f;
+  return network;
 }
 
 Expected<void> checkSamples(const CommunicationSamples &samples,
@@ -116,7 +151,7 @@ Expected<CommunicationParameters> neuroshard::trainCommunication(
       own, training.size(), [&](size_t member, const FitOptions &fitOptions) {
         CommunicationNetwork network =
             from ? networkOf(parameters.members[member])
-                 : newCommunicationNetwork(memberSeed(own, member));
+                 : newNetwork(memberSeed(own, member));
         fitCommunicationNetwork(network, training, validation, fitOptions);
         parameters.members[member] = memberOf(std::move(network));
       });

@@ -5,6 +5,7 @@
 #include "Layers/Standardise.h"
 #include "PlacementEpisodes.h"
 
+#include "neuroshard/CostModel/ModelLibrary.h"
 #include "neuroshard/CostModel/Roofline.h"
 
 #include <algorithm>
@@ -20,6 +21,17 @@ constexpr size_t kValidationEvery = 8;
 /// logarithms, so it is not 0.
 constexpr double kBackwardShare = 1e-3;
 
+/// For the last starter, per device.
+std::vector<double> waitsOf(std::span<const double> startSkewsMs) {
+  std::vector<double> waits(startSkewsMs.begin(), startSkewsMs.end());
+  double last = 0;
+  for (double skew : startSkewsMs)
+    last = std::max(last, skew);
+  for (double &wait : waits)
+    wait = last - wait;
+  return waits;
+}
+
 //===----------------------------------------------------------------------===//
 // Measuring
 //===----------------------------------------------------------------------===//
@@ -27,7 +39,7 @@ constexpr double kBackwardShare = 1e-3;
 /// Another cost model, of whose exchanges it takes notes.
 class NotingModel final : public CostModel {
 public:
-  NotingModel(const CostModel &inner, ExchangeData &notes)
+  NotingModel(const CostModel &inner, MeasuredPlan &notes)
       : inner(inner), notes(notes) {}
 
   /// From now on.
@@ -54,19 +66,32 @@ public:
                                       Direction direction) const override {
     std::vector<double> times =
         inner.communicationMs(traffic, startSkewsMs, direction);
-    bool positive = std::all_of(times.begin(), times.end(), [](double ms) {
-      return ms > 0 && std::isfinite(ms);
-    });
-    if (noting && positive && times.size() > 1)
-      addExchange(featurizeExchange(traffic, traffic.topology->levels,
-                                    startSkewsMs, direction),
-                  times, notes);
+    if (noting && times.size() > 1)
+      note(traffic, startSkewsMs, direction, times);
     return times;
   }
 
 private:
+  void note(const Traffic &traffic, std::span<const double> startSkewsMs,
+            Direction direction, std::span<const double> times) const {
+    std::vector<double> even = inner.communicationMs(traffic, {}, direction);
+    bool positive = std::all_of(even.begin(), even.end(), [](double ms) {
+      return ms > 0 && std::isfinite(ms);
+    });
+    if (!positive)
+      return;
+    featurizeDevices(traffic, direction, notes.exchanges.features);
+    for (double ms : even)
+      notes.exchanges.logMs.push_back(static_cast<float>(std::log(ms)));
+    std::vector<double> waits = waitsOf(startSkewsMs);
+    for (size_t d = 0; d < waits.size(); ++d) {
+      notes.waited += waits[d] * (times[d] - even[d]);
+      notes.waits += waits[d] * waits[d];
+    }
+  }
+
   const CostModel &inner;
-  ExchangeData &notes;
+  MeasuredPlan &notes;
   bool noting = false;
 };
 
@@ -94,6 +119,60 @@ void addSets(const std::vector<ShardSet> &sets, const CostModel &model,
 }
 
 //===----------------------------------------------------------------------===//
+// Predicting
+//===----------------------------------------------------------------------===//
+
+/// What the networks of one hardware predict with.
+struct LearntCosts {
+  std::shared_ptr<const CostModel> compute;
+  DenseStack exchange;
+  FeatureScale exchangeScale;
+  /// The share of the wait for the last starter by which an exchange takes
+  /// longer.
+  double waitShare = 1;
+};
+
+class LearntModel final : public CostModel {
+public:
+  explicit LearntModel(LearntCosts costs) : costs(std::move(costs)) {}
+
+  std::string name() const override { return "cost network"; }
+  const SumEmbedding *sumEmbedding() const override {
+    return costs.compute->sumEmbedding();
+  }
+  void computeMs(std::span<const ShardSet> sets,
+                 std::span<ComputeMs> out) const override {
+    costs.compute->computeMs(sets, out);
+  }
+  std::vector<double> communicationMs(const Traffic &traffic,
+                                      std::span<const double> startSkewsMs,
+                                      Direction direction) const override;
+
+private:
+  const LearntCosts costs;
+};
+
+std::vector<double>
+LearntModel::communicationMs(const Traffic &traffic,
+                             std::span<const double> startSkewsMs,
+                             Direction direction) const {
+  std::vector<double> times(traffic.dims.size());
+  if (times.size() < 2 || costs.exchange.empty())
+    return times;
+  std::vector<float> rows;
+  featurizeDevices(traffic, direction, rows);
+  standardise(rows, costs.exchangeScale, kRangeMargin);
+  std::vector<double> waits = waitsOf(startSkewsMs);
+  waits.resize(times.size());
+  for (size_t d = 0; d < times.size(); ++d)
+    times[d] = costs.waitShare * waits[d] +
+               predictExchange(costs.exchange,
+                               std::span(rows).subspan(d * kExchangeRowSize,
+                                                       kExchangeRowSize));
+  return times;
+}
+
+//===----------------------------------------------------------------------===//
 // Training data
 //===----------------------------------------------------------------------===//
 
@@ -115,21 +194,14 @@ void append(SetData &to, const SetData &from) {
   append(to.times, from.times);
 }
 
-void append(ExchangeData &to, const ExchangeData &from) {
-  append(to.device, from.device);
-  append(to.exchange, from.exchange);
-  appendFirsts(to.firstDevice, from.firstDevice);
-  append(to.group, from.group);
-  append(to.closedFormMs, from.closedFormMs);
-  append(to.waitMs, from.waitMs);
-  append(to.timesMs, from.timesMs);
+void append(ExchangeRows &to, const ExchangeRows &from) {
+  append(to.features, from.features);
+  append(to.logMs, from.logMs);
 }
 
-ExchangeData standardised(ExchangeData data, const FeatureScale &device,
-                          const FeatureScale &exchange) {
-  standardise(data.device, device, kRangeMargin);
-  standardise(data.exchange, exchange, kRangeMargin);
-  return data;
+ExchangeRows standardised(ExchangeRows rows, const FeatureScale &scale) {
+  standardise(rows.features, scale, kRangeMargin);
+  return rows;
 }
 
 /// Samples for training, and for choosing among the weights.
@@ -165,7 +237,7 @@ MeasuredPlan neuroshard::measurePlan(const PlacementExample &example,
   MeasuredPlan plan;
   plan.hardware = hardwareOf(example);
   plan.deviceClass = example.problem.topology.devices[0].deviceClass;
-  NotingModel model(*example.model, plan.exchanges);
+  NotingModel model(*example.model, plan);
   auto mdp = PlacementMdp::make(example.problem, model, example.objective);
   PlacementTask task = mdp->task();
   std::vector<ShardSet> sets(static_cast<size_t>(task.deviceCount));
@@ -193,12 +265,11 @@ struct CostNetworks::Hardware {
   size_t plans = 0;
   int fits = 0;
   Parts<SetData> sets;
-  Parts<ExchangeData> exchanges;
-  /// Of the exchanges of the first fit.
-  FeatureScale device, exchange;
+  Parts<ExchangeRows> exchanges;
   ComputeNetwork compute;
-  CommunicationNetwork communication;
-  ModelParts parts;
+  /// See MeasuredPlan.
+  double waited = 0, waits = 0;
+  LearntCosts learnt;
 };
 
 CostNetworks::CostNetworks(FeatureScale tables, uint64_t seed)
@@ -224,6 +295,8 @@ void CostNetworks::add(const MeasuredPlan &plan) {
   append(validation ? hardware.exchanges.validation
                     : hardware.exchanges.training,
          plan.exchanges);
+  hardware.waited += plan.waited;
+  hardware.waits += plan.waits;
 }
 
 void CostNetworks::fitCompute(Hardware &hardware,
@@ -243,36 +316,31 @@ void CostNetworks::fitCompute(Hardware &hardware,
   parameters.features = tables;
   parameters.members = {memberOf(hardware.compute)};
   parameters.deviceClass = hardware.deviceClass;
-  hardware.parts.compute = {
-      {"cost network", std::make_shared<NeuralCompute>(parameters)}};
+  ModelParts parts;
+  parts.compute = {{"", std::make_shared<NeuralCompute>(parameters)}};
+  hardware.learnt.compute = composeModel(std::move(parts));
 }
 
-void CostNetworks::fitCommunication(Hardware &hardware,
-                                    const CostNetworkFit &options) const {
-  const Parts<ExchangeData> &exchanges = hardware.exchanges;
+void CostNetworks::fitExchange(Hardware &hardware,
+                               const CostNetworkFit &options) const {
+  const Parts<ExchangeRows> &exchanges = hardware.exchanges;
+  LearntCosts &learnt = hardware.learnt;
+  if (hardware.waits > 0)
+    learnt.waitShare = hardware.waited / hardware.waits;
   if (exchanges.training.size() == 0)
     return;
-  if (hardware.communication.phi.empty()) {
-    hardware.communication = newCommunicationNetwork(hardware.seed + 1);
-    hardware.device = scaleOf(exchanges.training.device, kDeviceFeatureCount);
-    hardware.exchange =
-        scaleOf(exchanges.training.exchange, kExchangeFeatureCount);
+  if (learnt.exchange.empty()) {
+    learnt.exchange = newExchangeNetwork(hardware.seed + 1);
+    // The scale of the first fit.
+    learnt.exchangeScale =
+        scaleOf(exchanges.training.features, kExchangeRowSize);
   }
-  ExchangeData training =
-      standardised(exchanges.training, hardware.device, hardware.exchange);
-  ExchangeData validation =
-      standardised(exchanges.chosenBy(), hardware.device, hardware.exchange);
-  fitCommunicationNetwork(
-      hardware.communication, training, validation,
-      optionsFor(options, training.size(),
-                 hardware.seed + 3 + static_cast<uint64_t>(hardware.fits)));
-  CommunicationParameters parameters;
-  parameters.device = hardware.device;
-  parameters.exchange = hardware.exchange;
-  parameters.members = {memberOf(hardware.communication)};
-  parameters.deviceClass = hardware.deviceClass;
-  hardware.parts.communication = {
-      {"cost network", std::make_shared<CommunicationModel>(parameters)}};
+  FitOptions fit =
+      optionsFor(options, exchanges.training.size(),
+                 hardware.seed + 3 + static_cast<uint64_t>(hardware.fits));
+  fitExchangeNetwork(
+      learnt.exchange, standardised(exchanges.training, learnt.exchangeScale),
+      standardised(exchanges.chosenBy(), learnt.exchangeScale), fit);
 }
 
 void CostNetworks::fit(const CostNetworkFit &options) {
@@ -284,7 +352,7 @@ void CostNetworks::fit(const CostNetworkFit &options) {
     if (job % 2 == 0)
       fitCompute(hardware, options);
     else
-      fitCommunication(hardware, options);
+      fitExchange(hardware, options);
   });
   for (Hardware *hardware : all)
     ++hardware->fits;
@@ -293,7 +361,7 @@ void CostNetworks::fit(const CostNetworkFit &options) {
 std::unique_ptr<CostModel>
 CostNetworks::modelFor(const std::string &hardware) const {
   auto found = known.find(hardware);
-  if (found == known.end())
+  if (found == known.end() || !found->second.learnt.compute)
     return makeRooflineModel();
-  return composeModel(found->second.parts);
+  return std::make_unique<LearntModel>(found->second.learnt);
 }

@@ -9,11 +9,10 @@
 #ifndef NEUROSHARD_LIB_TRAINING_PLACEMENT_COSTNETWORKS_H
 #define NEUROSHARD_LIB_TRAINING_PLACEMENT_COSTNETWORKS_H
 
-#include "Communication/CommunicationNetwork.h"
 #include "Compute/ComputeNetwork.h"
+#include "ExchangeNetwork.h"
 
 #include "neuroshard/CostModel/FeatureScale.h"
-#include "neuroshard/CostModel/ModelLibrary.h"
 #include "neuroshard/Training/PlacementTasks.h"
 
 #include <cstdint>
@@ -29,9 +28,14 @@ struct MeasuredPlan {
   /// What measured it: cost model and device class.
   std::string hardware;
   std::string deviceClass;
-  /// Features are not standardised.
+  /// Features are not standardised. Exchanges are those without a device that
+  /// starts late.
   SetData sets;
-  ExchangeData exchanges;
+  ExchangeRows exchanges;
+  /// Over the devices of exchanges in which some start late: sums of the wait
+  /// for the last starter x how much longer the exchange takes, and of the
+  /// squares of the wait.
+  double waited = 0, waits = 0;
   double costMs = 0;
 };
 
@@ -69,8 +73,7 @@ private:
   struct Hardware;
   Hardware &hardwareOf(const MeasuredPlan &plan);
   void fitCompute(Hardware &hardware, const CostNetworkFit &options) const;
-  void fitCommunication(Hardware &hardware,
-                        const CostNetworkFit &options) const;
+  void fitExchange(Hardware &hardware, const CostNetworkFit &options) const;
 
   const FeatureScale tables;
   const uint64_t seed;

@@ -227,7 +227,8 @@ void Trainer::validate(int iteration, double entropy) {
   }
   point.validationRatio = std::exp(logs / static_cast<double>(ratios.size()));
   result.curve.push_back(point);
-  if (point.validationRatio < bestRatio) {
+  // What is measured for validation does not choose when plans are counted.
+  if (options.turns > 0 || point.validationRatio < bestRatio) {
     bestRatio = point.validationRatio;
     result.parameters = current;
   }

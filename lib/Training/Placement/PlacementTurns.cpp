@@ -64,7 +64,8 @@ Expected<PlacementTurn> PlacementTurns::take(const PlacementPolicy *policy) {
     if (!outcome)
       continue;
     networks.add(outcome->plan);
-    turn.costError += std::abs(outcome->predictedMs / outcome->plan.costMs - 1);
+    turn.costError +=
+        std::abs(std::log(outcome->predictedMs / outcome->plan.costMs));
     ++measured;
   }
   networks.fit({options.costSteps, options.costLearningRate, options.threads});
