@@ -73,7 +73,23 @@ Expected<void> checkFiles(const PlacementSettings &settings) {
   return {};
 }
 
+/// Settings of the cost network have no effect without one.
+Expected<void> checkTurns(const PlacementTrainingOptions &options) {
+  const PlacementTrainingOptions usual;
+  if (options.turns != 0)
+    return {};
+  if (options.plansPerTurn != usual.plansPerTurn)
+    return failure("--plans", "needs --turns of 1 or more");
+  if (options.costSteps != usual.costSteps)
+    return failure("--cost-steps", "needs --turns of 1 or more");
+  if (options.costLearningRate != usual.costLearningRate)
+    return failure("--cost-learning-rate", "needs --turns of 1 or more");
+  return {};
+}
+
 Expected<void> train(PlacementSettings &settings) {
+  if (Expected<void> good = checkTurns(settings.training); !good)
+    return good;
   if (Expected<void> good = checkFiles(settings); !good)
     return good;
   PlacementTrainingOptions &options = settings.training;
