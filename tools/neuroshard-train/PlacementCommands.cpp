@@ -79,11 +79,11 @@ Expected<void> checkTurns(const PlacementTrainingOptions &options) {
   if (options.turns != 0)
     return {};
   if (options.plansPerTurn != usual.plansPerTurn)
-    return failure("--plans", "needs --turns of 1 or more");
+    return failure("--plans", "expected only with --turns");
   if (options.costSteps != usual.costSteps)
-    return failure("--cost-steps", "needs --turns of 1 or more");
+    return failure("--cost-steps", "expected only with --turns");
   if (options.costLearningRate != usual.costLearningRate)
-    return failure("--cost-learning-rate", "needs --turns of 1 or more");
+    return failure("--cost-learning-rate", "expected only with --turns");
   return {};
 }
 
@@ -182,11 +182,15 @@ void addTrain(CommandLine &line) {
               "train a cost network along with the policy, in so many turns of "
               "measuring plans by the cost models and learning; 0: none, the "
               "policy learns from the cost models themselves");
-  command.add("--plans", training.plansPerTurn, "to measure in a turn");
-  command.add("--cost-steps", training.costSteps,
-              "of the cost network in a turn");
-  command.add("--cost-learning-rate", training.costLearningRate,
-              "of the cost network");
+  command.add("--plans", training.plansPerTurn, "to measure in a turn")
+      .range(1, 100000);
+  command
+      .add("--cost-steps", training.costSteps, "of the cost network in a turn")
+      .range(1, 10000000);
+  command
+      .add("--cost-learning-rate", training.costLearningRate,
+           "of the cost network")
+      .range(1e-8, 1.0);
   command.add("--threads", training.threads, "does not change the result");
   command.action([settings] { return train(*settings); });
 }

@@ -94,9 +94,9 @@ def test_bad_arguments_are_named(folder, tmp_path):
     assert "nonsense" in refused("placement", "-o", tmp_path / "p", "--cost-models", "nonsense")
     assert "turns: expected a number in [0, 6], got: 7" in refused(
         "placement", "-o", tmp_path / "p", *QUICK, "--turns", "7")
-    assert "plans_per_turn: expected" in refused(
+    assert "--plans: expected a whole number in [1, 100000]" in refused(
         "placement", "-o", tmp_path / "p", "--turns", "1", "--plans", "0")
-    assert "--plans: needs --turns" in refused("placement", "-o", tmp_path / "p", "--plans", "3")
+    assert "--plans: expected only with --turns" in refused("placement", "-o", tmp_path / "p", "--plans", "3")
     assert "there is no folder" in refused("placement", "-o", tmp_path / "no" / "p")
     assert "files of their own" in refused(
         "placement", "-o", tmp_path / "p", "--curve", tmp_path / "p")
