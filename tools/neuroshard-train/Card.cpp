@@ -98,12 +98,13 @@ neuroshard::makePlacementCard(const PlacementTrainingOptions &options,
                       {"learning_rate", options.learningRate},
                       {"entropy_weight", options.entropyWeight},
                       {"torch", torchVersion()}};
-  if (options.turns > 0)
-    card["cost_network"] = {{"turns", options.turns},
-                            {"plans_per_turn", options.plansPerTurn},
-                            {"steps_per_turn", options.costSteps},
-                            {"learning_rate", options.costLearningRate},
-                            {"measured", turnsOf(trained.turns)}};
+  if (options.costNetwork.turns > 0)
+    card["cost_network"] = {
+        {"turns", options.costNetwork.turns},
+        {"plans_per_turn", options.costNetwork.plansPerTurn},
+        {"steps_per_turn", options.costNetwork.costSteps},
+        {"learning_rate", options.costNetwork.costLearningRate},
+        {"measured", turnsOf(trained.turns)}};
   card["tasks"] = {{"tables", {tasks.minTables, tasks.maxTables}},
                    {"devices", {tasks.minDevices, tasks.maxDevices}},
                    {"fill", {tasks.minFill, tasks.maxFill}},

@@ -74,21 +74,21 @@ Expected<void> checkFiles(const PlacementSettings &settings) {
 }
 
 /// Settings of the cost network have no effect without one.
-Expected<void> checkTurns(const PlacementTrainingOptions &options) {
-  const PlacementTrainingOptions usual;
-  if (options.turns != 0)
+Expected<void> checkTurns(const PlacementTurnSettings &network) {
+  const PlacementTurnSettings usual;
+  if (network.turns != 0)
     return {};
-  if (options.plansPerTurn != usual.plansPerTurn)
+  if (network.plansPerTurn != usual.plansPerTurn)
     return failure("--plans", "expected only with --turns");
-  if (options.costSteps != usual.costSteps)
+  if (network.costSteps != usual.costSteps)
     return failure("--cost-steps", "expected only with --turns");
-  if (options.costLearningRate != usual.costLearningRate)
+  if (network.costLearningRate != usual.costLearningRate)
     return failure("--cost-learning-rate", "expected only with --turns");
   return {};
 }
 
 Expected<void> train(PlacementSettings &settings) {
-  if (Expected<void> good = checkTurns(settings.training); !good)
+  if (Expected<void> good = checkTurns(settings.training.costNetwork); !good)
     return good;
   if (Expected<void> good = checkFiles(settings); !good)
     return good;
@@ -97,7 +97,7 @@ Expected<void> train(PlacementSettings &settings) {
     show(point, options.iterations);
   };
   options.turnProgress = [&](const PlacementTurn &turn) {
-    showTurn(turn, options.turns);
+    showTurn(turn, options.costNetwork.turns);
   };
   Expected<TrainedPlacement> trained = trainPlacement(options);
   if (!trained)
@@ -178,17 +178,19 @@ void addTrain(CommandLine &line) {
   command.add("--entropy-weight", training.entropyWeight);
   command.add("--validation-tasks", training.validationTasks);
   command.add("--validate-every", training.validateEvery, "iterations");
-  command.add("--turns", training.turns,
+  command.add("--turns", training.costNetwork.turns,
               "train a cost network along with the policy, in so many turns of "
               "measuring plans by the cost models and learning; 0: none, the "
               "policy learns from the cost models themselves");
-  command.add("--plans", training.plansPerTurn, "to measure in a turn")
+  command
+      .add("--plans", training.costNetwork.plansPerTurn, "to measure in a turn")
       .range(1, 100000);
   command
-      .add("--cost-steps", training.costSteps, "of the cost network in a turn")
+      .add("--cost-steps", training.costNetwork.costSteps,
+           "of the cost network in a turn")
       .range(1, 10000000);
   command
-      .add("--cost-learning-rate", training.costLearningRate,
+      .add("--cost-learning-rate", training.costNetwork.costLearningRate,
            "of the cost network")
       .range(1e-8, 1.0);
   command.add("--threads", training.threads, "does not change the result");

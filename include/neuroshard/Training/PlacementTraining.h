@@ -5,6 +5,7 @@
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/Training/PlacementTasks.h"
+#include "neuroshard/Training/PlacementTurns.h"
 
 #include <functional>
 #include <span>
@@ -27,17 +28,6 @@ struct PlacementCurvePoint {
 
 inline constexpr double kMissingRatio = 2;
 
-/// A turn of measuring plans and learning their costs.
-struct PlacementTurn {
-  /// From 1.
-  int turn = 0;
-  /// Measured so far.
-  int64_t plans = 0;
-  /// Mean over the turn's plans, before they were learnt from, of
-  /// |log(predicted / measured cost)|. In the first turn the roofline predicts.
-  double costError = 0;
-};
-
 struct PlacementTrainingOptions {
   PlacementTaskSettings tasks;
   uint64_t seed = 1;
@@ -53,16 +43,7 @@ struct PlacementTrainingOptions {
   /// best weights are kept; with turns, the last.
   int validationTasks = 120;
   int validateEvery = 50;
-  /// 0: the tasks' cost models are the estimated MDP. Otherwise a network that
-  /// is trained along with the policy is, in so many turns: plans of the policy
-  /// are measured by the tasks' cost models, the network learns from all plans
-  /// so far, then the policy from the network, in its share of the iterations.
-  int turns = 0;
-  /// Each of a new task.
-  int plansPerTurn = 50;
-  /// Steps of the cost network in a turn, and their initial rate.
-  int costSteps = 300;
-  double costLearningRate = 1e-3;
+  PlacementTurnSettings costNetwork;
   /// Does not change the result.
   int threads = 2;
   /// Called with each point of the curve.

@@ -39,7 +39,7 @@ std::vector<double> waitsOf(std::span<const double> startSkewsMs) {
 /// Another cost model, of whose exchanges it takes notes.
 class NotingModel final : public CostModel {
 public:
-  NotingModel(const CostModel &inner, MeasuredPlan &notes)
+  NotingModel(const CostModel &inner, PlanTimes &notes)
       : inner(inner), notes(notes) {}
 
   /// From now on.
@@ -91,7 +91,7 @@ private:
   }
 
   const CostModel &inner;
-  MeasuredPlan &notes;
+  PlanTimes &notes;
   bool noting = false;
 };
 
@@ -232,9 +232,9 @@ std::string neuroshard::hardwareOf(const PlacementExample &example) {
          example.problem.topology.devices[0].deviceClass;
 }
 
-MeasuredPlan neuroshard::measurePlan(const PlacementExample &example,
-                                     std::span<const int> devices) {
-  MeasuredPlan plan;
+PlanTimes neuroshard::measurePlan(const PlacementExample &example,
+                                  std::span<const int> devices) {
+  PlanTimes plan;
   plan.hardware = hardwareOf(example);
   plan.deviceClass = example.problem.topology.devices[0].deviceClass;
   NotingModel model(*example.model, plan);
@@ -267,7 +267,7 @@ struct CostNetworks::Hardware {
   Parts<SetData> sets;
   Parts<ExchangeRows> exchanges;
   ComputeNetwork compute;
-  /// See MeasuredPlan.
+  /// See PlanTimes.
   double waited = 0, waits = 0;
   LearntCosts learnt;
 };
@@ -277,7 +277,7 @@ CostNetworks::CostNetworks(FeatureScale tables, uint64_t seed)
 
 CostNetworks::~CostNetworks() = default;
 
-CostNetworks::Hardware &CostNetworks::hardwareOf(const MeasuredPlan &plan) {
+CostNetworks::Hardware &CostNetworks::hardwareOf(const PlanTimes &plan) {
   auto [found, isNew] = known.try_emplace(plan.hardware);
   if (isNew) {
     found->second.deviceClass = plan.deviceClass;
@@ -286,7 +286,7 @@ CostNetworks::Hardware &CostNetworks::hardwareOf(const MeasuredPlan &plan) {
   return found->second;
 }
 
-void CostNetworks::add(const MeasuredPlan &plan) {
+void CostNetworks::add(const PlanTimes &plan) {
   Hardware &hardware = hardwareOf(plan);
   bool validation = ++hardware.plans % kValidationEvery == 0;
   SetData sets = plan.sets;

@@ -24,7 +24,7 @@
 namespace neuroshard {
 
 /// Times of a plan, of every device and every exchange.
-struct MeasuredPlan {
+struct PlanTimes {
   /// What measured it: cost model and device class.
   std::string hardware;
   std::string deviceClass;
@@ -43,8 +43,8 @@ std::string hardwareOf(const PlacementExample &example);
 
 /// Measures a placement by the example's cost model. `devices`: of each piece,
 /// -1 for those without a choice.
-MeasuredPlan measurePlan(const PlacementExample &example,
-                         std::span<const int> devices);
+PlanTimes measurePlan(const PlacementExample &example,
+                      std::span<const int> devices);
 
 struct CostNetworkFit {
   /// Steps of Adam on batches of devices, and as many on batches of exchanges.
@@ -63,7 +63,7 @@ public:
 
   /// Adds a plan to the training data; each eighth of a hardware's plans is
   /// only for choosing among the weights of a fit.
-  void add(const MeasuredPlan &plan);
+  void add(const PlanTimes &plan);
   /// Trains the networks further, on all plans so far.
   void fit(const CostNetworkFit &options);
   /// The networks as a cost model; the roofline for hardware without a plan.
@@ -71,7 +71,7 @@ public:
 
 private:
   struct Hardware;
-  Hardware &hardwareOf(const MeasuredPlan &plan);
+  Hardware &hardwareOf(const PlanTimes &plan);
   void fitCompute(Hardware &hardware, const CostNetworkFit &options) const;
   void fitExchange(Hardware &hardware, const CostNetworkFit &options) const;
 

@@ -134,8 +134,9 @@ Expected<void> Trainer::prepareScale() {
     return tl::unexpected(recorded.error());
   current.tableScale =
       scaleOf(joined(*recorded, &EpisodeData::tables), kFeatureCount);
-  if (options.turns > 0) {
-    turns.emplace(options, current.tableScale);
+  if (options.costNetwork.turns > 0) {
+    turns.emplace(options.tasks, options.costNetwork, options.seed,
+                  options.threads, current.tableScale);
     if (Expected<void> taken = takeTurn(nullptr); !taken)
       return taken;
     recorded = record();
@@ -228,7 +229,7 @@ void Trainer::validate(int iteration, double entropy) {
   point.validationRatio = std::exp(logs / static_cast<double>(ratios.size()));
   result.curve.push_back(point);
   // What is measured for validation does not choose when plans are counted.
-  if (options.turns > 0 || point.validationRatio < bestRatio) {
+  if (options.costNetwork.turns > 0 || point.validationRatio < bestRatio) {
     bestRatio = point.validationRatio;
     result.parameters = current;
   }
@@ -267,9 +268,9 @@ Expected<TrainedPlacement> Trainer::run() {
   int nextTurn = 1;
   for (int i = 0; i < options.iterations; ++i) {
     // The first turn is taken; each has its share of the iterations.
-    if (nextTurn < options.turns && i == static_cast<int64_t>(nextTurn) *
-                                             options.iterations /
-                                             options.turns) {
+    if (nextTurn < options.costNetwork.turns &&
+        i == static_cast<int64_t>(nextTurn) * options.iterations /
+                 options.costNetwork.turns) {
       ++nextTurn;
       if (Expected<void> taken =
               takeTurn(makePlacementPolicy(current, "learning").get());
@@ -308,10 +309,10 @@ Diagnostics neuroshard::check(const PlacementTrainingOptions &options) {
   want("entropy_weight", options.entropyWeight, 0, 10);
   want("validation_tasks", options.validationTasks, 1, 1e5);
   want("validate_every", options.validateEvery, 1, 1e7);
-  want("turns", options.turns, 0, options.iterations);
-  want("plans_per_turn", options.plansPerTurn, 1, 1e5);
-  want("cost_steps", options.costSteps, 1, 1e7);
-  want("cost_learning_rate", options.costLearningRate, 1e-8, 1);
+  want("turns", options.costNetwork.turns, 0, options.iterations);
+  want("plans_per_turn", options.costNetwork.plansPerTurn, 1, 1e5);
+  want("cost_steps", options.costNetwork.costSteps, 1, 1e7);
+  want("cost_learning_rate", options.costNetwork.costLearningRate, 1e-8, 1);
   want("threads", options.threads, 1, 256);
   return errors;
 }

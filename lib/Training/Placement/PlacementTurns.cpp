@@ -16,7 +16,7 @@ constexpr uint64_t kSeedsApart = uint64_t{1} << 32;
 constexpr uint64_t kFirstSeed = uint64_t{1} << 31;
 
 struct Outcome {
-  MeasuredPlan plan;
+  PlanTimes plan;
   double predictedMs = 0;
 };
 
@@ -40,23 +40,25 @@ std::optional<Outcome> tryPolicy(const PlacementExample &example,
 
 } // namespace
 
-PlacementTurns::PlacementTurns(const PlacementTrainingOptions &options,
-                               FeatureScale tables)
-    : options(options), networks(std::move(tables), options.seed * 7 + 3) {}
+PlacementTurns::PlacementTurns(const PlacementTaskSettings &tasks,
+                               const PlacementTurnSettings &settings,
+                               uint64_t seed, int threads,
+                               FeatureScale tableScale)
+    : tasks(tasks), settings(settings), seed(seed), threads(threads),
+      networks(std::move(tableScale), seed * 7 + 3) {}
 
 Expected<PlacementTurn> PlacementTurns::take(const PlacementPolicy *policy) {
-  size_t count = static_cast<size_t>(options.plansPerTurn);
-  uint64_t seed = options.seed * 2 * kSeedsApart + kFirstSeed +
-                  static_cast<uint64_t>(turns) * count;
-  auto examples =
-      randomPlacementExamples(options.tasks, seed, options.plansPerTurn);
+  size_t count = static_cast<size_t>(settings.plansPerTurn);
+  uint64_t first = seed * 2 * kSeedsApart + kFirstSeed +
+                   static_cast<uint64_t>(turns) * count;
+  auto examples = randomPlacementExamples(tasks, first, settings.plansPerTurn);
   if (!examples)
     return tl::unexpected(examples.error());
   std::vector<std::optional<Outcome>> outcomes(count);
-  inParallel(options.threads, count, [&](size_t i) {
+  inParallel(threads, count, [&](size_t i) {
     const PlacementExample &example = (*examples)[i];
     outcomes[i] = tryPolicy(example, *networks.modelFor(hardwareOf(example)),
-                            policy, seed + i);
+                            policy, first + i);
   });
   PlacementTurn turn;
   double measured = 0;
@@ -68,7 +70,7 @@ Expected<PlacementTurn> PlacementTurns::take(const PlacementPolicy *policy) {
         std::abs(std::log(outcome->predictedMs / outcome->plan.costMs));
     ++measured;
   }
-  networks.fit({options.costSteps, options.costLearningRate, options.threads});
+  networks.fit({settings.costSteps, settings.costLearningRate, threads});
   plans += static_cast<int64_t>(measured);
   turn.turn = ++turns;
   turn.plans = plans;

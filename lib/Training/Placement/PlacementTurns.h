@@ -5,7 +5,8 @@
 
 #include "CostNetworks.h"
 
-#include "neuroshard/Training/PlacementTraining.h"
+#include "neuroshard/Planner/PlacementPolicy.h"
+#include "neuroshard/Training/PlacementTurns.h"
 
 #include <span>
 
@@ -16,8 +17,10 @@ namespace neuroshard {
 /// plans so far.
 class PlacementTurns {
 public:
-  /// `tables`: scale of the features of tables.
-  PlacementTurns(const PlacementTrainingOptions &options, FeatureScale tables);
+  /// `tableScale`: of the features of tables. The settings must outlive it.
+  PlacementTurns(const PlacementTaskSettings &tasks,
+                 const PlacementTurnSettings &settings, uint64_t seed,
+                 int threads, FeatureScale tableScale);
 
   /// Without a policy all devices are equally likely.
   Expected<PlacementTurn> take(const PlacementPolicy *policy);
@@ -25,7 +28,10 @@ public:
   void estimate(std::span<PlacementExample> examples) const;
 
 private:
-  const PlacementTrainingOptions &options;
+  const PlacementTaskSettings &tasks;
+  const PlacementTurnSettings &settings;
+  const uint64_t seed;
+  const int threads;
   CostNetworks networks;
   int turns = 0;
   int64_t plans = 0;

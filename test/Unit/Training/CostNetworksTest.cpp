@@ -38,7 +38,7 @@ std::vector<int> randomDevices(const PlacementExample &example, uint64_t seed) {
 struct Measured {
   PlacementExample example;
   std::vector<int> devices;
-  MeasuredPlan plan;
+  PlanTimes plan;
 };
 
 std::vector<Measured> measure(const PlacementTaskSettings &tasks, uint64_t seed,
@@ -47,7 +47,7 @@ std::vector<Measured> measure(const PlacementTaskSettings &tasks, uint64_t seed,
   auto examples = randomPlacementExamples(tasks, seed, count);
   for (PlacementExample &example : *examples) {
     std::vector<int> devices = randomDevices(example, ++seed);
-    MeasuredPlan plan = measurePlan(example, devices);
+    PlanTimes plan = measurePlan(example, devices);
     all.push_back({std::move(example), std::move(devices), std::move(plan)});
   }
   return all;
@@ -113,14 +113,14 @@ TEST(CostNetworksTest, PredictPlansThatWereNotMeasured) {
 }
 
 TEST(PlacementTurnsTest, TheNetworkReplacesTheModelsThatMeasured) {
-  PlacementTrainingOptions options;
-  options.tasks = smallTasks("roofline");
-  options.plansPerTurn = 12;
-  options.costSteps = 5;
-  std::vector<Measured> some = measure(options.tasks, 1, 5);
-  PlacementTurns turns(options, scaleOfTables(some));
+  PlacementTaskSettings tasks = smallTasks("roofline");
+  PlacementTurnSettings settings;
+  settings.plansPerTurn = 12;
+  settings.costSteps = 5;
+  std::vector<Measured> some = measure(tasks, 1, 5);
+  PlacementTurns turns(tasks, settings, 1, 2, scaleOfTables(some));
   auto names = [&] {
-    auto examples = *randomPlacementExamples(options.tasks, 7, 3);
+    auto examples = *randomPlacementExamples(tasks, 7, 3);
     turns.estimate(examples);
     std::vector<std::string> all;
     for (const PlacementExample &example : examples)

@@ -88,8 +88,8 @@ TEST(PlacementTasksTest, BadSettingsAreAllNamed) {
   options.tasks.costModels = {};
   options.episodesPerTask = 1;
   options.learningRate = NAN;
-  options.turns = options.iterations + 1;
-  options.plansPerTurn = 0;
+  options.costNetwork.turns = options.iterations + 1;
+  options.costNetwork.plansPerTurn = 0;
   auto trained = trainPlacement(options);
   ASSERT_FALSE(trained);
   std::string text = toString(trained.error());
@@ -148,10 +148,10 @@ TEST(PlacementTrainingTest, SameOptionsSamePolicyWhateverTheThreads) {
   options.iterations = 4;
   options.validationTasks = 5;
   options.validateEvery = 2;
-  options.plansPerTurn = 20;
-  options.costSteps = 20;
+  options.costNetwork.plansPerTurn = 20;
+  options.costNetwork.costSteps = 20;
   auto bytes = [&](int threads, uint64_t seed, int turns = 0) {
-    options.turns = turns;
+    options.costNetwork.turns = turns;
     options.threads = threads;
     options.seed = seed;
     return toTensorFile(trainPlacement(options)->parameters)
@@ -163,16 +163,16 @@ TEST(PlacementTrainingTest, SameOptionsSamePolicyWhateverTheThreads) {
   EXPECT_EQ(bytes(1, 1, 2), bytes(3, 1, 2));
   // What the policy learns depends on how its costs were learnt.
   auto usual = bytes(1, 1, 2);
-  options.costLearningRate *= 2;
+  options.costNetwork.costLearningRate *= 2;
   EXPECT_NE(bytes(1, 1, 2), usual);
 }
 
 TEST(PlacementTrainingTest, LearnsFromACostNetworkInTurns) {
   PlacementTrainingOptions options = smallTraining();
   options.tasks.costModels = {"reference"};
-  options.turns = 2;
-  options.plansPerTurn = 60;
-  options.costSteps = 150;
+  options.costNetwork.turns = 2;
+  options.costNetwork.plansPerTurn = 60;
+  options.costNetwork.costSteps = 150;
   auto trained = trainPlacement(options);
   ASSERT_TRUE(trained) << toString(trained.error());
   ASSERT_EQ(trained->turns.size(), 2u);
