@@ -37,6 +37,15 @@ Json curveOf(const std::vector<PlacementCurvePoint> &curve) {
   return points;
 }
 
+Json turnsOf(const std::vector<PlacementTurn> &turns) {
+  Json list = Json::array();
+  for (const PlacementTurn &turn : turns)
+    list.push_back({{"turn", turn.turn},
+                    {"plans", turn.plans},
+                    {"cost_error", rounded(turn.costError)}});
+  return list;
+}
+
 } // namespace
 
 Expected<std::string> neuroshard::makeCard(const CardFacts &facts) {
@@ -89,6 +98,13 @@ neuroshard::makePlacementCard(const PlacementTrainingOptions &options,
                       {"learning_rate", options.learningRate},
                       {"entropy_weight", options.entropyWeight},
                       {"torch", torchVersion()}};
+  if (options.costNetwork.turns > 0)
+    card["cost_network"] = {
+        {"turns", options.costNetwork.turns},
+        {"plans_per_turn", options.costNetwork.plansPerTurn},
+        {"steps_per_turn", options.costNetwork.costSteps},
+        {"learning_rate", options.costNetwork.costLearningRate},
+        {"measured", turnsOf(trained.turns)}};
   card["tasks"] = {{"tables", {tasks.minTables, tasks.maxTables}},
                    {"devices", {tasks.minDevices, tasks.maxDevices}},
                    {"fill", {tasks.minFill, tasks.maxFill}},

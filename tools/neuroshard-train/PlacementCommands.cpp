@@ -38,6 +38,15 @@ void show(const PlacementCurvePoint &point, int iterations) {
                100 * (point.validationRatio - 1), point.missing, point.entropy);
 }
 
+/// A line per turn, on stderr.
+void showTurn(const PlacementTurn &turn, int turns) {
+  std::fprintf(stderr,
+               "turn %d of %d: %lld plans measured, predicted costs %.2f %% "
+               "off\n",
+               turn.turn, turns, static_cast<long long>(turn.plans),
+               100 * turn.costError);
+}
+
 Expected<void> writeCurve(const std::vector<PlacementCurvePoint> &curve,
                           const std::string &path) {
   if (path.empty())
@@ -64,12 +73,31 @@ Expected<void> checkFiles(const PlacementSettings &settings) {
   return {};
 }
 
+/// Settings of the cost network have no effect without one.
+Expected<void> checkTurns(const PlacementTurnSettings &network) {
+  const PlacementTurnSettings usual;
+  if (network.turns != 0)
+    return {};
+  if (network.plansPerTurn != usual.plansPerTurn)
+    return failure("--plans", "expected only with --turns");
+  if (network.costSteps != usual.costSteps)
+    return failure("--cost-steps", "expected only with --turns");
+  if (network.costLearningRate != usual.costLearningRate)
+    return failure("--cost-learning-rate", "expected only with --turns");
+  return {};
+}
+
 Expected<void> train(PlacementSettings &settings) {
+  if (Expected<void> good = checkTurns(settings.training.costNetwork); !good)
+    return good;
   if (Expected<void> good = checkFiles(settings); !good)
     return good;
   PlacementTrainingOptions &options = settings.training;
   options.progress = [&](const PlacementCurvePoint &point) {
     show(point, options.iterations);
+  };
+  options.turnProgress = [&](const PlacementTurn &turn) {
+    showTurn(turn, options.costNetwork.turns);
   };
   Expected<TrainedPlacement> trained = trainPlacement(options);
   if (!trained)
@@ -150,6 +178,21 @@ void addTrain(CommandLine &line) {
   command.add("--entropy-weight", training.entropyWeight);
   command.add("--validation-tasks", training.validationTasks);
   command.add("--validate-every", training.validateEvery, "iterations");
+  command.add("--turns", training.costNetwork.turns,
+              "train a cost network along with the policy, in so many turns of "
+              "measuring plans by the cost models and learning; 0: none, the "
+              "policy learns from the cost models themselves");
+  command
+      .add("--plans", training.costNetwork.plansPerTurn, "to measure in a turn")
+      .range(1, 100000);
+  command
+      .add("--cost-steps", training.costNetwork.costSteps,
+           "of the cost network in a turn")
+      .range(1, 10000000);
+  command
+      .add("--cost-learning-rate", training.costNetwork.costLearningRate,
+           "of the cost network")
+      .range(1e-8, 1.0);
   command.add("--threads", training.threads, "does not change the result");
   command.action([settings] { return train(*settings); });
 }

@@ -38,8 +38,9 @@ struct PlacementComparison {
 /// Compares, in this order: the policy with the best device in each step; the
 /// policy with sampled episodes; random placement; the greedy baselines; the
 /// best of these on each task; greedy placement by predicted cost (the
-/// published search without splits); the published search; the default search.
-/// All but the last two place whole tables. No task has a seed that training
+/// published search without splits); the default search where no table may be
+/// cut or copied; the published search; the default search. All but the last
+/// two place whole tables. No task has a seed that training
 /// draws.
 Expected<std::vector<PlacementComparison>>
 evaluatePlacement(const PlacementPolicy &policy,

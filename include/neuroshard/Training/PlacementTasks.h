@@ -43,6 +43,11 @@ Diagnostics check(const PlacementTaskSettings &settings);
 Expected<PlacementExample>
 randomPlacementExample(const PlacementTaskSettings &settings, uint64_t seed);
 
+/// Those of `count` seeds, from `seed` on.
+Expected<std::vector<PlacementExample>>
+randomPlacementExamples(const PlacementTaskSettings &settings, uint64_t seed,
+                        int count);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_TRAINING_PLACEMENTTASKS_H

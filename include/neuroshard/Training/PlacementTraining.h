@@ -5,6 +5,7 @@
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/Training/PlacementTasks.h"
+#include "neuroshard/Training/PlacementTurns.h"
 
 #include <functional>
 #include <span>
@@ -39,13 +40,15 @@ struct PlacementTrainingOptions {
   /// The initial weight of the entropy, which falls linearly to 0.
   double entropyWeight = 0.01;
   /// Tasks on which the policy is judged every `validateEvery` iterations; the
-  /// best weights are kept.
+  /// best weights are kept; with turns, the last.
   int validationTasks = 120;
   int validateEvery = 50;
+  PlacementTurnSettings costNetwork;
   /// Does not change the result.
   int threads = 2;
   /// Called with each point of the curve.
   std::function<void(const PlacementCurvePoint &)> progress;
+  std::function<void(const PlacementTurn &)> turnProgress;
 };
 
 Diagnostics check(const PlacementTrainingOptions &options);
@@ -54,6 +57,7 @@ struct TrainedPlacement {
   /// The card is left empty.
   PlacementPolicyParameters parameters;
   std::vector<PlacementCurvePoint> curve;
+  std::vector<PlacementTurn> turns;
 };
 
 /// Trains a policy by REINFORCE with the other episodes of a task as the

@@ -160,6 +160,32 @@ torch::Tensor publishedTimes(const Parameters &parameters,
 
 } // namespace
 
+ComputeNetwork neuroshard::networkOf(const NeuralComputeMember &member) {
+  return {{member.table.begin(), member.table.end()},
+          {member.head.begin(), member.head.end()}};
+}
+
+NeuralComputeMember neuroshard::memberOf(ComputeNetwork network) {
+  NeuralComputeMember member;
+  std::move(network.table.begin(), network.table.end(), member.table.begin());
+  std::move(network.head.begin(), network.head.end(), member.head.begin());
+  return member;
+}
+
+ComputeNetwork neuroshard::newComputeNetwork(uint64_t seed) {
+  ComputeNetwork network = {
+      randomStack({kFeatureCount, kTableHidden0, kTableHidden1, kSumWidth},
+                  seed),
+      randomStack({kSumWidth, kHeadHidden, 2}, seed + 1)};
+  for (float &weight : network.head.back().weight)
+    weight *= 0.1f;
+  for (float &weight : network.table.back().weight)
+    weight *= 0.3f;
+  for (float &bias : network.table.back().bias)
+    bias = -1.0f;
+  return network;
+}
+
 double neuroshard::fitComputeNetwork(ComputeNetwork &network,
                                      const SetData &training,
                                      const SetData &validation,

@@ -11,6 +11,7 @@
 #include "Layers/Dense.h"
 #include "Layers/FitOptions.h"
 
+#include "neuroshard/CostModel/NeuralCompute.h"
 #include "neuroshard/Planner/CostModel.h"
 
 #include <span>
@@ -35,6 +36,14 @@ struct ComputeNetwork {
   DenseStack table;
   DenseStack head;
 };
+
+/// A new network. Its last layers begin small: all shards begin with about the
+/// same terms, and the first two sums as the times themselves.
+ComputeNetwork newComputeNetwork(uint64_t seed);
+
+/// From and to the weights of a compute model.
+ComputeNetwork networkOf(const NeuralComputeMember &member);
+NeuralComputeMember memberOf(ComputeNetwork network);
 
 /// Trains `network` and keeps the weights that did best on `validation`.
 /// Returns their loss: the mean over forward, backward and their sum of a

@@ -32,34 +32,6 @@ SetData featuresOf(const ComputeSamples &samples,
   return data;
 }
 
-ComputeNetwork networkOf(const NeuralComputeMember &member) {
-  return {{member.table.begin(), member.table.end()},
-          {member.head.begin(), member.head.end()}};
-}
-
-NeuralComputeMember memberOf(ComputeNetwork network) {
-  NeuralComputeMember member;
-  std::move(network.table.begin(), network.table.end(), member.table.begin());
-  std::move(network.head.begin(), network.head.end(), member.head.begin());
-  return member;
-}
-
-/// A new network. Its last layers begin small: all shards begin with about the
-/// same terms, and the first two sums as the times themselves.
-ComputeNetwork newNetwork(uint64_t seed) {
-  ComputeNetwork network = {
-      randomStack({kFeatureCount, kTableHidden0, kTableHidden1, kSumWidth},
-                  seed),
-      randomStack({kSumWidth, kHeadHidden, 2}, seed + 1)};
-  for (float &weight : network.head.back().weight)
-    weight *= 0.1f;
-  for (float &weight : network.table.back().weight)
-    weight *= 0.3f;
-  for (float &bias : network.table.back().bias)
-    bias = -1.0f;
-  return network;
-}
-
 /// Samples need shards and positive finite times, since losses take logarithms.
 Expected<void> checkSamples(const ComputeSamples &samples,
                             std::span<const size_t> indices) {
@@ -125,14 +97,15 @@ neuroshard::trainCompute(const ComputeSamples &samples, const Split &split,
 
   TrainingOptions own = options;
   own.members = static_cast<int>(parameters.members.size());
-  trainMembers(
-      own, training.size(), [&](size_t member, const FitOptions &fitOptions) {
-        ComputeNetwork network = from ? networkOf(parameters.members[member])
-                                      : newNetwork(memberSeed(own, member));
-        centerComputeNetwork(network, training);
-        fitComputeNetwork(network, training, validation, fitOptions);
-        parameters.members[member] = memberOf(std::move(network));
-      });
+  trainMembers(own, training.size(),
+               [&](size_t member, const FitOptions &fitOptions) {
+                 ComputeNetwork network =
+                     from ? networkOf(parameters.members[member])
+                          : newComputeNetwork(memberSeed(own, member));
+                 centerComputeNetwork(network, training);
+                 fitComputeNetwork(network, training, validation, fitOptions);
+                 parameters.members[member] = memberOf(std::move(network));
+               });
   return parameters;
 }
 

@@ -33,6 +33,7 @@ enum Planner {
   SizeLookup,
   BestOfKeys,
   Greedy,
+  WholeTables,
   Published,
   Default,
   PlannerCount
@@ -43,8 +44,8 @@ constexpr std::array<const char *, PlannerCount> kNames = {
     "random",         "dim",
     "size",           "lookup",
     "size-lookup",    "best of the four",
-    "greedy by cost", "published",
-    "default"};
+    "greedy by cost", "default, whole tables",
+    "published",      "default"};
 
 using Costs = std::array<Cost, PlannerCount>;
 
@@ -57,17 +58,29 @@ public:
   Costs costsOf(const PlacementExample &example) const;
 
 private:
-  Cost cost(const PlacementExample &example, SearchOptions search) const {
+  Cost cost(const ShardingProblem &problem, const PlacementExample &example,
+            SearchOptions search) const {
     search.objective = example.objective;
     search.policy = &policy;
     search.threads = 1;
-    auto result = neuroshard::search(example.problem, *example.model, search);
+    auto result = neuroshard::search(problem, *example.model, search);
     return result ? Cost(result->breakdown.costMs) : std::nullopt;
   }
+
+  /// The default search where no table may be cut or copied.
+  Cost costOfWholeTables(const PlacementExample &example) const;
 
   const PlacementPolicy &policy;
   const PlacementEvaluationOptions &options;
 };
+
+Cost Judge::costOfWholeTables(const PlacementExample &example) const {
+  ShardingProblem whole = example.problem;
+  for (size_t table = 0; table < whole.tables.size(); ++table)
+    whole.constraints.tables.push_back(
+        {static_cast<int>(table), {ShardingKind::TableWise}, 1});
+  return cost(whole, example, {});
+}
 
 Costs Judge::costsOf(const PlacementExample &example) const {
   auto run = [&](Algorithm algorithm, int samples = 0, bool splits = true) {
@@ -76,7 +89,7 @@ Costs Judge::costsOf(const PlacementExample &example) const {
     search.policySamples = samples;
     if (!splits)
       search.published.depth = 0;
-    return cost(example, search);
+    return cost(example.problem, example, search);
   };
   Costs costs;
   costs[Policy] = run(Algorithm::DreamShard);
@@ -90,6 +103,7 @@ Costs Judge::costsOf(const PlacementExample &example) const {
     if (costs[key] && (!costs[BestOfKeys] || *costs[key] < *costs[BestOfKeys]))
       costs[BestOfKeys] = costs[key];
   costs[Greedy] = run(Algorithm::Published, 0, /*splits=*/false);
+  costs[WholeTables] = costOfWholeTables(example);
   costs[Published] = run(Algorithm::Published);
   costs[Default] = run(Algorithm::Default);
   return costs;
@@ -123,15 +137,11 @@ neuroshard::evaluatePlacement(const PlacementPolicy &policy,
     return tl::unexpected(errors);
   if (options.count < 1)
     return failure("count", "expected at least one task");
-  std::vector<PlacementExample> examples;
-  for (int i = 0; i < options.count; ++i) {
-    Expected<PlacementExample> example = randomPlacementExample(
-        options.tasks,
-        kHeldOutSeeds + options.seed * 1000003 + static_cast<uint64_t>(i));
-    if (!example)
-      return tl::unexpected(example.error());
-    examples.push_back(std::move(*example));
-  }
+  Expected<std::vector<PlacementExample>> drawn = randomPlacementExamples(
+      options.tasks, kHeldOutSeeds + options.seed * 1000003, options.count);
+  if (!drawn)
+    return tl::unexpected(drawn.error());
+  const std::vector<PlacementExample> &examples = *drawn;
   Judge judge(policy, options);
   std::vector<Costs> costs(examples.size());
   inParallel(options.threads, examples.size(),

@@ -190,3 +190,17 @@ neuroshard::randomPlacementExample(const PlacementTaskSettings &settings,
                                    uint64_t seed) {
   return Maker(settings, seed).make();
 }
+
+Expected<std::vector<PlacementExample>>
+neuroshard::randomPlacementExamples(const PlacementTaskSettings &settings,
+                                    uint64_t seed, int count) {
+  std::vector<PlacementExample> examples;
+  for (int i = 0; i < count; ++i) {
+    Expected<PlacementExample> example =
+        randomPlacementExample(settings, seed + static_cast<uint64_t>(i));
+    if (!example)
+      return tl::unexpected(example.error());
+    examples.push_back(std::move(*example));
+  }
+  return examples;
+}

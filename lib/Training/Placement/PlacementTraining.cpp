@@ -6,6 +6,7 @@
 
 #include "Layers/Standardise.h"
 #include "PlacementEpisodes.h"
+#include "PlacementTurns.h"
 
 #include <algorithm>
 #include <array>
@@ -64,6 +65,7 @@ public:
 
 private:
   Expected<void> prepareScale();
+  Expected<void> takeTurn(const PlacementPolicy *policy);
   Expected<void> prepareValidation();
   Expected<std::vector<EpisodeData>> play(int iteration);
   void validate(int iteration, double entropy);
@@ -74,21 +76,18 @@ private:
 
   const PlacementTrainingOptions &options;
   std::vector<ValidationTask> validation;
+  std::optional<PlacementTurns> turns;
   PlacementPolicyParameters current;
   TrainedPlacement result;
   double bestRatio = INFINITY;
 };
 
+/// Tasks to learn from, with the costs to learn from.
 Expected<std::vector<PlacementExample>> Trainer::draw(uint64_t seed,
                                                       int count) const {
-  std::vector<PlacementExample> examples;
-  for (int i = 0; i < count; ++i) {
-    Expected<PlacementExample> example =
-        randomPlacementExample(options.tasks, seed + static_cast<uint64_t>(i));
-    if (!example)
-      return tl::unexpected(example.error());
-    examples.push_back(std::move(*example));
-  }
+  auto examples = randomPlacementExamples(options.tasks, seed, count);
+  if (examples && turns)
+    turns->estimate(*examples);
   return examples;
 }
 
@@ -112,26 +111,57 @@ std::vector<RecordedEpisodes> recordAll(std::vector<PlacementExample> &examples,
   return recorded;
 }
 
+std::vector<float> joined(const std::vector<RecordedEpisodes> &recorded,
+                          std::vector<float> EpisodeData::*part) {
+  std::vector<float> all;
+  for (const RecordedEpisodes &each : recorded) {
+    const std::vector<float> &values = each.data.*part;
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
 Expected<void> Trainer::prepareScale() {
   uint64_t seed = options.seed * 2 * kSeedsApart;
-  auto examples = draw(seed, kScaleTasks);
-  if (!examples)
-    return tl::unexpected(examples.error());
-  std::vector<float> tables, features;
-  for (const RecordedEpisodes &recorded :
-       recordAll(*examples, nullptr, kScaleEpisodes, seed, options.threads)) {
-    const EpisodeData &data = recorded.data;
-    tables.insert(tables.end(), data.tables.begin(), data.tables.end());
-    features.insert(features.end(), data.features.begin(), data.features.end());
+  auto record = [&]() -> Expected<std::vector<RecordedEpisodes>> {
+    auto examples = draw(seed, kScaleTasks);
+    if (!examples)
+      return tl::unexpected(examples.error());
+    return recordAll(*examples, nullptr, kScaleEpisodes, seed, options.threads);
+  };
+  auto recorded = record();
+  if (!recorded)
+    return tl::unexpected(recorded.error());
+  current.tableScale =
+      scaleOf(joined(*recorded, &EpisodeData::tables), kFeatureCount);
+  if (options.costNetwork.turns > 0) {
+    turns.emplace(options.tasks, options.costNetwork, options.seed,
+                  options.threads, current.tableScale);
+    if (Expected<void> taken = takeTurn(nullptr); !taken)
+      return taken;
+    recorded = record();
+    if (!recorded)
+      return tl::unexpected(recorded.error());
   }
-  current.tableScale = scaleOf(tables, kFeatureCount);
-  current.deviceScale = scaleOf(features, kPlacementFeatureCount);
+  current.deviceScale = scaleOf(joined(*recorded, &EpisodeData::features),
+                                kPlacementFeatureCount);
+  return {};
+}
+
+Expected<void> Trainer::takeTurn(const PlacementPolicy *policy) {
+  Expected<PlacementTurn> turn = turns->take(policy);
+  if (!turn)
+    return tl::unexpected(turn.error());
+  result.turns.push_back(*turn);
+  if (options.turnProgress)
+    options.turnProgress(*turn);
   return {};
 }
 
 Expected<void> Trainer::prepareValidation() {
   uint64_t seed = (options.seed * 2 + 1) * kSeedsApart;
-  auto examples = draw(seed, options.validationTasks);
+  auto examples =
+      randomPlacementExamples(options.tasks, seed, options.validationTasks);
   if (!examples)
     return tl::unexpected(examples.error());
   std::vector<std::optional<double>> baselines(examples->size());
@@ -198,7 +228,8 @@ void Trainer::validate(int iteration, double entropy) {
   }
   point.validationRatio = std::exp(logs / static_cast<double>(ratios.size()));
   result.curve.push_back(point);
-  if (point.validationRatio < bestRatio) {
+  // What is measured for validation does not choose when plans are counted.
+  if (options.costNetwork.turns > 0 || point.validationRatio < bestRatio) {
     bestRatio = point.validationRatio;
     result.parameters = current;
   }
@@ -234,7 +265,18 @@ Expected<TrainedPlacement> Trainer::run() {
   PlacementTrainer trainer(start);
   setStacks(std::move(start));
   validate(0, 1);
+  int nextTurn = 1;
   for (int i = 0; i < options.iterations; ++i) {
+    // The first turn is taken; each has its share of the iterations.
+    if (nextTurn < options.costNetwork.turns &&
+        i == static_cast<int64_t>(nextTurn) * options.iterations /
+                 options.costNetwork.turns) {
+      ++nextTurn;
+      if (Expected<void> taken =
+              takeTurn(makePlacementPolicy(current, "learning").get());
+          !taken)
+        return tl::unexpected(taken.error());
+    }
     Expected<std::vector<EpisodeData>> data = play(i);
     if (!data)
       return tl::unexpected(data.error());
@@ -267,6 +309,10 @@ Diagnostics neuroshard::check(const PlacementTrainingOptions &options) {
   want("entropy_weight", options.entropyWeight, 0, 10);
   want("validation_tasks", options.validationTasks, 1, 1e5);
   want("validate_every", options.validateEvery, 1, 1e7);
+  want("turns", options.costNetwork.turns, 0, options.iterations);
+  want("plans_per_turn", options.costNetwork.plansPerTurn, 1, 1e5);
+  want("cost_steps", options.costNetwork.costSteps, 1, 1e7);
+  want("cost_learning_rate", options.costNetwork.costLearningRate, 1e-8, 1);
   want("threads", options.threads, 1, 256);
   return errors;
 }

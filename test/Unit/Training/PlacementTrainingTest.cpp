@@ -88,11 +88,14 @@ TEST(PlacementTasksTest, BadSettingsAreAllNamed) {
   options.tasks.costModels = {};
   options.episodesPerTask = 1;
   options.learningRate = NAN;
+  options.costNetwork.turns = options.iterations + 1;
+  options.costNetwork.plansPerTurn = 0;
   auto trained = trainPlacement(options);
   ASSERT_FALSE(trained);
   std::string text = toString(trained.error());
-  for (const char *name : {"tables: ", "fill: ", "cost_models: ",
-                           "episodes_per_task: ", "learning_rate: "})
+  for (const char *name :
+       {"tables: ", "fill: ", "cost_models: ", "episodes_per_task: ",
+        "learning_rate: ", "turns: ", "plans_per_turn: "})
     EXPECT_THAT(text, HasSubstr(name));
 }
 
@@ -143,8 +146,12 @@ TEST(PlacementTrainingTest, LearnsFromRewardsAlone) {
 TEST(PlacementTrainingTest, SameOptionsSamePolicyWhateverTheThreads) {
   PlacementTrainingOptions options = smallTraining();
   options.iterations = 4;
+  options.validationTasks = 5;
   options.validateEvery = 2;
-  auto bytes = [&](int threads, uint64_t seed) {
+  options.costNetwork.plansPerTurn = 20;
+  options.costNetwork.costSteps = 20;
+  auto bytes = [&](int threads, uint64_t seed, int turns = 0) {
+    options.costNetwork.turns = turns;
     options.threads = threads;
     options.seed = seed;
     return toTensorFile(trainPlacement(options)->parameters)
@@ -153,6 +160,27 @@ TEST(PlacementTrainingTest, SameOptionsSamePolicyWhateverTheThreads) {
   };
   EXPECT_EQ(bytes(1, 1), bytes(3, 1));
   EXPECT_NE(bytes(1, 1), bytes(1, 2));
+  EXPECT_EQ(bytes(1, 1, 2), bytes(3, 1, 2));
+  // What the policy learns depends on how its costs were learnt.
+  auto usual = bytes(1, 1, 2);
+  options.costNetwork.costLearningRate *= 2;
+  EXPECT_NE(bytes(1, 1, 2), usual);
+}
+
+TEST(PlacementTrainingTest, LearnsFromACostNetworkInTurns) {
+  PlacementTrainingOptions options = smallTraining();
+  options.tasks.costModels = {"reference"};
+  options.costNetwork.turns = 2;
+  options.costNetwork.plansPerTurn = 60;
+  options.costNetwork.costSteps = 150;
+  auto trained = trainPlacement(options);
+  ASSERT_TRUE(trained) << toString(trained.error());
+  ASSERT_EQ(trained->turns.size(), 2u);
+  EXPECT_LE(trained->turns.back().plans, 120);
+  EXPECT_LT(trained->turns.back().costError, 0.2);
+  // Judged by the costs that measured, which only the network has seen.
+  double before = trained->curve.front().validationRatio;
+  EXPECT_LT(trained->curve.back().validationRatio - 1, 0.4 * (before - 1));
 }
 
 TEST(PlacementTrainingTest, PlainInferenceIsWhatLibTorchComputes) {
@@ -183,12 +211,12 @@ TEST(PlacementEvaluationTest, ComparesWithEachPlanner) {
   options.samples = 5;
   auto comparisons = evaluatePlacement(*policy, options);
   ASSERT_TRUE(comparisons);
-  ASSERT_EQ(comparisons->size(), 11u);
+  ASSERT_EQ(comparisons->size(), 12u);
   // Against itself, and against more of itself, which is never dearer.
   EXPECT_EQ((*comparisons)[0].equal, (*comparisons)[0].both);
   EXPECT_EQ((*comparisons)[1].cheaper, 0);
   EXPECT_GE((*comparisons)[1].ratio, 1);
-  EXPECT_EQ((*comparisons)[10].planner, "default");
-  EXPECT_GE((*comparisons)[10].ratio, 1);
+  EXPECT_EQ((*comparisons)[11].planner, "default");
+  EXPECT_GE((*comparisons)[11].ratio, 1);
   EXPECT_THAT(toMarkdown(*comparisons), HasSubstr("| greedy by cost |"));
 }

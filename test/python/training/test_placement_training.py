@@ -60,6 +60,22 @@ def test_card_and_curve(folder):
     assert len(lines) == 4
 
 
+def test_turns_train_a_cost_network_from_the_plans_they_measure(tmp_path):
+    turns = ["--turns", "3", "--plans", "12", "--cost-steps", "20", *QUICK]
+    policy, again = tmp_path / "policy.safetensors", tmp_path / "again.safetensors"
+    done = trained("placement", "-o", policy, *turns)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("turn ")]
+    assert [line.split(":")[0] for line in lines] == [f"turn {i} of 3" for i in (1, 2, 3)]
+    with safe_open(policy, "np") as file:
+        network = json.loads(file.metadata()["card"])["cost_network"]
+    assert (network["turns"], network["plans_per_turn"]) == (3, 12)
+    plans = [turn["plans"] for turn in network["measured"]]
+    assert 0 < plans[0] < plans[1] < plans[2] <= 36
+    assert f" {plans[2]} plans measured, " in lines[2]
+    trained("placement", "-o", again, "--threads", "1", *turns)
+    assert again.read_bytes() == policy.read_bytes()
+
+
 def test_evaluation_is_a_table_of_planners(folder, tmp_path):
     out = tmp_path / "table.md"
     done = trained("evaluate-placement", folder / "policy.safetensors", "--count", "3",
@@ -67,8 +83,8 @@ def test_evaluation_is_a_table_of_planners(folder, tmp_path):
     assert out.read_text() == done.stdout
     planners = [line.split("|")[1].strip() for line in done.stdout.splitlines()[2:]]
     assert planners[0] == "dreamshard"
-    assert {"random", "dim", "size", "lookup", "size-lookup", "greedy by cost", "published",
-            "default"} <= set(planners)
+    assert {"random", "dim", "size", "lookup", "size-lookup", "greedy by cost",
+            "default, whole tables", "published", "default"} <= set(planners)
 
 
 def test_bad_arguments_are_named(folder, tmp_path):
@@ -76,6 +92,11 @@ def test_bad_arguments_are_named(folder, tmp_path):
     assert "tables: expected" in refused(
         "placement", "-o", tmp_path / "p", "--min-tables", "90", "--max-tables", "20")
     assert "nonsense" in refused("placement", "-o", tmp_path / "p", "--cost-models", "nonsense")
+    assert "turns: expected a number in [0, 6], got: 7" in refused(
+        "placement", "-o", tmp_path / "p", *QUICK, "--turns", "7")
+    assert "--plans: expected a whole number in [1, 100000]" in refused(
+        "placement", "-o", tmp_path / "p", "--turns", "1", "--plans", "0")
+    assert "--plans: expected only with --turns" in refused("placement", "-o", tmp_path / "p", "--plans", "3")
     assert "there is no folder" in refused("placement", "-o", tmp_path / "no" / "p")
     assert "files of their own" in refused(
         "placement", "-o", tmp_path / "p", "--curve", tmp_path / "p")
