@@ -47,7 +47,7 @@ void readTerms(Object &object, Machine &machine) {
   readTime(terms, "backward", machine.backward);
 }
 
-void readInterval(Object &object, StepInterval &interval) {
+void readInterval(Object &object, PredictionInterval &interval) {
   const Json *value = object.find("step_interval");
   if (!value)
     return;

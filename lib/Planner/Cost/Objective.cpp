@@ -119,6 +119,27 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
   return breakdown.inputMs + withoutInput;
 }
 
+/// The widest of the devices' classes; not known if one's is not.
+PredictionInterval computeInterval(const Topology &topology,
+                                   const CostModel &model) {
+  PredictionInterval widest;
+  const std::string *last = nullptr;
+  for (const Device &device : topology.devices) {
+    if (last && *last == device.deviceClass)
+      continue;
+    const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+    PredictionInterval one = deviceClass ? model.computeInterval(*deviceClass)
+                                         : PredictionInterval{};
+    if (!one.isKnown())
+      return {};
+    widest = last ? PredictionInterval{std::min(widest.low, one.low),
+                                       std::max(widest.high, one.high)}
+                  : one;
+    last = &device.deviceClass;
+  }
+  return widest;
+}
+
 } // namespace
 
 CostBreakdown neuroshard::composeCost(const Topology &topology,
@@ -138,7 +159,7 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
                          ? publishedCost(topology, loads, model, breakdown)
                          : stepCost(topology, loads, model, options, breakdown);
   if (options.kind == ObjectiveKind::Step) {
-    StepInterval interval = model.stepInterval();
+    PredictionInterval interval = model.stepInterval();
     breakdown.lowMs = interval.low * breakdown.costMs;
     breakdown.highMs = interval.high * breakdown.costMs;
   }
@@ -155,6 +176,8 @@ double CostBreakdown::worstMs() const {
 /// sum += share x one.
 static void addShare(CostBreakdown &sum, const CostBreakdown &one,
                      double share) {
+  sum.computeInterval = one.computeInterval;
+  sum.communicationInterval = one.communicationInterval;
   for (double CostBreakdown::*part :
        {&CostBreakdown::costMs, &CostBreakdown::inputMs,
         &CostBreakdown::maxForwardMs,
@@ -240,6 +263,8 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
     loads[d].compute = compute[d];
   CostBreakdown breakdown =
       composeCost(problem.topology, loads, model, options);
+  breakdown.computeInterval = computeInterval(problem.topology, model);
+  breakdown.communicationInterval = model.communicationInterval();
   if (problem.target != Target::Native)
     return breakdown;
   DeviceTraffic traffic = planDeviceTraffic(problem, plan.shards);
