@@ -388,7 +388,10 @@ void LookupAttr::print(AsmPrinter &printer) const {
 
 LogicalResult DevicesAttr::verify(EmitError emitError, int64_t count,
                                   StringAttr deviceClass, int64_t host,
-                                  std::optional<int64_t> memoryBytes) {
+                                  std::optional<int64_t> memoryBytes,
+                                  std::optional<int64_t> denseReserve,
+                                  std::optional<int64_t> fragmentationReserve,
+                                  std::optional<int64_t> communicatorReserve) {
   if (count <= 0 || count > neuroshard::kMaxDevices)
     return emitError() << "number of devices must be in [1, "
                        << neuroshard::kMaxDevices << "], got: " << count;
@@ -398,6 +401,13 @@ LogicalResult DevicesAttr::verify(EmitError emitError, int64_t count,
     return emitError() << "'host' must not be negative, got: " << host;
   if (memoryBytes && *memoryBytes <= 0)
     return emitError() << "'memory' must be positive, got: " << *memoryBytes;
+  for (auto [key, bytes] :
+       {std::pair("dense_reserve", denseReserve),
+        std::pair("fragmentation_reserve", fragmentationReserve),
+        std::pair("communicator_reserve", communicatorReserve)})
+    if (bytes && *bytes < 0)
+      return emitError() << "'" << key
+                         << "' must not be negative, got: " << *bytes;
   return success();
 }
 
@@ -406,21 +416,30 @@ Attribute DevicesAttr::parse(AsmParser &parser, Type) {
   llvm::SMLoc loc = parser.getCurrentLocation();
   int64_t count = 0, host = 0;
   std::string deviceClass;
-  std::optional<int64_t> memoryBytes;
+  std::optional<int64_t> memoryBytes, dense, fragmentation, communicator;
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "host")
       return parseCount(parser, host);
     if (key == "memory")
       return parseCount(parser, memoryBytes);
+    if (key == "dense_reserve")
+      return parseCount(parser, dense);
+    if (key == "fragmentation_reserve")
+      return parseCount(parser, fragmentation);
+    if (key == "communicator_reserve")
+      return parseCount(parser, communicator);
     return std::nullopt;
   };
   if (parser.parseLess() || parser.parseInteger(count) ||
       parser.parseKeyword("x") || parser.parseString(&deviceClass) ||
-      parsePairs(parser, "host, memory", /*first=*/false, parseValue))
+      parsePairs(parser,
+                 "host, memory, dense_reserve, fragmentation_reserve, "
+                 "communicator_reserve",
+                 /*first=*/false, parseValue))
     return {};
-  return parser.getChecked<DevicesAttr>(loc, context, count,
-                                        StringAttr::get(context, deviceClass),
-                                        host, memoryBytes);
+  return parser.getChecked<DevicesAttr>(
+      loc, context, count, StringAttr::get(context, deviceClass), host,
+      memoryBytes, dense, fragmentation, communicator);
 }
 
 void DevicesAttr::print(AsmPrinter &printer) const {
@@ -428,8 +447,13 @@ void DevicesAttr::print(AsmPrinter &printer) const {
   printer.printAttributeWithoutType(getDeviceClass());
   if (getHost() != 0)
     printer << ", host = " << getHost();
-  if (getMemoryBytes())
-    printer << ", memory = " << *getMemoryBytes();
+  for (auto [key, bytes] :
+       {std::pair("memory", getMemoryBytes()),
+        std::pair("dense_reserve", getDenseReserve()),
+        std::pair("fragmentation_reserve", getFragmentationReserve()),
+        std::pair("communicator_reserve", getCommunicatorReserve())})
+    if (bytes)
+      printer << ", " << key << " = " << *bytes;
   printer << ">";
 }
 

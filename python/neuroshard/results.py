@@ -100,6 +100,12 @@ class DeviceMemory(_fields.Record):
     fragmentation_reserve_bytes: int
     peak_bytes: int
 
+    @property
+    def reserved_bytes(self) -> int:
+        """What tables must leave free, of peak_bytes."""
+        return (self.communicator_bytes + self.dense_reserve_bytes
+                + self.fragmentation_reserve_bytes)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(_fields.Record):

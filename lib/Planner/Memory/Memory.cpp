@@ -219,11 +219,9 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
   return shardMemory(problem, table, features, shard, norms);
 }
 
-MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
-                                         int device) {
+/// Ids and results of a device's part of the batch, alike on all.
+static MemoryTerms batchMemory(const ShardingProblem &problem) {
   MemoryTerms terms;
-  if (problem.memoryModel == MemoryModel::WeightsOnly)
-    return terms;
   int64_t castBytes =
       hasWireCast(problem) ? elementBytes(problem.batch.wireType) : 0;
   int64_t outputBytes = elementBytes(problem.batch.outputType);
@@ -236,19 +234,38 @@ MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
     terms.forwardBytes += elements * (outputBytes + castBytes);
     terms.backwardBytes += elements * (2 * outputBytes + castBytes);
   }
-  const Device &where = problem.topology.devices[static_cast<size_t>(device)];
-  const DeviceClass *deviceClass = findDeviceClass(where.deviceClass);
-  if (!deviceClass)
-    return terms;
-  const Reserves &reserves = problem.constraints.reserves;
-  terms.denseReserveBytes =
-      reserves.denseBytes.value_or(deviceClass->denseReserveBytes);
-  terms.fragmentationReserveBytes = reserves.fragmentationBytes.value_or(
-      deviceClass->fragmentationReserveBytes);
-  if (problem.topology.deviceCount() > 1)
-    terms.communicatorBytes = reserves.communicatorBytes.value_or(
-        deviceClass->communicatorReserveBytes);
   return terms;
+}
+
+static void addReserves(const ShardingProblem &problem, const Device &device,
+                        MemoryTerms &terms) {
+  const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+  if (!deviceClass)
+    return;
+  const Reserves &wanted = problem.constraints.reserves;
+  const Reserves &measured = device.reserves;
+  auto choose = [&](std::optional<int64_t> Reserves::*which, int64_t usual) {
+    return (wanted.*which).value_or((measured.*which).value_or(usual));
+  };
+  terms.denseReserveBytes =
+      choose(&Reserves::denseBytes, deviceClass->denseReserveBytes);
+  terms.fragmentationReserveBytes = choose(
+      &Reserves::fragmentationBytes, deviceClass->fragmentationReserveBytes);
+  // One device has no communicator, but what was measured is of its process.
+  if (problem.topology.deviceCount() > 1 || measured.communicatorBytes)
+    terms.communicatorBytes = choose(&Reserves::communicatorBytes,
+                                     deviceClass->communicatorReserveBytes);
+}
+
+std::vector<MemoryTerms>
+neuroshard::deviceBaseMemory(const ShardingProblem &problem) {
+  const std::vector<Device> &devices = problem.topology.devices;
+  if (problem.memoryModel == MemoryModel::WeightsOnly)
+    return std::vector<MemoryTerms>(devices.size());
+  std::vector<MemoryTerms> all(devices.size(), batchMemory(problem));
+  for (size_t device = 0; device < devices.size(); ++device)
+    addReserves(problem, devices[device], all[device]);
+  return all;
 }
 
 int64_t neuroshard::columnPermuteBytes(const ShardingProblem &problem,
@@ -271,19 +288,8 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
   if (!problem.snapshots.empty())
     return planMemory(summarized(problem), shards);
   MemoryReport report;
-  int devices = problem.topology.deviceCount();
   report.hostBytes.resize(problem.topology.hosts.size());
-  report.devices.reserve(static_cast<size_t>(devices));
-  // Devices of one class have the same base.
-  std::unordered_map<std::string, MemoryTerms> baseOfClass;
-  for (int device = 0; device < devices; ++device) {
-    const std::string &name =
-        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
-    auto [entry, inserted] = baseOfClass.try_emplace(name);
-    if (inserted)
-      entry->second = deviceBaseMemory(problem, device);
-    report.devices.push_back(entry->second);
-  }
+  report.devices = deviceBaseMemory(problem);
 
   std::unordered_map<std::string_view, size_t> tableOfName;
   for (size_t i = 0; i < problem.tables.size(); ++i)
@@ -301,7 +307,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     MemoryTerms terms =
         shardMemory(problem, table, features[index], shard, norms);
     for (int device : shard.devices) {
-      if (device < 0 || device >= devices)
+      if (device < 0 || device >= problem.topology.deviceCount())
         continue;
       report.devices[static_cast<size_t>(device)] += terms;
       int host = problem.topology.devices[static_cast<size_t>(device)].host;
