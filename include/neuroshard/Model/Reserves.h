@@ -1,5 +1,5 @@
-//===- Reserves.h - Device memory held back -----------------------*- C++
-//-*-===//
+//===- Reserves.h - Device memory held back ---------------------*- C++ -*-===//
+/// \file Reserves of a device, and of a problem for all devices.
 
 #ifndef NEUROSHARD_MODEL_RESERVES_H
 #define NEUROSHARD_MODEL_RESERVES_H

@@ -1,5 +1,4 @@
-//===- Interval.h - Intervals of predictions ----------------------*- C++
-//-*-===//
+//===- Interval.h - Intervals of predictions --------------------*- C++ -*-===//
 ///
 /// \file
 /// Split conformal prediction (Papadopoulos and others, "Inductive confidence

@@ -52,10 +52,11 @@ class Memory:
 
 
 def fit(uses: Sequence[Use]) -> Memory:
-    """Libraries of the engine are loaded with the first plan, so what was before it does not count,
-    unless it is the only one."""
-    before = [max(use.process) for use in uses[1:] or uses]
-    pairs = [pair for use in uses for pair in zip(use.grown, use.predicted)]
+    """The first plan does not count, unless it is the only one: the libraries of the engine are loaded
+    with it, which no plan predicts and all later ones find there."""
+    later = uses[1:] or uses
+    before = [max(use.process) for use in later]
+    pairs = [pair for use in later for pair in zip(use.grown, use.predicted)]
     shares = [grown / predicted for grown, predicted in pairs if predicted > 0]
     return Memory(min(before), max(0, *(grown - predicted for grown, predicted in pairs)),
                   min(shares), max(shares))

@@ -231,7 +231,8 @@ def test_doctor_without_the_planner():
     assert found["planner"]["state"] == "missing" and "pip install" in found["planner"]["advice"]
     assert found["cost models"]["state"] == "missing"
     assert found["torch"]["state"] == found["torchrec"]["state"] == "missing"
-    for command in (("plan", "small.json"), ("calibrate", "use", "--workload", "small.json", "--plan", "plan", "-o", "m.json")):
+    for command in (("plan", "small.json"), ("calibrate", "use", "--workload", "small.json",
+                                             "--plan", "plan", "-o", "m.json")):
         wrong = run(*command, env=sources)
         assert wrong.returncode == 1 and wrong.stderr.startswith("error: neuroshard.")
         assert "needs the compiled module" in wrong.stderr and "Traceback" not in wrong.stderr

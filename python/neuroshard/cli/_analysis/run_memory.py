@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import neuroshard as ns
 from neuroshard import _machine_file
-from neuroshard._rank_names import name_ranks
+from neuroshard._printable import name_ranks
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._input.input_files import existing
 

@@ -69,9 +69,9 @@ def command(context: click.Context, statistics: tuple[str, ...], output: str,
 
 def memory_of_run(source: str, plan: str, statistics: tuple[str, ...], output: str,
                   topology: str | None, batch: int | None, as_json: bool) -> None:
+    from neuroshard.cli._input import workload  # First: its error says if the planner is missing.
     from neuroshard import _machine_file
     from neuroshard.cli._analysis import run_memory
-    from neuroshard.cli._input import workload
     from neuroshard.cli._input.input_files import check_outputs, load_plan
     from neuroshard.cli._input.user_code import code_files
     from neuroshard.cli._output import json_results, terminal

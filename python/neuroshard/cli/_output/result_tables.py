@@ -41,6 +41,11 @@ def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
         # The lines on snapshots and migration, which the API writes.
         if line.strip().startswith(("snapshots (", "the previous plan")):
             out.print(line, markup=False)
+    for what, interval in (("compute", result.breakdown.compute_interval),
+                           ("an exchange", result.breakdown.communication_interval)):
+        if interval is not None:
+            out.print(f"  Nine of ten times of {what} were {interval.low:.2f} to "
+                      f"{interval.high:.2f} of the predicted.")
 
 
 def interval_of(result: ns.PlanResult) -> str:
@@ -69,11 +74,6 @@ def print_devices(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
     else:
         print_columns(out, "Memory of the devices", numbers, held, left=1)
         print_columns(out, "Time of the devices", numbers, {**classes, **times}, left=2)
-    for what, interval in (("compute", result.breakdown.compute_interval),
-                           ("an exchange", result.breakdown.communication_interval)):
-        if interval is not None:
-            out.print(f"  Nine of ten times of {what} were {interval.low:.2f} to "
-                      f"{interval.high:.2f} of the predicted.")
     if len(numbers) < result.plan.device_count:
         out.print(f"  ... the {len(numbers)} of {result.plan.device_count} devices that compute "
                   "longest; --json has all")
