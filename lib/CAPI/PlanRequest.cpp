@@ -42,7 +42,7 @@ Expected<SearchRequest> readOptions(std::string_view text) {
 Expected<void> changeProblem(const SearchRequest &search,
                              ShardingProblem &problem) {
   if (!search.topology.empty()) {
-    Expected<Topology> topology = parseTopology(search.topology);
+    Expected<Topology> topology = topologyNamed(search.topology);
     if (!topology)
       return atOption("topology", topology);
     if (!problem.topology.devices.empty() && problem.topology != *topology)

@@ -57,7 +57,7 @@ public:
   double fixedStepMs() const override {
     return model->fixedStepMs() + machine.fixedStepMs;
   }
-  StepInterval stepInterval() const override { return machine.interval; }
+  PredictionInterval stepInterval() const override { return machine.interval; }
   std::optional<Target> measuredTarget() const override {
     return machine.target;
   }

@@ -98,6 +98,18 @@ public:
     return remarksOn(parts, sets, topology);
   }
 
+  PredictionInterval
+  computeInterval(const DeviceClass &deviceClass) const override {
+    const NeuralCompute *model = computeFor(parts, deviceClass.name);
+    return model ? model->interval() : PredictionInterval{};
+  }
+
+  PredictionInterval communicationInterval() const override {
+    return parts.communication.empty()
+               ? PredictionInterval{}
+               : parts.communication[0].model->interval();
+  }
+
   CostBound lowerBound(std::span<const BoundTable> tables,
                        const Topology &topology) const override;
 

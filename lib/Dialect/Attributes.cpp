@@ -1,5 +1,6 @@
 //===- Attributes.cpp - Attributes of the dialect -------------------------===//
 
+#include "AttributeSyntax.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/Table.h"
@@ -25,63 +26,6 @@ void NeuroShardDialect::registerAttributes() {
 
 namespace {
 
-using EmitError = llvm::function_ref<InFlightDiagnostic()>;
-
-FloatAttr f64(MLIRContext *context, double value) {
-  return FloatAttr::get(Float64Type::get(context), value);
-}
-
-void printNumber(AsmPrinter &printer, FloatAttr value) {
-  printer.printFloat(value.getValue());
-}
-
-/// Reads `key = value` pairs separated by commas up to `>`, each key at most
-/// once. `parseValue(key)` reads one value, or returns nullopt for a key it
-/// does not know. `first` says that no comma precedes the first pair.
-ParseResult
-parsePairs(AsmParser &parser, llvm::StringRef known, bool first,
-           llvm::function_ref<std::optional<ParseResult>(llvm::StringRef)>
-               parseValue) {
-  llvm::SmallVector<std::string> seen;
-  while (failed(parser.parseOptionalGreater())) {
-    llvm::StringRef key;
-    if ((!first && parser.parseComma()))
-      return failure();
-    first = false;
-    llvm::SMLoc loc = parser.getCurrentLocation();
-    if (parser.parseKeyword(&key))
-      return failure();
-    if (llvm::is_contained(seen, key))
-      return parser.emitError(loc) << "'" << key << "' given twice";
-    seen.push_back(key.str());
-    // A unit key has no value; its handler parses nothing.
-    std::optional<ParseResult> result = parseValue(key);
-    if (!result)
-      return parser.emitError(loc)
-             << "unknown key '" << key << "', expected one of: " << known;
-    if (failed(*result))
-      return failure();
-  }
-  return success();
-}
-
-ParseResult parseNumber(AsmParser &parser, FloatAttr &value) {
-  double number;
-  if (parser.parseEqual() || parser.parseFloat(number))
-    return failure();
-  value = f64(parser.getContext(), number);
-  return success();
-}
-
-template <typename IntT>
-ParseResult parseCount(AsmParser &parser, IntT &value) {
-  int64_t number;
-  if (parser.parseEqual() || parser.parseInteger(number))
-    return failure();
-  value = number;
-  return success();
-}
-
 ParseResult parseNumbers(AsmParser &parser, DenseF64ArrayAttr &values) {
   SmallVector<double> numbers;
   auto parseOne = [&]() { return parser.parseFloat(numbers.emplace_back()); };
@@ -98,14 +42,6 @@ void printNumbers(AsmPrinter &printer, DenseF64ArrayAttr values) {
     printer.printFloat(llvm::APFloat(value));
   });
   printer << "]";
-}
-
-LogicalResult checkNonNegative(EmitError emitError, llvm::StringRef name,
-                               FloatAttr value) {
-  double number = value.getValueAsDouble();
-  if (std::isfinite(number) && number >= 0)
-    return success();
-  return emitError() << "'" << name << "' must be finite and not negative";
 }
 
 } // namespace
@@ -379,122 +315,5 @@ void LookupAttr::print(AsmPrinter &printer) const {
     printer << " weighted";
   if (getPaddingIdx())
     printer << " padding_idx = " << *getPaddingIdx();
-  printer << ">";
-}
-
-//===----------------------------------------------------------------------===//
-// DevicesAttr and LevelAttr
-//===----------------------------------------------------------------------===//
-
-LogicalResult DevicesAttr::verify(EmitError emitError, int64_t count,
-                                  StringAttr deviceClass, int64_t host,
-                                  std::optional<int64_t> memoryBytes) {
-  if (count <= 0 || count > neuroshard::kMaxDevices)
-    return emitError() << "number of devices must be in [1, "
-                       << neuroshard::kMaxDevices << "], got: " << count;
-  if (deviceClass.empty())
-    return emitError() << "device class must not be empty";
-  if (host < 0)
-    return emitError() << "'host' must not be negative, got: " << host;
-  if (memoryBytes && *memoryBytes <= 0)
-    return emitError() << "'memory' must be positive, got: " << *memoryBytes;
-  return success();
-}
-
-Attribute DevicesAttr::parse(AsmParser &parser, Type) {
-  MLIRContext *context = parser.getContext();
-  llvm::SMLoc loc = parser.getCurrentLocation();
-  int64_t count = 0, host = 0;
-  std::string deviceClass;
-  std::optional<int64_t> memoryBytes;
-  auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
-    if (key == "host")
-      return parseCount(parser, host);
-    if (key == "memory")
-      return parseCount(parser, memoryBytes);
-    return std::nullopt;
-  };
-  if (parser.parseLess() || parser.parseInteger(count) ||
-      parser.parseKeyword("x") || parser.parseString(&deviceClass) ||
-      parsePairs(parser, "host, memory", /*first=*/false, parseValue))
-    return {};
-  return parser.getChecked<DevicesAttr>(loc, context, count,
-                                        StringAttr::get(context, deviceClass),
-                                        host, memoryBytes);
-}
-
-void DevicesAttr::print(AsmPrinter &printer) const {
-  printer << "<" << getCount() << " x ";
-  printer.printAttributeWithoutType(getDeviceClass());
-  if (getHost() != 0)
-    printer << ", host = " << getHost();
-  if (getMemoryBytes())
-    printer << ", memory = " << *getMemoryBytes();
-  printer << ">";
-}
-
-LogicalResult LevelAttr::verify(EmitError emitError, StringAttr name,
-                                DenseI64ArrayAttr groups,
-                                FloatAttr bandwidthGBps, FloatAttr latencyUs,
-                                FloatAttr groupBandwidthGBps) {
-  if (name.empty())
-    return emitError() << "level name must not be empty";
-  if (groups.empty() ||
-      llvm::any_of(groups.asArrayRef(), [](int64_t n) { return n <= 0; }))
-    return emitError() << "'groups' must be positive sizes";
-  double bandwidth = bandwidthGBps.getValueAsDouble();
-  if (!(std::isfinite(bandwidth) && bandwidth > 0))
-    return emitError() << "'bandwidth' must be finite and positive";
-  return failure(failed(checkNonNegative(emitError, "latency", latencyUs)) ||
-                 failed(checkNonNegative(emitError, "group_bandwidth",
-                                         groupBandwidthGBps)));
-}
-
-Attribute LevelAttr::parse(AsmParser &parser, Type) {
-  MLIRContext *context = parser.getContext();
-  llvm::SMLoc loc = parser.getCurrentLocation();
-  std::string name;
-  SmallVector<int64_t> groups;
-  FloatAttr bandwidth = f64(context, 0), latency = bandwidth,
-            groupBandwidth = bandwidth;
-  auto parseGroup = [&]() {
-    return parser.parseInteger(groups.emplace_back());
-  };
-  auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
-    if (key == "groups")
-      return failure(parser.parseEqual() ||
-                     parser.parseCommaSeparatedList(
-                         AsmParser::Delimiter::Square, parseGroup));
-    if (key == "bandwidth")
-      return parseNumber(parser, bandwidth);
-    if (key == "latency")
-      return parseNumber(parser, latency);
-    if (key == "group_bandwidth")
-      return parseNumber(parser, groupBandwidth);
-    return std::nullopt;
-  };
-  if (parser.parseLess() || parser.parseString(&name) ||
-      parsePairs(parser, "groups, bandwidth, latency, group_bandwidth",
-                 /*first=*/false, parseValue))
-    return {};
-  return parser.getChecked<LevelAttr>(loc, context,
-                                      StringAttr::get(context, name),
-                                      DenseI64ArrayAttr::get(context, groups),
-                                      bandwidth, latency, groupBandwidth);
-}
-
-void LevelAttr::print(AsmPrinter &printer) const {
-  printer << "<";
-  printer.printAttributeWithoutType(getName());
-  printer << ", groups = [";
-  llvm::interleaveComma(getGroups().asArrayRef(), printer);
-  printer << "], bandwidth = ";
-  printNumber(printer, getBandwidthGBps());
-  printer << ", latency = ";
-  printNumber(printer, getLatencyUs());
-  if (getGroupBandwidthGBps().getValueAsDouble() != 0) {
-    printer << ", group_bandwidth = ";
-    printNumber(printer, getGroupBandwidthGBps());
-  }
   printer << ">";
 }

@@ -74,7 +74,6 @@ private:
                       const std::vector<std::vector<int>> &sets);
   void checkPlaces();
   void checkTableConstraints();
-  void checkReserves();
   void checkFixedShards();
   void checkSetConflicts();
 
@@ -313,17 +312,6 @@ void Checker::checkTableConstraints() {
   }
 }
 
-void Checker::checkReserves() {
-  const Reserves &reserves = problem.constraints.reserves;
-  for (auto [name, bytes] :
-       {std::pair(".dense_bytes", reserves.denseBytes),
-        std::pair(".fragmentation_bytes", reserves.fragmentationBytes),
-        std::pair(".communicator_bytes", reserves.communicatorBytes)})
-    if (bytes)
-      wantInteger(std::string("constraints.reserves") + name, *bytes, 0,
-                  int64_t{1} << 50);
-}
-
 void Checker::checkFixedShards() {
   const std::vector<Shard> &shards = problem.constraints.fixedShards;
   if (shards.empty())
@@ -378,7 +366,8 @@ void Checker::checkConstraints() {
   checkTableSets("constraints.co_locate", problem.constraints.coLocate);
   checkTableSets("constraints.separate", problem.constraints.separate);
   checkTableConstraints();
-  checkReserves();
+  std::ranges::move(check(problem.constraints.reserves, "constraints.reserves"),
+                    std::back_inserter(errors));
   if (!errors.empty())
     return;
   checkSetConflicts();

@@ -89,6 +89,8 @@ void checkDevice(const Topology &topology, size_t index, Diagnostics &errors) {
         {where + ".host", "expected a host below " +
                               std::to_string(topology.hosts.size()) +
                               ", got: " + std::to_string(device.host)});
+  std::ranges::move(check(device.reserves, where + ".reserves"),
+                    std::back_inserter(errors));
 }
 
 std::optional<int> parseCount(std::string_view text) {

@@ -15,6 +15,7 @@
 #include "neuroshard/Serialization/Files.h"
 #include "neuroshard/Serialization/Json.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -48,6 +49,14 @@ Expected<ShardingProblem> parseFile(const std::string &path,
       [&](Diagnostics errors) { return inFile(path, std::move(errors)); });
 }
 
+nb::dict toDict(const Reserves &reserves) {
+  nb::dict result;
+  result["dense_bytes"] = nb::cast(reserves.denseBytes);
+  result["fragmentation_bytes"] = nb::cast(reserves.fragmentationBytes);
+  result["communicator_bytes"] = nb::cast(reserves.communicatorBytes);
+  return result;
+}
+
 /// In the fields of the workload file.
 nb::dict toDict(const Topology &topology) {
   nb::list levels, devices, hosts;
@@ -65,6 +74,7 @@ nb::dict toDict(const Topology &topology) {
     entry["class"] = device.deviceClass;
     entry["memory_bytes"] = device.memoryBytes;
     entry["host"] = device.host;
+    entry["reserves"] = toDict(device.reserves);
     devices.append(entry);
   }
   for (const Host &host : topology.hosts) {
@@ -147,11 +157,20 @@ void python::bindProblem(nb::module_ &module) {
   module.def(
       "parse_topology",
       [](std::string_view text) {
-        return toDict(valueOrRaise(parseTopology(text), kBadProblem));
+        return toDict(valueOrRaise(topologyNamed(text), kBadProblem));
       },
       nb::arg("text"),
       nb::sig("def parse_topology(text: str) -> dict[str, typing.Any]"),
-      "The topology that a text such as '8xH200' names.");
+      "The topology that a text such as '8xH200' names, or a file that ends in "
+      ".json.");
+  module.def(
+      "read_topology",
+      [](const std::string &path) {
+        return toDict(valueOrRaise(readTopology(path), kBadProblem));
+      },
+      nb::arg("path"),
+      nb::sig("def read_topology(path: str) -> dict[str, typing.Any]"),
+      "The topology in a file.");
   module.def(
       "parse_byte_size",
       [](std::string_view text) {

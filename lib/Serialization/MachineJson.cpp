@@ -1,6 +1,7 @@
 //===- MachineJson.cpp - Machine files from JSON --------------------------===//
 
 #include "JsonReader.h"
+#include "TopologyJson.h"
 #include "neuroshard/Serialization/Json.h"
 
 using namespace neuroshard;
@@ -47,7 +48,7 @@ void readTerms(Object &object, Machine &machine) {
   readTime(terms, "backward", machine.backward);
 }
 
-void readInterval(Object &object, StepInterval &interval) {
+void readInterval(Object &object, PredictionInterval &interval) {
   const Json *value = object.find("step_interval");
   if (!value)
     return;
@@ -66,7 +67,7 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
   if (!root)
     return tl::unexpected(root.error());
   Machine machine;
-  Diagnostics errors;
+  Diagnostics errors, topologyErrors;
   {
     Reader reader(errors);
     Path path;
@@ -81,9 +82,15 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     readNumber(object, "step_fixed_ms", 0, kLargestMs,
                "expected milliseconds from 0 to 1e9", machine.fixedStepMs);
     readInterval(object, machine.interval);
-    object.find("topology"); // read by Topology.load() in Python
+    // Nothing here needs it, but whoever prices plans by this file also wants
+    // them for its devices.
+    if (const Json *topology = object.find("topology"))
+      topologyErrors =
+          check(readTopology(reader, *topology, Path(path, "topology")));
     object.find("measured"); // for people
   }
+  if (errors.empty())
+    errors = std::move(topologyErrors);
   if (!errors.empty())
     return tl::unexpected(std::move(errors));
   return machine;

@@ -27,6 +27,13 @@ static Json toJson(const DeviceCost &device) {
           {"backward_bytes", device.backwardBytes}};
 }
 
+/// Null if it is not known.
+static Json toJson(const PredictionInterval &interval) {
+  if (!interval.isKnown())
+    return nullptr;
+  return {{"low", interval.low}, {"high", interval.high}};
+}
+
 static Json toJson(const CostBreakdown &breakdown) {
   Json devices = Json::array(), snapshots = Json::array();
   for (const DeviceCost &device : breakdown.devices)
@@ -47,6 +54,8 @@ static Json toJson(const CostBreakdown &breakdown) {
           {"fixed_ms", breakdown.fixedMs},
           {"low_ms", breakdown.lowMs},
           {"high_ms", breakdown.highMs},
+          {"compute_interval", toJson(breakdown.computeInterval)},
+          {"communication_interval", toJson(breakdown.communicationInterval)},
           {"devices", std::move(devices)},
           {"snapshots", std::move(snapshots)}};
 }

@@ -2,6 +2,7 @@
 
 #include "JsonReader.h"
 #include "ShardJson.h"
+#include "TopologyJson.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <algorithm>
@@ -29,11 +30,9 @@ private:
   Snapshot readSnapshot(const Json &value, const Path &path,
                         const ShardingProblem &problem);
   Batch readBatch(const Json &value, const Path &path);
-  Topology readTopology(const Json &value, const Path &path);
   void readConstraints(const Json &value, const Path &path, Constraints &out);
   void readTableConstraint(const Json &value, const Path &path,
                            Constraints &out);
-  Reserves readReserves(const Json &value, const Path &path);
   int readTableName(const Json &value, const Path &path);
   int unknownName(const Path &path, const std::string &message);
   std::vector<int> readDevices(Object &object);
@@ -207,56 +206,6 @@ Batch WorkloadReader::readBatch(const Json &value, const Path &path) {
   return batch;
 }
 
-Topology WorkloadReader::readTopology(const Json &value, const Path &path) {
-  Topology topology;
-  if (value.is_string()) {
-    Expected<Topology> parsed =
-        parseTopology(value.get_ref<const std::string &>());
-    if (parsed)
-      return *parsed;
-    for (const Diagnostic &diagnostic : parsed.error())
-      reader.error(path, diagnostic.message);
-    return topology;
-  }
-  Object object(reader, value, path);
-  if (const Json *levels = object.findRequired("levels"))
-    reader.list(*levels, Path(path, "levels"),
-                [&](const Json &item, const Path &where) {
-                  TopologyLevel level;
-                  Object entry(reader, item, where);
-                  entry.required("name", level.name);
-                  if (const Json *groups = entry.findRequired("groups"))
-                    reader.list(*groups, Path(where, "groups"),
-                                [&](const Json &size, const Path &place) {
-                                  reader.read(size, place,
-                                              level.groupSizes.emplace_back());
-                                });
-                  entry.required("bandwidth_gb_per_s", level.bandwidthGBps);
-                  entry.required("latency_us", level.latencyUs);
-                  entry.optional("group_bandwidth_gb_per_s",
-                                 level.groupBandwidthGBps);
-                  topology.levels.push_back(std::move(level));
-                });
-  if (const Json *hosts = object.findRequired("hosts"))
-    reader.list(*hosts, Path(path, "hosts"),
-                [&](const Json &item, const Path &where) {
-                  Object entry(reader, item, where);
-                  entry.required("memory_bytes",
-                                 topology.hosts.emplace_back().memoryBytes);
-                });
-  if (const Json *devices = object.findRequired("devices"))
-    reader.list(*devices, Path(path, "devices"),
-                [&](const Json &item, const Path &where) {
-                  Device device;
-                  Object entry(reader, item, where);
-                  entry.required("class", device.deviceClass);
-                  entry.required("memory_bytes", device.memoryBytes);
-                  entry.required("host", device.host);
-                  topology.devices.push_back(std::move(device));
-                });
-  return topology;
-}
-
 std::vector<int> WorkloadReader::readDevices(Object &object) {
   std::vector<int> devices;
   if (const Json *list = object.findRequired("devices"))
@@ -304,15 +253,6 @@ void WorkloadReader::readTableConstraint(const Json &value, const Path &path,
   out.tables.push_back(std::move(constraint));
 }
 
-Reserves WorkloadReader::readReserves(const Json &value, const Path &path) {
-  Reserves reserves;
-  Object object(reader, value, path);
-  object.optional("dense_bytes", reserves.denseBytes);
-  object.optional("fragmentation_bytes", reserves.fragmentationBytes);
-  object.optional("communicator_bytes", reserves.communicatorBytes);
-  return reserves;
-}
-
 void WorkloadReader::readConstraints(const Json &value, const Path &path,
                                      Constraints &out) {
   Object object(reader, value, path);
@@ -341,7 +281,7 @@ void WorkloadReader::readConstraints(const Json &value, const Path &path,
                   readTableConstraint(item, where, out);
                 });
   if (const Json *reserves = object.find("reserves"))
-    out.reserves = readReserves(*reserves, Path(path, "reserves"));
+    out.reserves = readReserves(reader, *reserves, Path(path, "reserves"));
   if (const Json *shards = object.find("fixed_shards"))
     reader.list(*shards, Path(path, "fixed_shards"),
                 [&](const Json &item, const Path &where) {
@@ -379,7 +319,7 @@ ShardingProblem WorkloadReader::read(const Json &root) {
                 });
   if (const Json *topology = object.find("topology")) {
     hasTopology = true;
-    problem.topology = readTopology(*topology, Path(path, "topology"));
+    problem.topology = readTopology(reader, *topology, Path(path, "topology"));
   }
   if (const Json *constraints = object.find("constraints"))
     readConstraints(*constraints, Path(path, "constraints"),

@@ -2,6 +2,7 @@
 
 #include "JsonPrinter.h"
 #include "ShardJson.h"
+#include "TopologyJson.h"
 #include "neuroshard/Serialization/Json.h"
 
 using namespace neuroshard;
@@ -95,31 +96,6 @@ Json writeBatch(const Batch &batch) {
   return json;
 }
 
-Json writeTopology(const Topology &topology) {
-  Json json;
-  json["levels"] = Json::array();
-  for (const TopologyLevel &level : topology.levels) {
-    Json &entry = json["levels"].emplace_back();
-    entry["name"] = level.name;
-    entry["groups"] = level.groupSizes;
-    entry["bandwidth_gb_per_s"] = level.bandwidthGBps;
-    entry["latency_us"] = level.latencyUs;
-    if (level.groupBandwidthGBps > 0)
-      entry["group_bandwidth_gb_per_s"] = level.groupBandwidthGBps;
-  }
-  json["hosts"] = Json::array();
-  for (const Host &host : topology.hosts)
-    json["hosts"].emplace_back()["memory_bytes"] = host.memoryBytes;
-  json["devices"] = Json::array();
-  for (const Device &device : topology.devices) {
-    Json &entry = json["devices"].emplace_back();
-    entry["class"] = device.deviceClass;
-    entry["memory_bytes"] = device.memoryBytes;
-    entry["host"] = device.host;
-  }
-  return json;
-}
-
 class ConstraintWriter {
 public:
   explicit ConstraintWriter(const ShardingProblem &problem)
@@ -137,22 +113,9 @@ private:
       json.push_back(name(table));
     return json;
   }
-  Json reserves() const;
 
   const ShardingProblem &problem;
 };
-
-Json ConstraintWriter::reserves() const {
-  const Reserves &reserves = problem.constraints.reserves;
-  Json json = Json::object();
-  if (reserves.denseBytes)
-    json["dense_bytes"] = *reserves.denseBytes;
-  if (reserves.fragmentationBytes)
-    json["fragmentation_bytes"] = *reserves.fragmentationBytes;
-  if (reserves.communicatorBytes)
-    json["communicator_bytes"] = *reserves.communicatorBytes;
-  return json;
-}
 
 Json ConstraintWriter::write() const {
   const Constraints &constraints = problem.constraints;
@@ -174,7 +137,7 @@ Json ConstraintWriter::write() const {
       entry["allowed_kinds"].push_back(toString(kind));
     entry["min_width"] = table.minWidth;
   }
-  if (Json reserved = reserves(); !reserved.empty())
+  if (Json reserved = writeReserves(constraints.reserves); !reserved.empty())
     json["reserves"] = std::move(reserved);
   for (const Shard &shard : constraints.fixedShards)
     json["fixed_shards"].push_back(writeShard(shard));

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
     from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
-                                    PlanResult, SnapshotCost, TableMove)
+                                    PlanResult, PredictionInterval, SnapshotCost, TableMove)
     from neuroshard.shards import Shard
     from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer, RowMass,
                                    Snapshot, Table, TableStatistics)
@@ -38,7 +38,7 @@ __all__ = [
     "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
     "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
     "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
-    "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
+    "PredictionInterval", "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
     "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
     "Table", "TableMove", "TableRule", "TableStatistics", "TensorError", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
@@ -55,8 +55,8 @@ _MODULES = {
     "planning": "Objective Progress PublishedSettings WarmStart algorithms evaluate inspect plan",
     "plans": "Plan Provenance Setting",
     "problem": "ShardingProblem",
-    "results": "Breakdown DeviceCost DeviceMemory Memory Migration PlanResult SnapshotCost "
-               "TableMove",
+    "results": "Breakdown DeviceCost DeviceMemory Memory Migration PlanResult PredictionInterval "
+               "SnapshotCost TableMove",
     "shards": "Shard",
     "tables": "Access Batch Feature FeatureStatistics Optimizer RowMass Snapshot Table "
               "TableStatistics",

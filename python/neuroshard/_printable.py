@@ -1,5 +1,9 @@
 """Text for people: control characters, which a name may have and a terminal obeys, as escapes.
-C++ has the same rule in Support/Printable.h."""
+C++ has the same rule in Support/Printable.h. Ranks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 _ESCAPES = {code: f"\\x{code:02x}" for code in [*range(0x20), *range(0x7F, 0xA0)]}
 _ESCAPES_IN_LINES = {code: escape for code, escape in _ESCAPES.items() if chr(code) != "\n"}
@@ -13,3 +17,9 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """A name, or one line: no control character stays."""
     return text.translate(_ESCAPES)
+
+
+def name_ranks(ranks: Sequence[int]) -> str:
+    """"rank 1", "ranks 1 and 2", "ranks 0, 1 and 2"."""
+    *others, last = map(str, ranks)
+    return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"

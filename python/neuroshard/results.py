@@ -40,6 +40,14 @@ class SnapshotCost(_fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PredictionInterval(_fields.Record):
+    """Between these multiples of a predicted time lie nine of ten measured ones."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Breakdown(_fields.Record):
     """The parts of a cost, in milliseconds; with snapshots the weighted mean over them.
 
@@ -47,6 +55,8 @@ class Breakdown(_fields.Record):
     backward_communication_ms, max_backward_ms and fixed_ms add up to cost_ms. fixed_ms: of a machine
     file, what host and PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten
     measured steps, where a machine file says it; else 0. worst_ms: the largest of the snapshots' costs.
+    compute_interval: of a device's forward and backward together, communication_interval: of its time
+    in one exchange, where the cost model's file says it.
     """
 
     cost_ms: float
@@ -62,6 +72,8 @@ class Breakdown(_fields.Record):
     high_ms: float
     devices: tuple[DeviceCost, ...]
     snapshots: tuple[SnapshotCost, ...] = ()
+    compute_interval: PredictionInterval | None = None
+    communication_interval: PredictionInterval | None = None
 
     @property
     def exchange_ms(self) -> float:
@@ -87,6 +99,12 @@ class DeviceMemory(_fields.Record):
     dense_reserve_bytes: int
     fragmentation_reserve_bytes: int
     peak_bytes: int
+
+    @property
+    def reserved_bytes(self) -> int:
+        """What tables must leave free, of peak_bytes."""
+        return (self.communicator_bytes + self.dense_reserve_bytes
+                + self.fragmentation_reserve_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,8 +217,10 @@ def _moves(migration: Migration | None) -> list[str]:
 
 
 def breakdown_of_plain(plain: dict[str, Any]) -> Breakdown:
+    intervals = {name: PredictionInterval(**plain[name]) if plain[name] else None
+                 for name in ("compute_interval", "communication_interval")}
     return Breakdown(**{
-        **plain,
+        **plain, **intervals,
         "devices": tuple(DeviceCost(**device) for device in plain["devices"]),
         "snapshots": tuple(SnapshotCost(**one) for one in plain["snapshots"])})
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from neuroshard import _fields, _planner
+from neuroshard.constraints import Reserves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +42,24 @@ class Level(_fields.Record):
 @dataclass(frozen=True, kw_only=True)
 class Device(_fields.Record):
     """One device. memory_bytes: usable device memory, bytes or a text such as "80GiB";
-    host: index into the topology's hosts."""
+    host: index into the topology's hosts. reserves: what of the memory tables must leave free, as
+    measured there; constraints of a problem go before them."""
 
     device_class: str = field(metadata={"key": "class"})
     memory_bytes: int
     host: int = field(default=0, metadata={"always": True})
+    reserves: Reserves = Reserves()
 
     if TYPE_CHECKING:
         def __init__(self, *, device_class: str, memory_bytes: int | str,
-                     host: int = 0) -> None:
+                     host: int = 0, reserves: Reserves = Reserves()) -> None:
             ...
 
     def __post_init__(self) -> None:
         self._text("device_class")
         self._set("memory_bytes", _fields.byte_size(self.memory_bytes, "Device.memory_bytes"))
         self._whole("host")
+        self._record("reserves", Reserves)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,21 +108,12 @@ class Topology(_fields.Record):
         name that ends in .json is a file, as load() reads it. Raises InvalidProblem for any other text.
         """
         _fields.text(text, "Topology.parse", "a text such as '8xH200'")
-        if text.endswith(".json"):
-            return cls.load(text)
         return topology_of_plain(_planner.parse_topology(text))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Topology:
         """The topology in a file: a machine file of `neuroshard calibrate`, or a workload."""
-        with open(_fields.path(path, "Topology.load"), encoding="utf-8") as file:
-            try:
-                plain = json.load(file)["topology"]
-                return (topology_of_plain(_planner.parse_topology(plain)) if isinstance(plain, str)
-                        else topology_of_plain(plain))
-            except (KeyError, TypeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-                raise ValueError(f"{os.fspath(path)}: expected a file with a topology, such as one "
-                                 f"of neuroshard calibrate ({error})") from None
+        return topology_of_plain(_planner.read_topology(_fields.path(path, "Topology.load")))
 
     @property
     def device_count(self) -> int:
@@ -135,11 +129,12 @@ class Topology(_fields.Record):
             if not getattr(self, name):
                 raise ValueError(f"devices: the topology has no {name}, so it cannot be "
                                  "scaled to a number of devices; give a topology instead")
-        kinds = {(device.device_class, device.memory_bytes) for device in self.devices}
+        kinds = {(device.device_class, device.memory_bytes, device.reserves)
+                 for device in self.devices}
         if len(kinds) != 1:
             raise ValueError("devices: the topology's devices differ, so it cannot be "
                              "scaled to a number of devices; give a topology instead")
-        (device_class, memory), = kinds
+        (device_class, memory, reserves), = kinds
         made = Topology.parse(f"{count}x{device_class}@{memory}B")
         if count == self.device_count:
             return self
@@ -157,7 +152,8 @@ class Topology(_fields.Record):
             if level.name in links else level for level in made.levels)
         host_memory = min(host.memory_bytes for host in self.hosts)
         hosts = tuple(Host(memory_bytes=host_memory) for _ in made.hosts)
-        return Topology(levels=levels, devices=made.devices, hosts=hosts)
+        devices = tuple(device.replace(reserves=reserves) for device in made.devices)
+        return Topology(levels=levels, devices=devices, hosts=hosts)
 
     def __str__(self) -> str:
         kinds: dict[tuple[str, int], int] = {}
@@ -182,5 +178,6 @@ def topology_of_plain(plain: dict[str, Any]) -> Topology:
     return Topology(
         levels=tuple(Level(**level) for level in plain["levels"]),
         devices=tuple(Device(device_class=device["class"], memory_bytes=device["memory_bytes"],
-                             host=device["host"]) for device in plain["devices"]),
+                             host=device["host"], reserves=Reserves(**device.get("reserves", {})))
+                      for device in plain["devices"]),
         hosts=tuple(Host(**host) for host in plain["hosts"]))

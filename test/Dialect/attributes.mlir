@@ -32,10 +32,12 @@ module @c attributes {test.lookups = [
   #neuroshard.lookup<sum @"odd name"["\E4"] weighted padding_idx = 0>]} {}
 
 // CHECK: #neuroshard.devices<4 x "H200", host = 2, memory = 1000>
+// CHECK: #neuroshard.devices<1 x "CPU", dense_reserve = 0, fragmentation_reserve = 5, communicator_reserve = 7>
 // CHECK-SAME: #neuroshard.level<"with \22quotes\22", groups = [2, 1], bandwidth = 2.200000e+01, latency = 0.000000e+00>
 // CHECK-SAME: #neuroshard.level<"card", groups = [4], bandwidth = 2.000000e+00, latency = 0.000000e+00, group_bandwidth = 3.000000e+00>
 module @d attributes {test.values = [
   #neuroshard.devices<4 x "H200", memory = 1000, host = 2>,
+  #neuroshard.devices<1 x "CPU", communicator_reserve = 7, fragmentation_reserve = 5, dense_reserve = 0>,
   #neuroshard.level<"with \"quotes\"", groups = [2, 1], bandwidth = 22.0>,
   #neuroshard.level<"card", groups = [4], group_bandwidth = 3.0, bandwidth = 2.0>]} {}
 

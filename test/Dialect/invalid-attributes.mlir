@@ -116,6 +116,11 @@
 
 // -----
 
+// expected-error@below {{'communicator_reserve' must not be negative, got: -1}}
+"x"() {a = #neuroshard.devices<1 x "H200", communicator_reserve = -1>} : () -> ()
+
+// -----
+
 // expected-error@below {{level name must not be empty}}
 "x"() {a = #neuroshard.level<"", groups = [1], bandwidth = 1.0>} : () -> ()
 

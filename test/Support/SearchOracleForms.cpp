@@ -145,7 +145,7 @@ int64_t Cases::bytes(size_t table, const Shard &shard) const {
 
 int64_t Cases::room(int device) const {
   return source.topology.devices[static_cast<size_t>(device)].memoryBytes -
-         deviceBaseMemory(source, device).peakBytes();
+         deviceBaseMemory(source)[static_cast<size_t>(device)].peakBytes();
 }
 
 OracleForm Cases::formOf(size_t table, std::vector<Shard> shards) const {

@@ -113,7 +113,7 @@ void Maker::addMemory() {
     double weight =
         equal ? 1 : static_cast<double>(dice.between(20, 180)) / 100;
     topology.devices[static_cast<size_t>(device)].memoryBytes =
-        deviceBaseMemory(summary, device).peakBytes() +
+        deviceBaseMemory(summary)[static_cast<size_t>(device)].peakBytes() +
         static_cast<int64_t>(bytes * share * weight) + 1;
   }
   if (dice.chance(2))

@@ -16,6 +16,10 @@
 // A topology can be added on the way.
 // RUN: neuroshard-translate --workload-to-mlir --topology=4xCPU@2GiB %t/tables.json \
 // RUN:   | FileCheck %s --check-prefix=TOPOLOGY
+//
+// Also that of a file, with the reserves of its devices.
+// RUN: neuroshard-translate --workload-to-mlir --topology=%t/all.json %t/tables.json \
+// RUN:   | FileCheck %s --check-prefix=FILE
 
 // CHECK:      !ids = !neuroshard.jagged<["f0", "f2"], i32>
 // CHECK:      !ids1 = !neuroshard.jagged<["f1"], i32, weighted>
@@ -36,7 +40,7 @@
 // CHECK-SAME:   wire_type = "bf16/f32"
 // The name @cluster is a table's.
 // CHECK:      neuroshard.topology @cluster_0
-// CHECK-SAME:   devices [#neuroshard.devices<4 x "H200", memory = 100000000000>, #neuroshard.devices<2 x "A100-40GB", host = 1, memory = 30000000000>]
+// CHECK-SAME:   devices [#neuroshard.devices<4 x "H200", memory = 100000000000>, #neuroshard.devices<2 x "A100-40GB", host = 1, memory = 30000000000, fragmentation_reserve = 3000>]
 // CHECK-SAME:   levels [#neuroshard.level<"network", groups = [6], bandwidth = 2.250000e+01, latency = 3.000000e+01>, #neuroshard.level<"node", groups = [4, 2], bandwidth = 3.500000e+02, latency = 1.500000e+01>]
 // CHECK-SAME:   host_memory [2000000000, 1000000000]
 // CHECK-NEXT: neuroshard.table private @a : 1000 x 64 x bf16
@@ -62,6 +66,7 @@
 // TABLES: neuroshard.planning = {id_type = "i32", output_type = "f16"}
 // TABLES: func.func @forward() {
 
+// FILE: #neuroshard.devices<2 x "A100-40GB", host = 1, memory = 30000000000, fragmentation_reserve = 3000>
 // TOPOLOGY: neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU", memory = 2147483648>]
 
 //--- tables.json
@@ -109,7 +114,7 @@
  "topology": {
   "levels": [{"name":"network","groups":[6],"bandwidth_gb_per_s":22.5,"latency_us":30.0},{"name":"node","groups":[4,2],"bandwidth_gb_per_s":350.0,"latency_us":15.0}],
   "hosts": [{"memory_bytes":2000000000},{"memory_bytes":1000000000}],
-  "devices": [{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"A100-40GB","memory_bytes":30000000000,"host":1},{"class":"A100-40GB","memory_bytes":30000000000,"host":1}]
+  "devices": [{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"A100-40GB","memory_bytes":30000000000,"host":1,"reserves":{"fragmentation_bytes":3000}},{"class":"A100-40GB","memory_bytes":30000000000,"host":1,"reserves":{"fragmentation_bytes":3000}}]
  },
  "tables": [
   {"name":"a","rows":1000,"dim":64,"type":"bf16","optimizer":{"kind":"adam","eps":1e-07,"beta1":0.8,"beta2":0.999,"initial_accumulator":0.0,"weight_decay":0.01},"hashed":true,"access":{"batch":4096,"reuse":[0.5,0.25,0.125,0.125,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0],"row_mass":[{"row_share":0.01,"lookup_share":0.4},{"row_share":0.1,"lookup_share":0.8}]}},

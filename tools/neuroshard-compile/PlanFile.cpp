@@ -22,7 +22,7 @@ static FailureOr<ir::TopologyOp> getTopology(ModuleOp module,
   if (option.empty())
     return module.emitError("a plan needs a topology; add a "
                             "'neuroshard.topology' or --topology");
-  Expected<Topology> parsed = parseTopology(option);
+  Expected<Topology> parsed = topologyNamed(option);
   if (!parsed)
     return emitDiagnostics(module.getLoc(), parsed.error());
   return topologyToIR(*parsed, module);

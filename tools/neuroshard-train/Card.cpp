@@ -26,6 +26,15 @@ Expected<Json> describeFile(const std::string &path) {
 /// Six digits, so that a card is readable.
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
+/// The bounds themselves are in the model's own metadata.
+Json sourceOf(const JudgedInterval &interval) {
+  return {{"method", "5 % and 95 % quantiles of measured over predicted times, "
+                     "of every other held-out sample"},
+          {"fitted", interval.fitted},
+          {"judged", interval.judged},
+          {"inside", interval.inside}};
+}
+
 Json curveOf(const std::vector<PlacementCurvePoint> &curve) {
   Json points = Json::array();
   for (const PlacementCurvePoint &point : curve)
@@ -80,7 +89,16 @@ Expected<std::string> neuroshard::makeCard(const CardFacts &facts) {
   }
   card["held_out"] = Json::parse(toJson(facts.heldOut));
   card["repeat_floor"] = Json::parse(toJson(facts.repeats));
+  if (facts.interval)
+    card["interval"] = sourceOf(*facts.interval);
   return card.dump();
+}
+
+std::string neuroshard::withInterval(const std::string &card,
+                                     const JudgedInterval &interval) {
+  Json changed = Json::parse(card);
+  changed["interval"] = sourceOf(interval);
+  return changed.dump();
 }
 
 std::string

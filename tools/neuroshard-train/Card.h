@@ -7,11 +7,13 @@
 
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
+#include "neuroshard/Training/Interval.h"
 #include "neuroshard/Training/Options.h"
 #include "neuroshard/Training/PlacementTraining.h"
 #include "neuroshard/Training/Split.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace neuroshard {
@@ -24,11 +26,16 @@ struct CardFacts {
   Split split;
   EvaluationTable heldOut;
   EvaluationTable repeats;
+  std::optional<JudgedInterval> interval;
 };
 
 /// The card as JSON. It holds nothing that changes from run to run, so that the
 /// same data gives the same file.
 Expected<std::string> makeCard(const CardFacts &facts);
+
+/// A card that says where the interval of the model comes from.
+std::string withInterval(const std::string &card,
+                         const JudgedInterval &interval);
 
 /// The card of a placement policy as JSON: settings and learning curve.
 std::string makePlacementCard(const PlacementTrainingOptions &options,

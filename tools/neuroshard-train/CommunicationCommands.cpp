@@ -64,11 +64,30 @@ Expected<void> neuroshard::trainCommunicationModel(const Settings &settings) {
     return tl::unexpected(parameters.error());
 
   EvaluationTable none = makeCommunicationTable();
-  CardFacts facts{settings, samples->metadata, *split, none, none};
+  CardFacts facts{settings, samples->metadata, *split, none, none, {}};
   facts.heldOut.add(
       evaluateModel(CommunicationModel(*parameters), *samples, *split));
   facts.repeats.add(repeatFloors(*samples));
+  facts.interval =
+      intervalOf(CommunicationModel(*parameters), *samples, split->heldOut);
   return writeModel(*parameters, facts);
+}
+
+Expected<void> neuroshard::fitCommunicationInterval(const Settings &settings) {
+  Expected<CommunicationSamples> samples = readSamples(settings);
+  if (!samples)
+    return tl::unexpected(samples.error());
+  Expected<CommunicationParameters> parameters =
+      readCommunicationModel(settings.model);
+  if (!parameters)
+    return tl::unexpected(parameters.error());
+  Expected<Split> split = splitOf(settings, *samples);
+  if (!split)
+    return tl::unexpected(split.error());
+  return writeInterval(
+      *parameters,
+      intervalOf(CommunicationModel(*parameters), *samples, split->heldOut),
+      settings.output);
 }
 
 Expected<void>

@@ -84,12 +84,35 @@ Expected<void> neuroshard::trainComputeModel(const Settings &settings) {
     return tl::unexpected(parameters.error());
 
   EvaluationTable none = makeComputeTable();
-  CardFacts facts{settings, samples->metadata, *split, none, none};
+  CardFacts facts{settings, samples->metadata, *split, none, none, {}};
   facts.heldOut.add(
       {judge("model", *parameters, *findDeviceClass(parameters->deviceClass),
              *samples, split->heldOut)});
   facts.repeats.add(repeatFloors(*samples));
+  facts.interval = intervalOf(NeuralCompute(*parameters),
+                              *findDeviceClass(parameters->deviceClass),
+                              *samples, split->heldOut);
   return writeModel(*parameters, facts);
+}
+
+Expected<void> neuroshard::fitComputeInterval(const Settings &settings) {
+  Expected<ComputeSamples> samples = readSamples(settings.data);
+  if (!samples)
+    return tl::unexpected(samples.error());
+  Expected<NeuralComputeParameters> parameters =
+      readComputeModel(settings.model);
+  if (!parameters)
+    return tl::unexpected(parameters.error());
+  Expected<const DeviceClass *> deviceClass = deviceClassOf(*samples);
+  if (!deviceClass)
+    return tl::unexpected(deviceClass.error());
+  Expected<Split> split = splitOf(settings, *samples, 0);
+  if (!split)
+    return tl::unexpected(split.error());
+  return writeInterval(*parameters,
+                       intervalOf(NeuralCompute(*parameters), **deviceClass,
+                                  *samples, split->heldOut),
+                       settings.output);
 }
 
 Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {

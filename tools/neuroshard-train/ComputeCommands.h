@@ -16,6 +16,9 @@ Expected<void> trainComputeModel(const Settings &settings);
 /// fine-tuned from a model.
 Expected<void> drawComputeCurve(const Settings &settings);
 
+/// Writes a model with the interval that the held-out samples give it.
+Expected<void> fitComputeInterval(const Settings &settings);
+
 /// Shows a model's figures on samples that are held out.
 Expected<void> evaluateComputeModel(const Settings &settings);
 

@@ -85,14 +85,23 @@ void addLeaveOut(Command &command, Settings &settings) {
 }
 
 /// The kind of a model is in its file.
-Expected<void> evaluateModelFile(const Settings &settings) {
+Expected<void> runByKind(const Settings &settings, Run compute,
+                         Run communication) {
   Expected<TensorFile> file = readTensorFile(settings.model);
   if (!file)
     return tl::unexpected(file.error());
   Expected<std::string> schema = file->getMetadata("schema");
   if (schema && *schema == kCommunicationModelSchema)
-    return evaluateCommunicationModel(settings);
-  return evaluateComputeModel(settings);
+    return communication(settings);
+  return compute(settings);
+}
+
+Expected<void> evaluateModelFile(const Settings &settings) {
+  return runByKind(settings, evaluateComputeModel, evaluateCommunicationModel);
+}
+
+Expected<void> fitInterval(const Settings &settings) {
+  return runByKind(settings, fitComputeInterval, fitCommunicationInterval);
 }
 
 void addCompute(CommandLine &line) {
@@ -142,6 +151,24 @@ void addEvaluate(CommandLine &line) {
   command.add("--baseline-epochs", settings->baselineEpochs).range(1, 1000000);
 }
 
+void addInterval(CommandLine &line) {
+  auto settings = std::make_shared<Settings>();
+  Command command = line.addCommand(
+      "interval",
+      "between which multiples of a model's times measured ones lie");
+  command.add("model", settings->model, "model file").required();
+  addData(command, *settings);
+  command
+      .add("-o,--output", settings->output,
+           "model file to write: the same with this interval")
+      .output("file")
+      .required();
+  command.action([settings] {
+    Expected<void> good = checkOutput(*settings);
+    return good ? fitInterval(*settings) : good;
+  });
+}
+
 } // namespace
 
 void neuroshard::addModelCommands(CommandLine &line) {
@@ -149,4 +176,5 @@ void neuroshard::addModelCommands(CommandLine &line) {
   addCommunication(line);
   addCurve(line);
   addEvaluate(line);
+  addInterval(line);
 }

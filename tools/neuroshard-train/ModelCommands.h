@@ -7,7 +7,7 @@
 
 namespace neuroshard {
 
-/// Adds `compute`, `communication`, `curve` and `evaluate`.
+/// Adds `compute`, `communication`, `curve`, `evaluate` and `interval`.
 void addModelCommands(CommandLine &line);
 
 } // namespace neuroshard

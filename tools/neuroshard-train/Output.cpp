@@ -4,6 +4,7 @@
 
 #include "neuroshard/Serialization/Files.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 
@@ -23,6 +24,19 @@ Expected<void> neuroshard::checkOutput(const Settings &settings) {
     if (fs::equivalent(path, input, ignored))
       return failure(path, "is an input; name another file to write");
   return {};
+}
+
+void neuroshard::showInterval(const std::optional<JudgedInterval> &interval) {
+  if (!interval)
+    return;
+  char text[200];
+  std::snprintf(
+      text, sizeof text,
+      "measured over predicted: nine of ten between %.3f and %.3f, by "
+      "%zu held-out samples; of %zu others %.1f %% are inside\n",
+      interval->interval.low, interval->interval.high, interval->fitted,
+      interval->judged, 100 * interval->inside);
+  std::cout << text << std::flush;
 }
 
 Expected<void> neuroshard::showTable(const EvaluationTable &table,

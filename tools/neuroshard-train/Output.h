@@ -20,6 +20,18 @@ Expected<void> checkOutput(const Settings &settings);
 /// it ends in .json, else as markdown.
 Expected<void> showTable(const EvaluationTable &table, const std::string &path);
 
+/// Prints the interval, and how many of the times that judge it lie inside.
+void showInterval(const std::optional<JudgedInterval> &interval);
+
+template <typename Parameters>
+Expected<void> writeParameters(const Parameters &parameters,
+                               const std::string &path) {
+  Expected<TensorFile> file = toTensorFile(parameters);
+  if (!file)
+    return tl::unexpected(file.error());
+  return writeTensorFile(*file, path);
+}
+
 /// Writes a cost model with its card, and prints its figures.
 template <typename Parameters>
 Expected<void> writeModel(Parameters &parameters, const CardFacts &facts) {
@@ -27,15 +39,33 @@ Expected<void> writeModel(Parameters &parameters, const CardFacts &facts) {
   if (!card)
     return tl::unexpected(card.error());
   parameters.card = *card;
-  Expected<TensorFile> file = toTensorFile(parameters);
-  if (!file)
-    return tl::unexpected(file.error());
-  if (Expected<void> done = writeTensorFile(*file, facts.settings.output);
+  if (facts.interval)
+    parameters.interval = facts.interval->interval;
+  if (Expected<void> done = writeParameters(parameters, facts.settings.output);
       !done)
     return done;
   EvaluationTable table = facts.heldOut;
   table.add(facts.repeats.rows);
-  return showTable(table, "");
+  if (Expected<void> shown = showTable(table, ""); !shown)
+    return shown;
+  showInterval(facts.interval);
+  return {};
+}
+
+/// Writes a cost model again, with another interval. Its weights stay the same
+/// bits.
+template <typename Parameters>
+Expected<void> writeInterval(Parameters &parameters,
+                             const std::optional<JudgedInterval> &interval,
+                             const std::string &path) {
+  if (!interval)
+    return failure("data", "expected at least 2 held-out samples");
+  parameters.interval = interval->interval;
+  parameters.card = withInterval(parameters.card, *interval);
+  if (Expected<void> done = writeParameters(parameters, path); !done)
+    return done;
+  showInterval(interval);
+  return {};
 }
 
 } // namespace neuroshard

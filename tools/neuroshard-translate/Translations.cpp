@@ -73,7 +73,7 @@ inputOf(const llvm::SourceMgr &sources) {
 
 /// The topology that the option gives.
 FailureOr<Topology> topologyOption(MLIRContext *context) {
-  Expected<Topology> topology = parseTopology(options().topology);
+  Expected<Topology> topology = topologyNamed(options().topology);
   if (topology)
     return *topology;
   return emitDiagnostics(UnknownLoc::get(context), topology.error());

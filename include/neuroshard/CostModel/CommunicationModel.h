@@ -67,6 +67,8 @@ struct CommunicationParameters {
   std::vector<LinkFigures> links;
   /// False: trained on simulated times; never picked by default.
   bool measured = false;
+  /// Of the time of a device in an exchange.
+  PredictionInterval interval;
   /// A JSON object: machine, data, samples, held-out figures, seed, date.
   std::string card = "{}";
 };
@@ -116,6 +118,7 @@ public:
   const std::string &deviceClass() const;
   const std::string &backend() const;
   bool measured() const;
+  PredictionInterval interval() const;
 
   /// Limits of the training data: fewest and most devices; most bytes that a
   /// device sent or received; whether a link had about these figures.

@@ -65,6 +65,8 @@ struct NeuralComputeParameters {
   bool measured = false;
   /// Most shards on a device in the training data; 0: unknown.
   int64_t maxShards = 0;
+  /// Of forward and backward together.
+  PredictionInterval interval;
   /// A JSON object: machine, data, samples, held-out figures, repeat floor,
   /// seed, date.
   std::string card = "{}";
@@ -112,6 +114,7 @@ public:
   const std::string &deviceClass() const;
   bool measured() const;
   int64_t maxShards() const;
+  PredictionInterval interval() const;
   /// The training range of a feature.
   std::pair<float, float> rangeOf(int feature) const;
 

@@ -124,18 +124,24 @@ def NeuroShard_DevicesAttr : NeuroShard_Attr<"Devices", "devices"> {
   let description = [{
     Device classes are those of the planner's table. `memory` overrides the
     class's usable bytes per device. `host` is the index of the host that the
-    devices belong to, default 0.
+    devices belong to, default 0. `dense_reserve`, `fragmentation_reserve` and
+    `communicator_reserve` override the bytes per device that the class holds
+    back, as they were measured.
 
     ```mlir
     #neuroshard.devices<8 x "H200">
-    #neuroshard.devices<8 x "A100-40GB", host = 1, memory = 40000000000>
+    #neuroshard.devices<8 x "A100-40GB", host = 1, memory = 40000000000,
+                        communicator_reserve = 3300000000>
     ```
   }];
   let parameters = (ins
     "int64_t":$count,
     "::mlir::StringAttr":$deviceClass,
     "int64_t":$host,
-    "std::optional<int64_t>":$memoryBytes
+    "std::optional<int64_t>":$memoryBytes,
+    "std::optional<int64_t>":$denseReserve,
+    "std::optional<int64_t>":$fragmentationReserve,
+    "std::optional<int64_t>":$communicatorReserve
   );
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_MODEL_CONSTRAINTS_H
 #define NEUROSHARD_MODEL_CONSTRAINTS_H
 
+#include "neuroshard/Model/Reserves.h"
 #include "neuroshard/Model/Shard.h"
 
 #include <cstdint>
@@ -44,14 +45,6 @@ struct TableConstraint {
   /// Smallest width of a shard, unless the table is narrower.
   int64_t minWidth = 1;
   bool operator==(const TableConstraint &) const = default;
-};
-
-/// Bytes held back on each device; unset: the default of its device class.
-struct Reserves {
-  std::optional<int64_t> denseBytes;
-  std::optional<int64_t> fragmentationBytes;
-  std::optional<int64_t> communicatorBytes;
-  bool operator==(const Reserves &) const = default;
 };
 
 struct Constraints {

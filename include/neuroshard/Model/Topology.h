@@ -4,6 +4,7 @@
 #define NEUROSHARD_MODEL_TOPOLOGY_H
 
 #include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/Reserves.h"
 #include "neuroshard/Model/TopologyLevels.h"
 
 #include <cstdint>
@@ -20,6 +21,8 @@ struct Device {
   int64_t memoryBytes = 0;
   /// Index into Topology::hosts.
   int host = 0;
+  /// As measured there (`neuroshard calibrate`).
+  Reserves reserves = {};
 
   bool operator==(const Device &) const = default;
 };

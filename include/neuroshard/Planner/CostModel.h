@@ -133,8 +133,14 @@ public:
   /// and framework.
   virtual double fixedStepMs() const { return 0; }
 
-  /// Of the objective `step`.
-  virtual StepInterval stepInterval() const { return {}; }
+  /// Of the objective `step`; of the compute of a device, forward and backward
+  /// together; of a device's exchange in one direction. Where measured.
+  virtual PredictionInterval stepInterval() const { return {}; }
+  virtual PredictionInterval
+  computeInterval(const DeviceClass & /*deviceClass*/) const {
+    return {};
+  }
+  virtual PredictionInterval communicationInterval() const { return {}; }
 
   /// What ran the steps that it was measured on, if it was on whole steps.
   virtual std::optional<Target> measuredTarget() const { return std::nullopt; }

@@ -9,6 +9,7 @@
 #define NEUROSHARD_PLANNER_MACHINE_H
 
 #include "neuroshard/Model/Target.h"
+#include "neuroshard/Planner/PredictionInterval.h"
 
 #include <string>
 
@@ -25,13 +26,6 @@ struct TimeCorrection {
   }
 };
 
-/// Between these multiples of its predicted time lie nine of ten measured
-/// steps. Both 0: not known.
-struct StepInterval {
-  double low = 0;
-  double high = 0;
-};
-
 struct Machine {
   /// By name, as makeCostModel() takes it.
   std::string costModel;
@@ -45,7 +39,8 @@ struct Machine {
       backward;
   /// What a step takes beside these, whatever the plan.
   double fixedStepMs = 0;
-  StepInterval interval;
+  /// Of steps.
+  PredictionInterval interval;
 };
 
 } // namespace neuroshard

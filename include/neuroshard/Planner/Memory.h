@@ -51,9 +51,9 @@ MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,
 MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,
                         const std::vector<int> &features, const Shard &shard);
 
-/// What every device holds whatever the plan: ids and results of its part of
-/// the batch, communicator, reserves of its class.
-MemoryTerms deviceBaseMemory(const ShardingProblem &problem, int device);
+/// What each device holds whatever the plan: ids and results of its part of
+/// the batch, communicator, reserves.
+std::vector<MemoryTerms> deviceBaseMemory(const ShardingProblem &problem);
 
 /// What every device holds in addition for each table split by columns: the
 /// copy that puts the columns together.

@@ -66,6 +66,9 @@ struct CostBreakdown {
   /// Bounds of CostModel::stepInterval(); 0 if it is not known.
   double lowMs = 0;
   double highMs = 0;
+  /// CostModel::computeInterval(), of several classes the widest, and
+  /// CostModel::communicationInterval(); by evaluate() alone.
+  PredictionInterval computeInterval, communicationInterval;
   std::vector<DeviceCost> devices;
   /// Of a problem with snapshots, in their order.
   std::vector<SnapshotCost> snapshots;

@@ -39,6 +39,12 @@ std::string writePlan(const ShardingPlan &plan);
 Expected<Machine> parseMachine(std::string_view json);
 Expected<Machine> readMachine(const std::string &path);
 
+/// The topology in a machine file or a workload; what else is there is not
+/// read.
+Expected<Topology> readTopology(const std::string &path);
+/// readTopology() if the name ends in .json, else parseTopology().
+Expected<Topology> topologyNamed(std::string_view name);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_SERIALIZATION_JSON_H

@@ -5,6 +5,7 @@
 
 #include "neuroshard/CostModel/CommunicationModel.h"
 #include "neuroshard/Training/Evaluation.h"
+#include "neuroshard/Training/Interval.h"
 #include "neuroshard/Training/Split.h"
 
 #include <functional>
@@ -30,6 +31,12 @@ ExchangeTimes predictSamples(const CommunicationModel &model,
 std::vector<EvaluationRow> evaluateModel(const CommunicationModel &model,
                                          const CommunicationSamples &samples,
                                          const Split &split);
+
+/// The interval of the model's times of a device in an exchange. Devices of
+/// one exchange count each, and are in the same half.
+std::optional<JudgedInterval> intervalOf(const CommunicationModel &model,
+                                         const CommunicationSamples &samples,
+                                         std::span<const size_t> heldOut);
 
 /// How well a measurement agrees with its repeat: held out, all, and by number
 /// of devices.

@@ -5,6 +5,7 @@
 
 #include "neuroshard/CostModel/ComputeSamples.h"
 #include "neuroshard/Training/Evaluation.h"
+#include "neuroshard/Training/Interval.h"
 #include "neuroshard/Training/Split.h"
 
 #include <functional>
@@ -35,6 +36,13 @@ std::vector<EvaluationRow> repeatFloors(const ComputeSamples &samples);
 /// A model on the held-out samples: all, without correction, and by batch,
 /// element type and optimizer (`mixed`: sets with several).
 std::vector<EvaluationRow> evaluateModel(const SumEmbedding &model,
+                                         const DeviceClass &deviceClass,
+                                         const ComputeSamples &samples,
+                                         std::span<const size_t> heldOut);
+
+/// The interval of the model's times of a device, forward and backward
+/// together.
+std::optional<JudgedInterval> intervalOf(const SumEmbedding &model,
                                          const DeviceClass &deviceClass,
                                          const ComputeSamples &samples,
                                          std::span<const size_t> heldOut);

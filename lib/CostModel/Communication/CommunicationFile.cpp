@@ -84,6 +84,7 @@ void Checker::checkFacts() {
       error("links", "expected finite latencies of at least 0 us and "
                      "bandwidths above 0 GB/s");
   checkCard(parameters.card, errors);
+  checkInterval(parameters.interval, errors);
 }
 
 Diagnostics Checker::run() {
@@ -138,6 +139,7 @@ neuroshard::toCommunicationParameters(const TensorFile &file) {
   parameters.deviceClass = reader.text("device_class");
   parameters.backend = reader.text("backend");
   parameters.card = reader.text("card");
+  parameters.interval = reader.interval();
   parameters.measured = reader.flag("measured");
   readTopologyFacts(reader, parameters);
   parameters.device = reader.scale("device_features", kDeviceFeatureCount);
@@ -164,6 +166,7 @@ neuroshard::toTensorFile(const CommunicationParameters &parameters) {
       {"links", toJson(parameters.links).dump()},
       {"measured", parameters.measured ? "true" : "false"},
       {"card", parameters.card}};
+  addInterval(parameters.interval, file);
   addScale("device_features", parameters.device, file);
   addScale("exchange_features", parameters.exchange, file);
   kCommunicationLayers.add(parameters.members, file);

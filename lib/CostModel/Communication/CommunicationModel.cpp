@@ -203,7 +203,7 @@ struct CommunicationModel::State {
       : device(parameters.device), exchange(parameters.exchange),
         deviceClass(parameters.deviceClass), backend(parameters.backend),
         levelCounts(parameters.levelCounts), links(parameters.links),
-        measured(parameters.measured) {
+        measured(parameters.measured), interval(parameters.interval) {
     for (const CommunicationMember &member : parameters.members)
       members.emplace_back(member);
   }
@@ -232,6 +232,7 @@ struct CommunicationModel::State {
   std::vector<int> levelCounts;
   std::vector<LinkFigures> links;
   bool measured;
+  PredictionInterval interval;
 };
 
 CommunicationModel::CommunicationModel(
@@ -246,6 +247,10 @@ const std::string &CommunicationModel::deviceClass() const {
 
 const std::string &CommunicationModel::backend() const {
   return state->backend;
+}
+
+PredictionInterval CommunicationModel::interval() const {
+  return state->interval;
 }
 
 bool CommunicationModel::measured() const { return state->measured; }

@@ -184,6 +184,10 @@ bool NeuralCompute::measured() const { return state->parameters.measured; }
 
 int64_t NeuralCompute::maxShards() const { return state->parameters.maxShards; }
 
+PredictionInterval NeuralCompute::interval() const {
+  return state->parameters.interval;
+}
+
 std::pair<float, float> NeuralCompute::rangeOf(int feature) const {
   size_t i = static_cast<size_t>(feature);
   return {state->parameters.features.min[i], state->parameters.features.max[i]};

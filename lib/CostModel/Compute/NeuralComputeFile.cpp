@@ -31,6 +31,7 @@ public:
     if (parameters.maxShards < 0)
       error("max_shards", "expected a number of at least 0");
     checkCard(parameters.card, errors);
+    checkInterval(parameters.interval, errors);
     return std::move(errors);
   }
 
@@ -124,6 +125,7 @@ neuroshard::toComputeParameters(const TensorFile &file) {
   reader.expectNames("feature_names", featureNames());
   parameters.deviceClass = reader.text("device_class");
   parameters.card = reader.text("card");
+  parameters.interval = reader.interval();
   parameters.measured = reader.flag("measured");
   parameters.maxShards = readCount(reader, "max_shards");
   parameters.features = reader.scale("features", kFeatureCount);
@@ -144,6 +146,7 @@ neuroshard::toTensorFile(const NeuralComputeParameters &parameters) {
                    {"measured", parameters.measured ? "true" : "false"},
                    {"max_shards", std::to_string(parameters.maxShards)},
                    {"card", parameters.card}};
+  addInterval(parameters.interval, file);
   addScale("features", parameters.features, file);
   kComputeLayers.add(parameters.members, file);
   return file;

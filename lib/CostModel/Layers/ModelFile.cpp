@@ -107,6 +107,15 @@ void neuroshard::checkCard(const std::string &card, Diagnostics &errors) {
     errors.push_back({"card", "expected a JSON object"});
 }
 
+void neuroshard::checkInterval(const PredictionInterval &interval,
+                               Diagnostics &errors) {
+  if (interval == PredictionInterval{})
+    return;
+  if (!(interval.low > 0 && interval.low <= interval.high &&
+        std::isfinite(interval.high)))
+    errors.push_back({"interval", "expected 0 < low <= high, both finite"});
+}
+
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
@@ -154,6 +163,26 @@ void ModelFileReader::expectNames(const char *key,
   if (!names.is_array() || names.size() != wanted.size())
     error(key, "expected a list of " + std::to_string(wanted.size()) +
                    " names; train it again");
+}
+
+PredictionInterval ModelFileReader::interval() {
+  PredictionInterval found;
+  auto entry = file.metadata.find("interval");
+  if (!ok() || entry == file.metadata.end())
+    return found;
+  json value = json::parse(entry->second, nullptr, false);
+  auto readBound = [&](const char *key, double &out) {
+    if (value.is_object() && value.contains(key) && value[key].is_number())
+      out = value[key].get<double>();
+    else
+      error("interval", std::string("expected an object with the number ") +
+                            key + ", got " + inQuotes(entry->second));
+  };
+  readBound("low", found.low);
+  readBound("high", found.high);
+  if (ok() && found == PredictionInterval{})
+    error("interval", "expected 0 < low <= high, both finite");
+  return found;
 }
 
 std::vector<float> ModelFileReader::numbers(const std::string &name,
@@ -206,6 +235,13 @@ std::string neuroshard::textOfNames(std::span<const std::string_view> names) {
   for (std::string_view name : names)
     list.push_back(name);
   return list.dump();
+}
+
+void neuroshard::addInterval(const PredictionInterval &interval,
+                             TensorFile &file) {
+  if (interval.isKnown())
+    file.metadata["interval"] =
+        json{{"low", interval.low}, {"high", interval.high}}.dump();
 }
 
 void neuroshard::addScale(const std::string &name, const FeatureScale &scale,

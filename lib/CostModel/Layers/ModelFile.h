@@ -12,6 +12,7 @@
 #include "neuroshard/CostModel/DenseLayer.h"
 #include "neuroshard/CostModel/FeatureScale.h"
 #include "neuroshard/CostModel/Safetensors.h"
+#include "neuroshard/Planner/PredictionInterval.h"
 
 #include <array>
 #include <cstdint>
@@ -45,6 +46,9 @@ void checkLayer(const std::string &name, const DenseLayer &layer, int64_t in,
 /// Cards are JSON objects.
 void checkCard(const std::string &card, Diagnostics &errors);
 
+/// Not known, or 0 < low <= high, both finite.
+void checkInterval(const PredictionInterval &interval, Diagnostics &errors);
+
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
@@ -63,6 +67,8 @@ public:
   bool flag(const char *key);
   void expect(const char *key, std::string_view wanted);
   void expectNames(const char *key, std::span<const std::string_view> wanted);
+  /// Not known in files without one.
+  PredictionInterval interval();
 
   std::vector<float> numbers(const std::string &name,
                              const std::vector<int64_t> &shape);
@@ -95,6 +101,9 @@ private:
 
 /// A JSON list.
 std::string textOfNames(std::span<const std::string_view> names);
+
+/// Adds nothing if it is not known.
+void addInterval(const PredictionInterval &interval, TensorFile &file);
 
 void addScale(const std::string &name, const FeatureScale &scale,
               TensorFile &file);

@@ -83,6 +83,27 @@ double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
   return breakdown.inputMs + withoutInput;
 }
 
+/// The widest of the devices' classes; not known if one's is not.
+PredictionInterval computeInterval(const Topology &topology,
+                                   const CostModel &model) {
+  PredictionInterval widest;
+  const std::string *last = nullptr;
+  for (const Device &device : topology.devices) {
+    if (last && *last == device.deviceClass)
+      continue;
+    const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+    PredictionInterval one = deviceClass ? model.computeInterval(*deviceClass)
+                                         : PredictionInterval{};
+    if (!one.isKnown())
+      return {};
+    widest = last ? PredictionInterval{std::min(widest.low, one.low),
+                                       std::max(widest.high, one.high)}
+                  : one;
+    last = &device.deviceClass;
+  }
+  return widest;
+}
+
 } // namespace
 
 CostBreakdown neuroshard::composeCost(const Topology &topology,
@@ -111,7 +132,7 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
                      exchange(Direction::Forward),
                      exchange(Direction::Backward), model, options, breakdown);
   if (options.kind == ObjectiveKind::Step) {
-    StepInterval interval = model.stepInterval();
+    PredictionInterval interval = model.stepInterval();
     breakdown.lowMs = interval.low * breakdown.costMs;
     breakdown.highMs = interval.high * breakdown.costMs;
   }
@@ -128,6 +149,8 @@ double CostBreakdown::worstMs() const {
 /// sum += share x one.
 static void addShare(CostBreakdown &sum, const CostBreakdown &one,
                      double share) {
+  sum.computeInterval = one.computeInterval;
+  sum.communicationInterval = one.communicationInterval;
   for (double CostBreakdown::*part :
        {&CostBreakdown::costMs, &CostBreakdown::inputMs,
         &CostBreakdown::maxForwardMs,
@@ -221,6 +244,8 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
   std::vector<RelayLoad> relays = relayLoads(problem, plan.shards, loads);
   CostBreakdown breakdown =
       composeCost(problem.topology, loads, model, options, relays);
+  breakdown.computeInterval = computeInterval(problem.topology, model);
+  breakdown.communicationInterval = model.communicationInterval();
   if (problem.target != Target::Native)
     return breakdown;
   DeviceTraffic traffic = planDeviceTraffic(problem, plan.shards);

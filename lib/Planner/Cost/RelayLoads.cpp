@@ -29,9 +29,11 @@ TableRelay::TableRelay(const ShardingProblem &problem, int table,
   }
   if (rows == 0)
     return;
-  double bytes =
-      rows * static_cast<double>(elementBytes(problem.batch.wireType));
-  forwardBytesPerColumn = backwardBytesPerColumn = bytes;
+  const WireType &wire = problem.batch.wireType;
+  forwardBytesPerColumn =
+      rows * static_cast<double>(elementBytes(wire.results));
+  backwardBytesPerColumn =
+      rows * static_cast<double>(elementBytes(wire.gradients));
   std::map<size_t, std::vector<Range>> colsOfGroup;
   for (const Shard *shard : shards) {
     if (shard->replicated())

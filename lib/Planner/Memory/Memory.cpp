@@ -220,11 +220,9 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
   return shardMemory(problem, table, features, shard, norms);
 }
 
-MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
-                                         int device) {
+/// Ids and results of a device's part of the batch, alike on all.
+static MemoryTerms batchMemory(const ShardingProblem &problem) {
   MemoryTerms terms;
-  if (problem.memoryModel == MemoryModel::WeightsOnly)
-    return terms;
   ElementType output = problem.batch.outputType;
   WireType wire = problem.batch.wireType;
   int64_t outputBytes = elementBytes(output);
@@ -239,19 +237,38 @@ MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
     terms.backwardBytes +=
         elements * (2 * outputBytes + castBytes(output, wire.gradients));
   }
-  const Device &where = problem.topology.devices[static_cast<size_t>(device)];
-  const DeviceClass *deviceClass = findDeviceClass(where.deviceClass);
-  if (!deviceClass)
-    return terms;
-  const Reserves &reserves = problem.constraints.reserves;
-  terms.denseReserveBytes =
-      reserves.denseBytes.value_or(deviceClass->denseReserveBytes);
-  terms.fragmentationReserveBytes = reserves.fragmentationBytes.value_or(
-      deviceClass->fragmentationReserveBytes);
-  if (problem.topology.deviceCount() > 1)
-    terms.communicatorBytes = reserves.communicatorBytes.value_or(
-        deviceClass->communicatorReserveBytes);
   return terms;
+}
+
+static void addReserves(const ShardingProblem &problem, const Device &device,
+                        MemoryTerms &terms) {
+  const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+  if (!deviceClass)
+    return;
+  const Reserves &wanted = problem.constraints.reserves;
+  const Reserves &measured = device.reserves;
+  auto choose = [&](std::optional<int64_t> Reserves::*which, int64_t usual) {
+    return (wanted.*which).value_or((measured.*which).value_or(usual));
+  };
+  terms.denseReserveBytes =
+      choose(&Reserves::denseBytes, deviceClass->denseReserveBytes);
+  terms.fragmentationReserveBytes = choose(
+      &Reserves::fragmentationBytes, deviceClass->fragmentationReserveBytes);
+  // One device has no communicator, but what was measured is of its process.
+  if (problem.topology.deviceCount() > 1 || measured.communicatorBytes)
+    terms.communicatorBytes = choose(&Reserves::communicatorBytes,
+                                     deviceClass->communicatorReserveBytes);
+}
+
+std::vector<MemoryTerms>
+neuroshard::deviceBaseMemory(const ShardingProblem &problem) {
+  const std::vector<Device> &devices = problem.topology.devices;
+  if (problem.memoryModel == MemoryModel::WeightsOnly)
+    return std::vector<MemoryTerms>(devices.size());
+  std::vector<MemoryTerms> all(devices.size(), batchMemory(problem));
+  for (size_t device = 0; device < devices.size(); ++device)
+    addReserves(problem, devices[device], all[device]);
+  return all;
 }
 
 int64_t neuroshard::columnPermuteBytes(const ShardingProblem &problem,

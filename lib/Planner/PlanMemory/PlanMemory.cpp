@@ -15,19 +15,8 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
   if (!problem.snapshots.empty())
     return planMemory(summarized(problem), shards);
   MemoryReport report;
-  int devices = problem.topology.deviceCount();
   report.hostBytes.resize(problem.topology.hosts.size());
-  report.devices.reserve(static_cast<size_t>(devices));
-  // Devices of one class have the same base.
-  std::unordered_map<std::string, MemoryTerms> baseOfClass;
-  for (int device = 0; device < devices; ++device) {
-    const std::string &name =
-        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
-    auto [entry, inserted] = baseOfClass.try_emplace(name);
-    if (inserted)
-      entry->second = deviceBaseMemory(problem, device);
-    report.devices.push_back(entry->second);
-  }
+  report.devices = deviceBaseMemory(problem);
 
   std::unordered_map<std::string_view, size_t> tableOfName;
   for (size_t i = 0; i < problem.tables.size(); ++i)
@@ -45,7 +34,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     MemoryTerms terms =
         shardMemory(problem, table, features[index], shard, norms);
     for (int device : shard.devices) {
-      if (device < 0 || device >= devices)
+      if (device < 0 || device >= problem.topology.deviceCount())
         continue;
       report.devices[static_cast<size_t>(device)] += terms;
       int host = problem.topology.devices[static_cast<size_t>(device)].host;

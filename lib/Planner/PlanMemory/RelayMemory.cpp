@@ -25,7 +25,7 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
     return static_cast<int64_t>(std::ceil(bytes));
   };
   // Owners sort what they send by relay, into the copy of a cast if any.
-  bool hasCast = problem.batch.wireType != ElementType::F32;
+  bool hasCast = problem.batch.wireType.results != ElementType::F32;
   auto groupSize = static_cast<size_t>(relayGroupSize(problem));
   for (size_t first = 0; first < devices.size(); first += groupSize) {
     double results = 0, gradients = 0;

@@ -73,6 +73,7 @@ private:
   bool equal(size_t a, size_t b) const {
     const Device &x = topology.devices[a], &y = topology.devices[b];
     return x.deviceClass == y.deviceClass && x.memoryBytes == y.memoryBytes &&
+           x.reserves == y.reserves &&
            topology.hosts[static_cast<size_t>(x.host)] ==
                topology.hosts[static_cast<size_t>(y.host)];
   }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <map>
 #include <span>
 #include <thread>
 
@@ -70,7 +69,7 @@ SearchContext::SearchContext(const ShardingProblem &given,
     periods.push_back(periodOf(given, i, problem));
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
-  std::map<std::string_view, MemoryTerms> baseOfClass;
+  base = deviceBaseMemory(problem);
   for (int device = 0; device < deviceCount; ++device) {
     const std::string &name =
         problem.topology.devices[static_cast<size_t>(device)].deviceClass;
@@ -79,10 +78,6 @@ SearchContext::SearchContext(const ShardingProblem &given,
     classIndices.push_back(static_cast<size_t>(used - usedClasses.begin()));
     if (used == usedClasses.end())
       usedClasses.push_back(deviceClass);
-    auto [entry, inserted] = baseOfClass.try_emplace(name);
-    if (inserted)
-      entry->second = deviceBaseMemory(problem, device);
-    base.push_back(entry->second);
   }
 }
 

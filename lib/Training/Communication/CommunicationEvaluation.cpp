@@ -2,6 +2,8 @@
 
 #include "neuroshard/Training/CommunicationEvaluation.h"
 
+#include "neuroshard/Training/CommunicationTraining.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -138,6 +140,21 @@ neuroshard::evaluateModel(const CommunicationModel &model,
     for (EvaluationRow &row : groups->rows("model, "))
       rows.push_back(std::move(row));
   return rows;
+}
+
+std::optional<JudgedInterval>
+neuroshard::intervalOf(const CommunicationModel &model,
+                       const CommunicationSamples &samples,
+                       std::span<const size_t> heldOut) {
+  auto ratiosOf = [&](std::span<const size_t> indices) {
+    std::vector<double> predicted =
+        everyDevice(predictSamples(model, samples, indices));
+    std::vector<double> ratios = everyDevice(measuredTimes(samples, indices));
+    for (size_t i = 0; i < ratios.size(); ++i)
+      ratios[i] /= predicted[i];
+    return ratios;
+  };
+  return judgeInterval(rolesOf(samples, {}), heldOut, ratiosOf);
 }
 
 std::vector<EvaluationRow>

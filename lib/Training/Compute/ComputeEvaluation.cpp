@@ -165,6 +165,21 @@ std::vector<EvaluationRow> neuroshard::evaluateModel(
   return rows;
 }
 
+std::optional<JudgedInterval> neuroshard::intervalOf(
+    const SumEmbedding &model, const DeviceClass &deviceClass,
+    const ComputeSamples &samples, std::span<const size_t> heldOut) {
+  auto ratiosOf = [&](std::span<const size_t> indices) {
+    std::vector<ComputeMs> predicted =
+        predictSamples(model, deviceClass, samples, indices);
+    std::vector<double> ratios;
+    for (size_t i = 0; i < indices.size(); ++i)
+      ratios.push_back(samples.samples[indices[i]].corrected.total() /
+                       predicted[i].total());
+    return ratios;
+  };
+  return judgeInterval(rolesOf(samples), heldOut, ratiosOf);
+}
+
 std::vector<EvaluationRow>
 neuroshard::evaluateRoofline(const DeviceClass &deviceClass,
                              const ComputeSamples &samples,

@@ -12,7 +12,7 @@ using namespace neuroshard;
 namespace {
 
 /// Away from the seeds of learning, see PlacementTraining.cpp.
-constexpr uint64_t kSeedsApart = uint64_t{1} << 32;
+constexpr uint64_t kTurnSeedsApart = uint64_t{1} << 32;
 constexpr uint64_t kFirstSeed = uint64_t{1} << 31;
 
 struct Outcome {
@@ -49,7 +49,7 @@ PlacementTurns::PlacementTurns(const PlacementTaskSettings &tasks,
 
 Expected<PlacementTurn> PlacementTurns::take(const PlacementPolicy *policy) {
   size_t count = static_cast<size_t>(settings.plansPerTurn);
-  uint64_t first = seed * 2 * kSeedsApart + kFirstSeed +
+  uint64_t first = seed * 2 * kTurnSeedsApart + kFirstSeed +
                    static_cast<uint64_t>(turns) * count;
   auto examples = randomPlacementExamples(tasks, first, settings.plansPerTurn);
   if (!examples)

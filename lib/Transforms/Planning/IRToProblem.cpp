@@ -142,6 +142,8 @@ LogicalResult readDevices(TopologyOp op, Topology &topology) {
     device.memoryBytes =
         run.getMemoryBytes().value_or(deviceClass->memoryBytes);
     device.host = static_cast<int>(run.getHost());
+    device.reserves = {run.getDenseReserve(), run.getFragmentationReserve(),
+                       run.getCommunicatorReserve()};
     topology.devices.insert(topology.devices.end(),
                             static_cast<size_t>(run.getCount()), device);
   }

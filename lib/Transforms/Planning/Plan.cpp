@@ -103,7 +103,7 @@ private:
 LogicalResult PlanPass::checkTopology(TopologyOp op) {
   if (topology.empty())
     return success();
-  Expected<Topology> wanted = parseTopology(topology);
+  Expected<Topology> wanted = topologyNamed(topology);
   if (!wanted)
     return emitDiagnostics(op.getLoc(), wanted.error());
   FailureOr<Topology> found = topologyFromIR(op);
@@ -134,7 +134,7 @@ FailureOr<TopologyOp> PlanPass::findOrCreateTopology() {
           << "neuroshard-topology-from-grid makes one of this";
     return diagnostic;
   }
-  Expected<Topology> parsed = parseTopology(topology);
+  Expected<Topology> parsed = topologyNamed(topology);
   if (!parsed)
     return emitDiagnostics(getOperation().getLoc(), parsed.error());
   return topologyToIR(*parsed, getOperation());

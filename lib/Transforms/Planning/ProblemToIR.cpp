@@ -42,7 +42,9 @@ ArrayAttr devicesAttr(const Topology &topology, MLIRContext *context) {
       memory = device.memoryBytes;
     runs.push_back(ir::DevicesAttr::get(
         context, static_cast<int64_t>(end - begin),
-        StringAttr::get(context, device.deviceClass), device.host, memory));
+        StringAttr::get(context, device.deviceClass), device.host, memory,
+        device.reserves.denseBytes, device.reserves.fragmentationBytes,
+        device.reserves.communicatorBytes));
   }
   return ArrayAttr::get(context, runs);
 }

@@ -2,7 +2,8 @@
 plans, and what these say of a cost model's predictions (`neuroshard calibrate`)."""
 
 from neuroshard.calibration._engines import Tables, open_plan
-from neuroshard.calibration._machine import (TERMS, UNCORRECTED, Fit, Run, errors_of,
+from neuroshard._machine_file import TERMS
+from neuroshard.calibration._machine import (UNCORRECTED, Fit, Run, errors_of,
                                              exposed_exchange_ms, fit, fit_line, fit_scale, interval,
                                              left_out, of_ranks, ratios_of, run_of)
 from neuroshard.calibration._measure import Steps, measure_steps

@@ -7,16 +7,12 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from neuroshard import _fields
+from neuroshard._machine_file import TERMS
 from neuroshard.calibration._measure import Steps
-from neuroshard.problem import Target
 from neuroshard.results import Breakdown
-from neuroshard.topology import Topology
 
-SCHEMA = "neuroshard.machine.v1"
 LEAST_SCALE = 1e-3
 RATIOS = [2.0 ** (power / 4) for power in range(-16, 17)]
-TERMS = ("input", "forward", "forward_communication", "backward_communication", "backward")
 KERNELS = {"forward": ("lookup",), "backward": ("sort", "update")}
 EXCHANGES = {"input": ("ids_exchange",), "forward_communication": ("results_exchange",),
              "backward_communication": ("gradients_exchange", "norm_exchange")}
@@ -194,14 +190,3 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
     left = int(0.05 * (len(ordered) + 1))
     low, high = (ordered[left - 1], ordered[-left]) if left else (ordered[0], ordered[-1])
     return min(low, 1.0), max(high, 1.0)
-
-
-def machine_file(fitted: Fit, bounds: tuple[float, float], cost_model: str, topology: Topology,
-                 target: Target, measured: dict[str, object]) -> dict[str, object]:
-    return {"schema": SCHEMA, "cost_model": cost_model, "target": target,
-            "device_class": topology.devices[0].device_class, "devices": topology.device_count,
-            "groups": len(topology.levels[-1].groups), "topology": _fields.to_plain(topology),
-            "terms": {term: {"scale": scale, "fixed_ms": 0.0}
-                      for term, scale in fitted.scales.items()},
-            "step_fixed_ms": fitted.step_fixed,
-            "step_interval": {"low": bounds[0], "high": bounds[1]}, "measured": measured}

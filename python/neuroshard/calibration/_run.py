@@ -16,11 +16,12 @@ from typing import Literal
 import torch
 import torch.distributed as dist
 
-from neuroshard import _planner
 from neuroshard._group.agreement import gather, rank_of, size_of, together
+from neuroshard._machine_file import machine_file, with_reserves, write
 from neuroshard._torch_library import code_version
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
+from neuroshard.calibration import _memory as memory
 from neuroshard.calibration._engines import Tables, open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
@@ -63,9 +64,9 @@ def calibrate(settings: Settings) -> None:
         topology = links.with_measured_links(given, hosts)
         if rank_of(None) == 0:
             print_links(topology)
-        runs = measure(settings, topology)
+        runs, uses = measure(settings, topology)
         if rank_of(None) == 0:
-            finish(settings, topology, runs)
+            finish(settings, topology, runs, memory.fit(uses))
 
 
 @contextmanager
@@ -115,16 +116,21 @@ def check(settings: Settings, hosts: list[int]) -> Topology:
     return topology
 
 
-def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
+def measure(settings: Settings, topology: Topology
+            ) -> tuple[list[machine.Run], list[memory.Use]]:
     end = time.monotonic() + settings.minutes * 60
     runs: list[machine.Run] = []
+    uses: list[memory.Use] = []
     for number in range(10**6):
         left = gather(end - time.monotonic(), None)[0]  # rank 0 decides
         if number >= LEAST_MODELS and left <= 0:
             break
         problem, open_one = model_of(settings, topology, number)
         plans = plan_all(problem, settings.cost_model)
-        opened = {name: open_one(text, problem) for name, (text, _) in plans.items()}
+        opened = {}
+        for name, (text, _) in plans.items():
+            opened[name], use = memory.opened(open_one, text, problem)
+            uses.append(use)
         found = measure_steps(problem, opened, ROUNDS)
         runs += [machine.run_of(number, name, plans[name][1], steps,
                                 Prediction(settings, topology, problem, plans[name][0]))
@@ -132,7 +138,7 @@ def measure(settings: Settings, topology: Topology) -> list[machine.Run]:
         if rank_of(None) == 0:
             print(f"model {number + 1}: {len(problem.tables)} tables, "
                   f"{max(0.0, left / 60):.1f} minutes left", file=sys.stderr, flush=True)
-    return runs
+    return runs, uses
 
 
 def model_of(settings: Settings, topology: Topology, number: int
@@ -158,9 +164,8 @@ class Prediction:
     plan: str
 
     def __call__(self, scales: Mapping[str, float]) -> float:
-        scaled = machine.Fit(dict(scales), 0.0)
-        file = machine.machine_file(scaled, (1.0, 1.0), absolute(self.settings.cost_model),
-                                    self.topology, self.settings.target, {})
+        file = machine_file(scales, 0.0, absolute(self.settings.cost_model), self.topology,
+                            self.settings.target)
         with tempfile.NamedTemporaryFile("w", suffix=".json") as written:
             json.dump(file, written)
             written.flush()
@@ -184,21 +189,28 @@ def absolute(cost_model: str) -> str:
                     for name in cost_model.split(","))
 
 
-def finish(settings: Settings, topology: Topology, runs: list[machine.Run]) -> None:
+def finish(settings: Settings, topology: Topology, runs: list[machine.Run],
+           used: memory.Memory) -> None:
     fitted = machine.fit(runs)
     before = statistics.fmean(machine.errors_of(machine.UNCORRECTED, runs))
     after = statistics.fmean(machine.left_out(runs, machine.errors_of))
     bounds = machine.interval(machine.left_out(runs, machine.ratios_of))
     models = len({run.model for run in runs})
-    _planner.write_file(settings.output, json.dumps(machine.machine_file(
-        fitted, bounds, absolute(settings.cost_model), topology, settings.target,
+    write(settings.output, machine_file(
+        fitted.scales, fitted.step_fixed, absolute(settings.cost_model),
+        with_reserves(topology, used.reserves), settings.target, bounds,
         {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
          "plans": len(runs), "batch": settings.batch, "seed": settings.seed,
-         "step_error_before": before, "step_error_left_out": after}), indent=1) + "\n")
+         "step_error_before": before, "step_error_left_out": after,
+         "memory_over_predicted": [used.least, used.most]}))
     print(f"{len(runs)} plans of {models} models; times over the predicted ones")
     for term, scale in fitted.scales.items():
         print(f"  {term:<24} {scale:8.3f} x")
     print(f"  {'fixed part of a step':<24} {fitted.step_fixed:8.3f} ms")
     print(f"mean error of a step: {before:.1%} before, {after:.1%} for models left out of the fit")
     print(f"nine of ten steps of those take {bounds[0]:.2f} to {bounds[1]:.2f} times the predicted")
-    print(f"wrote {settings.output}; --cost-model {settings.output} plans with it")
+    print(f"memory of a rank: {used.process / 2**20:.0f} MiB without tables; tables take "
+          f"{used.least:.2f} to {used.most:.2f} times the predicted, at most "
+          f"{used.beyond / 2**20:.1f} MiB more")
+    print(f"wrote {settings.output}; --cost-model {settings.output} --topology {settings.output} "
+          "plans with it")

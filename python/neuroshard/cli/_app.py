@@ -19,8 +19,7 @@ COMMANDS = {
     "explain": "Says, table by table, why a plan is as it is.",
     "what-if": "Plans a workload for several clusters.",
     "profile": "Puts the statistics of real batches into a workload.",
-    "calibrate": "Measures steps on this machine, for plans that are priced by it.",
-    "calibrate-memory": "Fits the memory reserves to a run's statistics.",
+    "calibrate": "Measures steps and memory on this machine, for plans that fit it.",
     "doctor": "Says what is installed, what works, and what to do about the rest.",
     "completion": "Prints what makes a shell complete commands and options.",
 }

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from neuroshard._group.agreement import size_of
 from neuroshard._group.watched_group import watched_group_of
-from neuroshard._rank_names import name_ranks
+from neuroshard._printable import name_ranks
 from neuroshard.errors import GroupError
 
 T = TypeVar("T")

@@ -184,6 +184,21 @@ TEST_F(CalibratedModelTest, WrongFilesAreRefused) {
   EXPECT_THAT(errorOf(with("\"devices\": 2", "\"devices\": 0")),
               HasSubstr("devices: expected at least 1"));
   EXPECT_THAT(errorOf(with("machine.v1", "machine.v9")), HasSubstr("schema"));
+  auto withReserve = [&](const std::string &bytes) {
+    return with("\"groups\": 1",
+                R"("groups": 1, "topology": {"levels": [{"name": "node",
+      "groups": [1], "bandwidth_gb_per_s": 8, "latency_us": 20}],
+      "hosts": [{"memory_bytes": 9}], "devices": [{"class": "CPU",
+      "memory_bytes": 9, "host": 0, "reserves": {"communicator_bytes": )" +
+                    bytes + "}}]}");
+  };
+  EXPECT_EQ(errorOf(withReserve("5")), "");
+  EXPECT_THAT(errorOf(withReserve("-5")),
+              HasSubstr("topology.devices[0].reserves.communicator_bytes: "
+                        "expected a whole number in [0, 1125899906842624], "
+                        "got: -5"));
+  EXPECT_THAT(errorOf(withReserve("\"5\"")),
+              HasSubstr("topology.devices[0].reserves.communicator_bytes"));
   EXPECT_THAT(errorOf(with("\"groups\": 1", "\"group\": 1")),
               HasSubstr("group"));
   EXPECT_THAT(errorOf(with("\"roofline\"", "\"other.json\"")),

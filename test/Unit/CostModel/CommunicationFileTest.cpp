@@ -28,6 +28,7 @@ TEST(CommunicationFileTest, AModelSurvivesItsFile) {
   TemporaryFolder folder;
   std::string path = folder.file("model.safetensors");
   CommunicationParameters model = randomCommunicationModel();
+  model.interval = {0.5, 2};
   ASSERT_TRUE(writeTensorFile(*toTensorFile(model), path));
   Expected<CommunicationParameters> read =
       toCommunicationParameters(*readTensorFile(path));
@@ -37,6 +38,7 @@ TEST(CommunicationFileTest, AModelSurvivesItsFile) {
   EXPECT_EQ(read->links, model.links);
   EXPECT_EQ(read->backend, "gloo");
   EXPECT_EQ(read->card, model.card);
+  EXPECT_EQ(read->interval, model.interval);
   EXPECT_TRUE(read->measured);
 
   std::mt19937 random(1);

@@ -57,6 +57,28 @@ CommunicationPart randomCommunication(bool measured = true) {
   return {"gloo", std::make_shared<CommunicationModel>(parameters)};
 }
 
+/// Of several classes the widest, and none where one's is not known.
+TEST(ComposedModelTest, IntervalsAreThoseOfTheParts) {
+  NeuralComputeParameters first = randomModel(), second = first;
+  first.interval = {0.5, 1.25};
+  second.interval = {0.75, 2};
+  second.deviceClass = "H200";
+  auto model = composeModel({{part("cpu", first), part("gpu", second)}, {}});
+  EXPECT_EQ(model->computeInterval(classOf("H200")), second.interval);
+  EXPECT_FALSE(model->computeInterval(classOf("A100-40GB")).isKnown());
+  EXPECT_FALSE(model->communicationInterval().isKnown());
+
+  ShardingProblem problem = twoTables("2xCPU");
+  ShardingPlan plan = search(problem, *model, {})->plan;
+  EXPECT_EQ(evaluate(problem, plan, *model, {}).computeInterval,
+            first.interval);
+  problem.topology.devices[1].deviceClass = "H200";
+  EXPECT_EQ(evaluate(problem, plan, *model, {}).computeInterval,
+            (PredictionInterval{0.5, 2}));
+  problem.topology.devices[1].deviceClass = "A100-40GB";
+  EXPECT_FALSE(evaluate(problem, plan, *model, {}).computeInterval.isKnown());
+}
+
 TEST(ComposedModelTest, IncrementalFormEqualsTheBatchInEveryClass) {
   std::unique_ptr<CostModel> model = twoClasses();
   const SumEmbedding &embedding = *model->sumEmbedding();

@@ -49,6 +49,7 @@ TEST(NeuralComputeFileTest, RoundTrip) {
   written.features.mean[3] = 0.125f;
   written.maxShards = 200;
   written.measured = false;
+  written.interval = {0.75, 1.5};
   Expected<TensorFile> file = toTensorFile(written);
   ASSERT_TRUE(file) << toString(file.error());
   EXPECT_EQ(file->metadata["schema"], "neuroshard.compute_model.v1");
@@ -68,6 +69,11 @@ TEST(NeuralComputeFileTest, RoundTrip) {
   EXPECT_FALSE(read->measured);
   EXPECT_EQ(read->maxShards, 200);
   EXPECT_EQ(read->card, written.card);
+  EXPECT_EQ(read->interval, written.interval);
+  EXPECT_EQ(NeuralCompute(*read).interval(), written.interval);
+  // Files from before have none.
+  file->metadata.erase("interval");
+  EXPECT_FALSE(toComputeParameters(*file)->interval.isKnown());
   ASSERT_EQ(read->members.size(), 2u);
   for (size_t m = 0; m < 2; ++m) {
     for (size_t i = 0; i < 3; ++i)
@@ -117,6 +123,13 @@ TEST(NeuralComputeFileTest, WrongParameters) {
               HasSubstr("member1: expected layers of the same sizes"));
   EXPECT_THAT(wrongAfter([](auto &m) { m.deviceClass = ""; }),
               HasSubstr("device_class: expected"));
+  for (PredictionInterval wrong : {PredictionInterval{0, 1}, {2, 1}, {-1, 0}})
+    EXPECT_THAT(wrongAfter([&](auto &m) { m.interval = wrong; }),
+                HasSubstr("interval: expected 0 < low <= high, both finite"));
+  for (const char *text : {"1", "{\"low\": 1}", "{\"low\": 0, \"high\": 0}"})
+    EXPECT_THAT(
+        errorsAfter([&](TensorFile &f) { f.metadata["interval"] = text; }),
+        HasSubstr("interval: expected"));
   EXPECT_THAT(wrongAfter([](auto &m) { m.card = "fine"; }),
               HasSubstr("card: expected a JSON object"));
 }

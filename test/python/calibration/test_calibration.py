@@ -11,6 +11,9 @@ pytest.importorskip("torch")
 import neuroshard as ns
 from neuroshard.calibration import (TERMS, Fit, Run, Steps, errors_of, exposed_exchange_ms, fit,
                                     fit_line, fit_scale, interval, left_out, ratios_of, run_of)
+from neuroshard.calibration._memory import (Memory, Use, peak_bytes, proportional_bytes,
+                                            reset_peak, resident_bytes)
+from neuroshard.calibration._memory import fit as fit_memory
 from support.child import environment
 
 
@@ -44,6 +47,16 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
         + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms
         + parts.fixed_ms)
     assert "machine:" in ns.plan(problem, cost_model=str(file)).plan.provenance.cost_model
+    assert "memory of a rank" in done.stdout
+    reserves, = {device.reserves for device in ns.Topology.load(file).devices}
+    assert reserves.dense_bytes is None and reserves.fragmentation_bytes >= 0
+    assert 2**26 < reserves.communicator_bytes < 2**31
+    least, most = plain["measured"]["memory_over_predicted"]
+    assert 0 < least <= most
+    memory = ns.plan(problem.replace(topology=str(file)), cost_model=str(file)).memory.devices[0]
+    assert memory.communicator_bytes == reserves.communicator_bytes
+    assert memory.fragmentation_reserve_bytes == reserves.fragmentation_bytes
+    assert memory.dense_reserve_bytes == 2**28
 
 
 def test_a_machine_file_of_torchrec(tmp_path):
@@ -160,6 +173,28 @@ def test_a_run_has_the_terms_of_its_ranks():
     assert [measured for _, measured in run.pairs["backward"]] == [5, 2]
     assert [run.pairs[term][0][1] for term in ("input", "forward_communication",
                                                "backward_communication")] == [3, 9, 10]
+
+
+def test_memory_is_what_ranks_have_beside_predicted_tables():
+    """Libraries are loaded with the first plan, which does not count, unless it is alone."""
+    uses = [Use([200, 210], [420, 380], [100, 100]), Use([500, 510], [90, 95], [100, 100]),
+            Use([520, 505], [80, 120], [100, 100])]
+    found = fit_memory(uses)
+    assert found == Memory(process=510, beyond=20, least=0.8, most=1.2)
+    assert found.reserves == ns.Reserves(fragmentation_bytes=20, communicator_bytes=510)
+    assert fit_memory(uses[1:2]) == Memory(process=510, beyond=0, least=0.9, most=0.95)
+
+
+def test_the_peak_of_a_process_is_measured():
+    """100 MB that are there for a moment."""
+    if not reset_peak():
+        pytest.skip("the system lets no process reset its peak")
+    before = resident_bytes()
+    held = bytearray(b"x") * 100_000_000
+    del held
+    assert 90e6 < peak_bytes() - before < 250e6
+    assert reset_peak() and peak_bytes() - before < 50e6
+    assert 0 < proportional_bytes() <= resident_bytes() * 1.1
 
 
 def test_intervals_hold_nine_of_ten():

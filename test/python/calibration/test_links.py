@@ -1,6 +1,7 @@
 """Links that are measured on emulated hosts, and the topology of a machine file."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -57,7 +58,25 @@ def test_the_topology_of_a_file(tmp_path):
     (tmp_path / "text.json").write_text('{"topology": "2x2xCPU@200mbit"}')
     assert ns.Topology.load(tmp_path / "text.json") == topology
     (tmp_path / "none.json").write_text("{}")
-    with pytest.raises(ValueError, match="none.json: expected a file with a topology"):
-        ns.Topology.parse(str(tmp_path / "none.json"))
-    with pytest.raises(FileNotFoundError):
-        ns.Topology.parse(str(tmp_path / "missing.json"))
+    for name, content, said in (
+            ("none.json", "{}", "expected a file with a topology"),
+            ("missing.json", None, "cannot open"),
+            ("other.json", '{"topology": "2xTPU"}', "topology: unknown device class 'TPU'"),
+            ("text.json", "{", "line 1"),
+            ("wrong.json", file_with_reserve("lots"), "reserves.dense_bytes: expected"),
+            ("less.json", file_with_reserve(-1), "reserves.dense_bytes: expected a whole number")):
+        path = tmp_path / name
+        if content is not None:
+            path.write_text(content)
+        with pytest.raises(ns.InvalidProblem, match=f"{name}: .*{re.escape(said)}"):
+            ns.Topology.parse(str(path))
+        with pytest.raises(ns.InvalidProblem, match=f"{name}: .*{re.escape(said)}"):
+            ns.Topology.load(path)
+
+
+def file_with_reserve(count):
+    plain = {"levels": [{"name": "node", "groups": [1], "bandwidth_gb_per_s": 8, "latency_us": 20}],
+             "hosts": [{"memory_bytes": 10}],
+             "devices": [{"class": "CPU", "memory_bytes": 10, "host": 0,
+                          "reserves": {"dense_bytes": count}}]}
+    return json.dumps({"topology": plain})

@@ -253,7 +253,9 @@ def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
         assert done.code == 1 and done.out == "" and message in done.err, done.err
     for arguments in (("plan", "small.json", "-o"), ("plan", "small.json", "--html"),
                       ("profile", "small.json", "none.npz", "-o"),
-                      ("calibrate-memory", "small.json", "none.json", "none.json", "-o")):
+                      ("calibrate", "-o"),
+                      ("calibrate", "none.json", "--workload", "small.json", "--plan", "none.json",
+                       "-o")):
         done = run(*arguments, "no/x")
         assert done.code == 1 and done.out == "", arguments
         assert done.err == "error: no/x: cannot write: there is no folder 'no'\n", done.err
@@ -270,7 +272,8 @@ def test_code_is_not_overwritten(run, tmp_path):
     for arguments in (("plan", "model.py:build", "-o"), ("plan", "model.py:build", "--html"),
                       ("profile", "model.py:build", "a.npz", "-o"),
                       ("profile", "small.json", "model.py:build", "-o"),
-                      ("calibrate-memory", "model.py:build", "plan.json", "run.json", "-o")):
+                      ("calibrate", "run.json", "--workload", "model.py:build", "--plan",
+                       "plan.json", "-o")):
         for output in ("model.py", "link.py"):
             done = run(*arguments, output)
             assert (done.code, done.out, done.err) == (

@@ -173,8 +173,7 @@ def test_ctrl_c(tmp_path, code, arguments):
 def test_words_are_completed():
     done = run(env=environment(_NEUROSHARD_COMPLETE="bash_complete", COMP_CWORD="1",
                                COMP_WORDS="neuroshard c"))
-    assert done.stdout.split() == ["plain,compare", "plain,calibrate", "plain,calibrate-memory",
-                                   "plain,completion"]
+    assert done.stdout.split() == ["plain,compare", "plain,calibrate", "plain,completion"]
     done = run(env=environment(_NEUROSHARD_COMPLETE="bash_complete", COMP_CWORD="3",
                                COMP_WORDS="neuroshard plan --algorithm s"))
     assert done.stdout.split() == ["plain,size", "plain,size-lookup"]
@@ -232,7 +231,8 @@ def test_doctor_without_the_planner():
     assert found["planner"]["state"] == "missing" and "pip install" in found["planner"]["advice"]
     assert found["cost models"]["state"] == "missing"
     assert found["torch"]["state"] == found["torchrec"]["state"] == "missing"
-    for command in (("plan", "small.json"), ("calibrate-memory", "small.json", "plan", "use")):
+    for command in (("plan", "small.json"), ("calibrate", "use", "--workload", "small.json",
+                                             "--plan", "plan", "-o", "m.json")):
         wrong = run(*command, env=sources)
         assert wrong.returncode == 1 and wrong.stderr.startswith("error: neuroshard.")
         assert "needs the compiled module" in wrong.stderr and "Traceback" not in wrong.stderr

@@ -1,4 +1,4 @@
-"""neuroshard profile and calibrate-memory: statistics with known answers."""
+"""neuroshard profile, and calibrate with the statistics of a run: known answers."""
 
 import json
 
@@ -182,32 +182,78 @@ def test_a_damaged_archive_is_named(run, tmp_path, save):
 
 
 MIB = 2**20
+OF_RUN = ("--workload", "small.json", "--plan", "plan.json", "-o", "machine.json")
 
 
 def tables_bytes(device):
-    return device.peak_bytes - (device.communicator_bytes + device.dense_reserve_bytes
-                                + device.fragmentation_reserve_bytes)
+    return device.peak_bytes - device.reserved_bytes
 
 
-def test_reserves_are_what_the_run_needed(run, tmp_path):
-    run("plan", "small.json", "-o", "plan.json")
+def save_statistics(tmp_path, used=True):
+    """Of two ranks that took 100 and 101 MiB beside tables, and 30 and 29 that the allocator held."""
     devices = ns.inspect(small_problem(), ns.Plan.load("plan.json")).memory.devices
     ranks = []
     for rank, device in enumerate(devices):
         allocated = tables_bytes(device) + (100 + rank) * MIB
         ranks.append({"allocated_bytes.all.peak": allocated,
-                      "reserved_bytes.all.peak": allocated + (30 - rank) * MIB,
-                      "device_used_bytes": allocated + 80 * MIB})
+                      "reserved_bytes.all.peak": allocated + (30 - rank) * MIB}
+                     | ({"device_used_bytes": allocated + 80 * MIB} if used else {}))
     (tmp_path / "run.json").write_text(json.dumps(ranks))
-    done = run("calibrate-memory", "small.json", "plan.json", "run.json", "-o", "new.json")
-    assert done.code == 0
-    reserves = ns.ShardingProblem.load("new.json").constraints.reserves
-    assert reserves == ns.Reserves(dense_bytes=101 * MIB, fragmentation_bytes=30 * MIB,
-                                   communicator_bytes=51 * MIB)
+    return devices
+
+
+def test_reserves_are_what_the_run_needed(run, tmp_path):
+    run("plan", "small.json", "-o", "plan.json")
+    devices = save_statistics(tmp_path)
+    done = run("calibrate", "run.json", *OF_RUN)
+    assert done.code == 0, done.err
+    topology = ns.Topology.load("machine.json")
+    assert {device.reserves for device in topology.devices} == {
+        ns.Reserves(dense_bytes=101 * MIB, fragmentation_bytes=30 * MIB,
+                    communicator_bytes=51 * MIB)}
     # With them the plan's prediction is what the run used, or the most of all ranks beyond it.
+    measured = small_problem().replace(topology="machine.json")
     peaks = [one.peak_bytes for one in ns.inspect(
-        ns.ShardingProblem.load("new.json"), ns.Plan.load("plan.json")).memory.devices]
+        measured, ns.Plan.load("plan.json"), cost_model="machine.json").memory.devices]
     assert peaks == [tables_bytes(one) + (101 + 30 + 51) * MIB for one in devices]
+    shown = run("plan", "small.json", "--topology", "machine.json", "--json").json
+    assert shown["memory"]["devices"][0]["communicator_bytes"] == 51 * MIB
+    # They are part of the problem, and so of its file.
+    measured.save("measured.json")
+    assert ns.ShardingProblem.load("measured.json") == measured
+    assert topology.with_devices(4).devices[3].reserves == topology.devices[0].reserves
+
+
+def test_a_machine_file_keeps_all_but_the_reserves(run, tmp_path):
+    run("plan", "small.json", "-o", "plan.json")
+    save_statistics(tmp_path)
+    run("calibrate", "run.json", *OF_RUN)
+    plain = json.loads((tmp_path / "machine.json").read_text())
+    plain["terms"]["forward"]["scale"] = 2.0
+    (tmp_path / "machine.json").write_text(json.dumps(plain))
+    save_statistics(tmp_path, used=False)
+    done = run("calibrate", "run.json", *OF_RUN)
+    assert done.code == 0 and "communicator reserve: as it was" in done.out
+    assert json.loads((tmp_path / "machine.json").read_text()) == plain
+    done = run("calibrate", "run.json", *OF_RUN[:-1], "plan2.json", "--topology", "2xCPU@7GiB")
+    assert done.code == 0, done.err
+    device = ns.Topology.load("plan2.json").devices[1]
+    assert device.memory_bytes == 7 * 2**30 and device.reserves.communicator_bytes is None
+
+
+@pytest.mark.parametrize("content, said", [
+    ("{", "machine.json: expected a machine file, whose reserves are replaced, or no file"),
+    ('{"schema": "neuroshard.workload.v1"}', "machine.json: expected a machine file"),
+    ('{"schema": "neuroshard.machine.v1", "topology": "3xCPU"}',
+     "machine.json: a machine file for 3 devices, but the plan is for 2"),
+    ('{"schema": "neuroshard.machine.v1"}', "machine.json: expected a file with a topology")])
+def test_other_files_are_not_overwritten(run, tmp_path, content, said):
+    run("plan", "small.json", "-o", "plan.json")
+    save_statistics(tmp_path)
+    (tmp_path / "machine.json").write_text(content)
+    done = run("calibrate", "run.json", *OF_RUN)
+    assert done.code == 1 and done.err.startswith(f"error: {said}"), done.err
+    assert (tmp_path / "machine.json").read_text() == content
 
 
 def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
@@ -218,8 +264,7 @@ def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
         nested = {"allocated_bytes": {"all": {"peak": bytes_}},
                   "reserved_bytes": {"all": {"peak": bytes_ + MIB}}}
         (tmp_path / f"rank{rank}.json").write_text(json.dumps(nested))
-    found = run("calibrate-memory", "small.json", "plan.json", "rank0.json", "rank1.json",
-                "--json").json
+    found = run("calibrate", "rank0.json", "rank1.json", *OF_RUN, "--json").json
     assert found["reserves"] == {"dense_bytes": 0, "fragmentation_bytes": MIB,
                                  "communicator_bytes": None}
     assert any("rank 1 allocated less" in one for one in found["remarks"])
@@ -235,12 +280,23 @@ def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
 def test_wrong_memory_statistics_are_named(run, tmp_path, content, said):
     run("plan", "small.json", "-o", "plan.json")
     (tmp_path / "run.json").write_text(content)
-    done = run("calibrate-memory", "small.json", "plan.json", "run.json")
+    done = run("calibrate", "run.json", *OF_RUN)
     assert done.code == 1 and said in done.err and "Traceback" not in done.err
+    assert not (tmp_path / "machine.json").exists()
 
 
 def test_memory_statistics_that_cannot_be_read(run):
     run("plan", "small.json", "-o", "plan.json")
-    done = run("calibrate-memory", "small.json", "plan.json", "/proc/self/mem")
+    done = run("calibrate", "/proc/self/mem", *OF_RUN)
     assert done.code == 1 and done.err == (
         "error: /proc/self/mem: cannot be read: Input/output error\n")
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (("run.json",), "STATISTICS, --workload and --plan go together"),
+    (("--plan", "plan.json"), "STATISTICS, --workload and --plan go together"),
+    (("run.json", *OF_RUN[:4], "--minutes", "2"), "--minutes has no effect"),
+    (("--json",), "--json goes with STATISTICS")])
+def test_a_run_and_a_measurement_do_not_mix(run, arguments, said):
+    done = run("calibrate", *arguments, "-o", "machine.json")
+    assert done.code == 2 and said in done.err, done.err

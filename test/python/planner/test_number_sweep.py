@@ -41,7 +41,7 @@ RECORDS = {
 }
 # What the planner makes, not people.
 RESULTS = {"Breakdown", "DeviceCost", "DeviceMemory", "Memory", "Migration", "PlanResult",
-           "Provenance", "SnapshotCost", "TableMove"}
+           "PredictionInterval", "Provenance", "SnapshotCost", "TableMove"}
 
 
 def numeric_fields(name):

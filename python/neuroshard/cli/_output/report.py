@@ -127,7 +127,7 @@ def memory_bars(problem: ns.ShardingProblem, result: ns.PlanResult,
         lines.append((str(device), [("weights", memory.weights_bytes),
                                     ("optimizer state", memory.optimizer_state_bytes),
                                     ("step data", result_tables.step_bytes(memory)),
-                                    ("reserves", result_tables.reserved_bytes(memory))],
+                                    ("reserves", memory.reserved_bytes)],
                       problem.topology.devices[device].memory_bytes))
     return bars(lines, terminal.size)
 

@@ -41,6 +41,11 @@ def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
         # The lines on snapshots and migration, which the API writes.
         if line.strip().startswith(("snapshots (", "the previous plan")):
             out.print(line, markup=False)
+    for what, interval in (("compute", result.breakdown.compute_interval),
+                           ("an exchange", result.breakdown.communication_interval)):
+        if interval is not None:
+            out.print(f"  Nine of ten times of {what} were {interval.low:.2f} to "
+                      f"{interval.high:.2f} of the predicted.")
 
 
 def interval_of(result: ns.PlanResult) -> str:
@@ -101,7 +106,7 @@ def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
     return {"weights": [terminal.size(one.weights_bytes) for one in memory],
             "state": [terminal.size(one.optimizer_state_bytes) for one in memory],
             "step data": [terminal.size(step_bytes(one)) for one in memory],
-            "reserves": [terminal.size(reserved_bytes(one)) for one in memory],
+            "reserves": [terminal.size(one.reserved_bytes) for one in memory],
             "peak": [terminal.size(one.peak_bytes) for one in memory],
             "of": [f"{one.peak_bytes / room:.0%}" for one, room in zip(memory, rooms)]}
 
@@ -121,11 +126,6 @@ def shown_devices(result: ns.PlanResult) -> list[int]:
 
 def step_bytes(memory: ns.DeviceMemory) -> int:
     return memory.ids_bytes + max(memory.forward_bytes, memory.backward_bytes)
-
-
-def reserved_bytes(memory: ns.DeviceMemory) -> int:
-    return (memory.communicator_bytes + memory.dense_reserve_bytes
-            + memory.fragmentation_reserve_bytes)
 
 
 def compute_ms(cost: ns.DeviceCost) -> float:

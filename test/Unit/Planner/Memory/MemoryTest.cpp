@@ -116,7 +116,7 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   MemoryTerms terms = termsOf(problem, wholeA());
   EXPECT_EQ(terms.forwardBytes, values * 4);
   EXPECT_EQ(terms.backwardBytes, values * (4 + 2) + update);
-  MemoryTerms base = deviceBaseMemory(problem, 0);
+  MemoryTerms base = deviceBaseMemory(problem)[0];
   EXPECT_EQ(base.forwardBytes, 32 * 24 * 4);
   EXPECT_EQ(base.backwardBytes, 32 * 24 * (2 * 4 + 2));
   // Copies gather gradients.
@@ -127,7 +127,7 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   terms = termsOf(problem, wholeA());
   EXPECT_EQ(terms.forwardBytes, values * (4 + 2));
   EXPECT_EQ(terms.backwardBytes, values * 4 + update);
-  base = deviceBaseMemory(problem, 0);
+  base = deviceBaseMemory(problem)[0];
   EXPECT_EQ(base.forwardBytes, 32 * 24 * (4 + 2));
   EXPECT_EQ(base.backwardBytes, 32 * 24 * 2 * 4);
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
@@ -214,7 +214,7 @@ TEST(MemoryTest, ReplicaGathersIdsAndGradients) {
 
 TEST(MemoryTest, EveryDeviceHoldsItsPartOfTheBatch) {
   ShardingProblem problem = twoTables("3xCPU@1GiB");
-  MemoryTerms base = deviceBaseMemory(problem, 0);
+  MemoryTerms base = deviceBaseMemory(problem)[0];
   // ceil(64 / 3) = 22 samples; features with 4 and 1 ids, 16 and 8 columns.
   EXPECT_EQ(base.idsBytes, 2 * (22 * (4 + 1) * 8 + 2 * 22 * 8));
   EXPECT_EQ(base.forwardBytes, 22 * 24 * 4);
@@ -225,14 +225,38 @@ TEST(MemoryTest, EveryDeviceHoldsItsPartOfTheBatch) {
 TEST(MemoryTest, ReservesComeFromTheDeviceClass) {
   ShardingProblem problem = twoTables("2xH200");
   problem.constraints.reserves = {};
-  MemoryTerms base = deviceBaseMemory(problem, 0);
+  MemoryTerms base = deviceBaseMemory(problem)[0];
   EXPECT_EQ(base.denseReserveBytes, 2 * kGiB);
   EXPECT_EQ(base.fragmentationReserveBytes, 3 * kGiB);
   EXPECT_EQ(base.communicatorBytes, 4 * kGiB);
   problem.constraints.reserves.communicatorBytes = 7;
-  EXPECT_EQ(deviceBaseMemory(problem, 0).communicatorBytes, 7);
+  EXPECT_EQ(deviceBaseMemory(problem)[0].communicatorBytes, 7);
   problem.topology = *parseTopology("1xH200");
-  EXPECT_EQ(deviceBaseMemory(problem, 0).communicatorBytes, 0);
+  EXPECT_EQ(deviceBaseMemory(problem)[0].communicatorBytes, 0);
+}
+
+/// The problem's constraints go before what was measured on a device, and that
+/// before the defaults of its class, of 256 MiB, 256 MiB and 0.
+TEST(MemoryTest, ReservesAreThoseOfTheDevice) {
+  ShardingProblem problem = twoTables("2xCPU");
+  problem.constraints.reserves = {};
+  problem.topology.devices[1].reserves = {std::nullopt, 5, 7};
+  problem.constraints.reserves.fragmentationBytes = 3;
+  std::vector<MemoryTerms> base = deviceBaseMemory(problem);
+  EXPECT_EQ(base[0].denseReserveBytes, kGiB / 4);
+  EXPECT_EQ(base[0].fragmentationReserveBytes, 3);
+  EXPECT_EQ(base[0].communicatorBytes, 0);
+  EXPECT_EQ(base[1].denseReserveBytes, kGiB / 4);
+  EXPECT_EQ(base[1].fragmentationReserveBytes, 3);
+  EXPECT_EQ(base[1].communicatorBytes, 7);
+  problem.constraints.reserves = {};
+  EXPECT_EQ(deviceBaseMemory(problem)[1].fragmentationReserveBytes, 5);
+  EXPECT_EQ(planMemory(problem, {}).devices, deviceBaseMemory(problem));
+  // Measured is what a process takes, also if it is alone.
+  problem.topology = *parseTopology("1xCPU");
+  EXPECT_EQ(deviceBaseMemory(problem)[0].communicatorBytes, 0);
+  problem.topology.devices[0].reserves.communicatorBytes = 7;
+  EXPECT_EQ(deviceBaseMemory(problem)[0].communicatorBytes, 7);
 }
 
 TEST(MemoryTest, HostTierKeepsRowStateOnTheDevice) {
@@ -258,7 +282,7 @@ TEST(MemoryTest, PlanAddsUpAndJoiningColumnsTakesMemoryEverywhere) {
                                makeShard("a_1", "a", 0, 1000, 8, 16, {1}),
                                makeShard("b_0", "b", 0, 500, 0, 8, {1})};
   MemoryReport report = planMemory(problem, shards);
-  MemoryTerms expected = deviceBaseMemory(problem, 1);
+  MemoryTerms expected = deviceBaseMemory(problem)[1];
   expected += termsOf(problem, shards[1]);
   expected += termsOf(problem, shards[2]);
   int64_t permute = 32 * 16 * 4;

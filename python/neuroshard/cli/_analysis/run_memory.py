@@ -1,13 +1,15 @@
-"""Fits memory reserves: the memory that a run used beyond what its plan predicts for the tables."""
+"""Memory reserves from a run's statistics: what it used beyond what its plan predicts for the tables."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import neuroshard as ns
-from neuroshard._rank_names import name_ranks
+from neuroshard import _machine_file
+from neuroshard._printable import name_ranks
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._input.input_files import existing
 
@@ -99,8 +101,7 @@ def fit(problem: ns.ShardingProblem, plan: ns.Plan, uses: Sequence[Use]) -> Fit:
     memory = ns.inspect(problem, plan, cost_model="roofline").memory
     ranks = []
     for device, use in zip(memory.devices, uses, strict=True):
-        tables = device.peak_bytes - (device.communicator_bytes + device.dense_reserve_bytes
-                                      + device.fragmentation_reserve_bytes)
+        tables = device.peak_bytes - device.reserved_bytes
         ranks.append(RankFit(tables, use, use.allocated - tables, use.reserved - use.allocated,
                              None if use.used is None else use.used - use.reserved))
     beyond = [one.beyond for one in ranks if one.beyond is not None]
@@ -108,9 +109,19 @@ def fit(problem: ns.ShardingProblem, plan: ns.Plan, uses: Sequence[Use]) -> Fit:
     reserves = ns.Reserves(
         dense_bytes=max(0, *(one.rest for one in ranks)),
         fragmentation_bytes=max(one.fragmentation for one in ranks),
-        communicator_bytes=(problem.constraints.reserves.communicator_bytes
-                            if communicator is None else communicator))
+        communicator_bytes=communicator)
     return Fit(reserves, tuple(ranks), tuple(remarks_on(ranks, communicator)))
+
+
+def machine_file_with(path: str, problem: ns.ShardingProblem, reserves: ns.Reserves
+                      ) -> dict[str, object]:
+    """The machine file at a path with these reserves; if there is none, one that corrects no times."""
+    topology = problem.topology
+    if os.path.exists(path):
+        return _machine_file.file_with_reserves(path, reserves, topology.device_count)
+    return _machine_file.machine_file({}, 0.0, "auto",
+                                      _machine_file.with_reserves(topology, reserves),
+                                      problem.target)
 
 
 def remarks_on(ranks: Sequence[RankFit], communicator: int | None) -> list[str]:
