@@ -49,6 +49,28 @@ trainWithProgress(const Settings &settings, const CommunicationSamples &samples,
   return trainCommunication(samples, split, options, from ? &*from : nullptr);
 }
 
+/// A model's file and the samples that judge it.
+struct ExchangeJudging {
+  CommunicationSamples samples;
+  CommunicationParameters parameters;
+  Split split;
+};
+
+Expected<ExchangeJudging> readExchangeJudging(const Settings &settings) {
+  Expected<CommunicationSamples> samples = readSamples(settings);
+  if (!samples)
+    return tl::unexpected(samples.error());
+  Expected<CommunicationParameters> parameters =
+      readCommunicationModel(settings.model);
+  if (!parameters)
+    return tl::unexpected(parameters.error());
+  Expected<Split> split = splitOf(settings, *samples);
+  if (!split)
+    return tl::unexpected(split.error());
+  return ExchangeJudging{std::move(*samples), std::move(*parameters),
+                         std::move(*split)};
+}
+
 } // namespace
 
 Expected<void> neuroshard::trainCommunicationModel(const Settings &settings) {
@@ -74,43 +96,30 @@ Expected<void> neuroshard::trainCommunicationModel(const Settings &settings) {
 }
 
 Expected<void> neuroshard::fitCommunicationInterval(const Settings &settings) {
-  Expected<CommunicationSamples> samples = readSamples(settings);
-  if (!samples)
-    return tl::unexpected(samples.error());
-  Expected<CommunicationParameters> parameters =
-      readCommunicationModel(settings.model);
-  if (!parameters)
-    return tl::unexpected(parameters.error());
-  Expected<Split> split = splitOf(settings, *samples);
-  if (!split)
-    return tl::unexpected(split.error());
-  return writeInterval(
-      *parameters,
-      intervalOf(CommunicationModel(*parameters), *samples, split->heldOut),
-      settings.output);
+  Expected<ExchangeJudging> given = readExchangeJudging(settings);
+  if (!given)
+    return tl::unexpected(given.error());
+  return writeInterval(given->parameters,
+                       intervalOf(CommunicationModel(given->parameters),
+                                  given->samples, given->split.heldOut),
+                       settings.output);
 }
 
 Expected<void>
 neuroshard::evaluateCommunicationModel(const Settings &settings) {
-  Expected<CommunicationSamples> samples = readSamples(settings);
-  if (!samples)
-    return tl::unexpected(samples.error());
-  Expected<CommunicationParameters> parameters =
-      readCommunicationModel(settings.model);
-  if (!parameters)
-    return tl::unexpected(parameters.error());
-  Expected<Split> split = splitOf(settings, *samples);
-  if (!split)
-    return tl::unexpected(split.error());
+  Expected<ExchangeJudging> given = readExchangeJudging(settings);
+  if (!given)
+    return tl::unexpected(given.error());
+  const auto &[samples, parameters, split] = *given;
 
   EvaluationTable table = makeCommunicationTable();
-  table.add(evaluateModel(CommunicationModel(*parameters), *samples, *split));
-  table.add(repeatFloors(*samples));
-  table.add({evaluateClosedForm(*samples, *split)});
+  table.add(evaluateModel(CommunicationModel(parameters), samples, split));
+  table.add(repeatFloors(samples));
+  table.add({evaluateClosedForm(samples, split)});
   if (settings.baselines) {
     Progress progress("published architecture");
     table.add({evaluatePublished(
-        *samples, *split, settings.baselineEpochs, settings.training.seed,
+        samples, split, settings.baselineEpochs, settings.training.seed,
         [&](int64_t epoch, double loss) {
           progress({0, 1, epoch, settings.baselineEpochs, loss});
         })});

@@ -54,6 +54,32 @@ Expected<Split> splitOf(const Settings &settings, const ComputeSamples &samples,
                       settings.training.seed);
 }
 
+/// A model's file and the samples that judge it.
+struct ComputeJudging {
+  ComputeSamples samples;
+  NeuralComputeParameters parameters;
+  const DeviceClass *deviceClass;
+  Split split;
+};
+
+Expected<ComputeJudging> readComputeJudging(const Settings &settings) {
+  Expected<ComputeSamples> samples = readSamples(settings.data);
+  if (!samples)
+    return tl::unexpected(samples.error());
+  Expected<NeuralComputeParameters> parameters =
+      readComputeModel(settings.model);
+  if (!parameters)
+    return tl::unexpected(parameters.error());
+  Expected<const DeviceClass *> deviceClass = deviceClassOf(*samples);
+  if (!deviceClass)
+    return tl::unexpected(deviceClass.error());
+  Expected<Split> split = splitOf(settings, *samples, settings.limit);
+  if (!split)
+    return tl::unexpected(split.error());
+  return ComputeJudging{std::move(*samples), std::move(*parameters),
+                        *deviceClass, std::move(*split)};
+}
+
 EvaluationRow judge(std::string subject,
                     const NeuralComputeParameters &parameters,
                     const DeviceClass &deviceClass,
@@ -96,22 +122,13 @@ Expected<void> neuroshard::trainComputeModel(const Settings &settings) {
 }
 
 Expected<void> neuroshard::fitComputeInterval(const Settings &settings) {
-  Expected<ComputeSamples> samples = readSamples(settings.data);
-  if (!samples)
-    return tl::unexpected(samples.error());
-  Expected<NeuralComputeParameters> parameters =
-      readComputeModel(settings.model);
-  if (!parameters)
-    return tl::unexpected(parameters.error());
-  Expected<const DeviceClass *> deviceClass = deviceClassOf(*samples);
-  if (!deviceClass)
-    return tl::unexpected(deviceClass.error());
-  Expected<Split> split = splitOf(settings, *samples, 0);
-  if (!split)
-    return tl::unexpected(split.error());
-  return writeInterval(*parameters,
-                       intervalOf(NeuralCompute(*parameters), **deviceClass,
-                                  *samples, split->heldOut),
+  Expected<ComputeJudging> given = readComputeJudging(settings);
+  if (!given)
+    return tl::unexpected(given.error());
+  return writeInterval(given->parameters,
+                       intervalOf(NeuralCompute(given->parameters),
+                                  *given->deviceClass, given->samples,
+                                  given->split.heldOut),
                        settings.output);
 }
 
@@ -155,29 +172,20 @@ Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {
 }
 
 Expected<void> neuroshard::evaluateComputeModel(const Settings &settings) {
-  Expected<ComputeSamples> samples = readSamples(settings.data);
-  if (!samples)
-    return tl::unexpected(samples.error());
-  Expected<NeuralComputeParameters> parameters =
-      readComputeModel(settings.model);
-  if (!parameters)
-    return tl::unexpected(parameters.error());
-  Expected<const DeviceClass *> deviceClass = deviceClassOf(*samples);
-  if (!deviceClass)
-    return tl::unexpected(deviceClass.error());
-  Expected<Split> split = splitOf(settings, *samples, settings.limit);
-  if (!split)
-    return tl::unexpected(split.error());
+  Expected<ComputeJudging> given = readComputeJudging(settings);
+  if (!given)
+    return tl::unexpected(given.error());
+  const auto &[samples, parameters, deviceClass, split] = *given;
 
   EvaluationTable table = makeComputeTable();
-  table.add(evaluateModel(NeuralCompute(*parameters), **deviceClass, *samples,
-                          split->heldOut));
-  table.add(repeatFloors(*samples));
-  table.add(evaluateRoofline(**deviceClass, *samples, *split));
+  table.add(evaluateModel(NeuralCompute(parameters), *deviceClass, samples,
+                          split.heldOut));
+  table.add(repeatFloors(samples));
+  table.add(evaluateRoofline(*deviceClass, samples, split));
   if (settings.baselines) {
     Progress progress("published architecture");
     table.add({evaluatePublished(
-        *samples, *split, settings.baselineEpochs, settings.training.seed,
+        samples, split, settings.baselineEpochs, settings.training.seed,
         [&](int64_t epoch, double loss) {
           progress({0, 1, epoch, settings.baselineEpochs, loss});
         })});
