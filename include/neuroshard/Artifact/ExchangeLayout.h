@@ -178,8 +178,9 @@ std::vector<Segment> cutColumns(const std::vector<Range> &ranges);
 /// Of each table: whether its pooled results go by relay.
 std::vector<bool> relayedTables(const ExchangePlan &plan);
 
-/// Marks the entries that go by relay. Parts must be in their final order.
-void markRelayed(const DeviceGroups &groups, const ExchangePlan &plan,
+/// Marks the entries that go by relay, by relayedTables(). Parts must be in
+/// their final order.
+void markRelayed(const DeviceGroups &groups, const std::vector<bool> &relayed,
                  const ExchangeSpec &spec, ExchangeLayout &layout);
 /// Adds the relays of marked entries, whose columns must have been placed.
 void addRelays(const DeviceGroups &groups, ExchangeLayout &layout);

@@ -13,9 +13,9 @@ namespace {
 class LayoutBuilder {
 public:
   LayoutBuilder(const ExchangePlan &plan, const DeviceGroups &groups,
-                int32_t exchange)
-      : plan(plan), groups(groups), spec(plan.exchanges[exchange]),
-        exchange(exchange) {}
+                const std::vector<bool> &relayed, int32_t exchange)
+      : plan(plan), groups(groups), relayed(relayed),
+        spec(plan.exchanges[exchange]), exchange(exchange) {}
 
   ExchangeLayout build() {
     layout.owners.resize(static_cast<size_t>(plan.numDevices));
@@ -26,7 +26,7 @@ public:
       addEntries(device);
     for (ResultLayout &result : layout.results)
       sortParts(result);
-    markRelayed(groups, plan, spec, layout);
+    markRelayed(groups, relayed, spec, layout);
     for (int32_t device = 0; device < plan.numDevices; ++device) {
       placePooledColumns(layout.locals[device]);
       placePooledColumns(layout.owners[device]);
@@ -164,6 +164,7 @@ private:
 
   const ExchangePlan &plan;
   const DeviceGroups &groups;
+  const std::vector<bool> &relayed; ///< by table.
   const ExchangeSpec &spec;
   int32_t exchange;
   ExchangeLayout layout;
@@ -191,9 +192,10 @@ std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
 std::vector<ExchangeLayout> makeLayouts(const ExchangePlan &plan) {
   std::vector<ExchangeLayout> layouts;
   DeviceGroups groups(plan);
+  std::vector<bool> relayed = relayedTables(plan);
   for (size_t i = 0; i < plan.exchanges.size(); ++i)
     layouts.push_back(
-        LayoutBuilder(plan, groups, static_cast<int32_t>(i)).build());
+        LayoutBuilder(plan, groups, relayed, static_cast<int32_t>(i)).build());
   return layouts;
 }
 

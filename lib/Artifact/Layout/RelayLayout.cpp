@@ -88,9 +88,8 @@ std::vector<bool> relayedTables(const ExchangePlan &plan) {
   return relayed;
 }
 
-void markRelayed(const DeviceGroups &groups, const ExchangePlan &plan,
+void markRelayed(const DeviceGroups &groups, const std::vector<bool> &relayed,
                  const ExchangeSpec &spec, ExchangeLayout &layout) {
-  std::vector<bool> relayed = relayedTables(plan);
   for (size_t k = 0; k < layout.results.size(); ++k) {
     const ExchangeLookup &lookup = spec.lookups[k];
     if (!lookup.pooled() || !relayed[static_cast<size_t>(lookup.table)])

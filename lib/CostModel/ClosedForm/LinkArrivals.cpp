@@ -125,6 +125,8 @@ public:
     }
   }
 
+  std::span<const double> receivedBytes() const { return received.all(); }
+
 private:
   double linkMs(double bandwidthGBps, const InnerGroup &group,
                 double bytes) const {
@@ -175,7 +177,7 @@ std::vector<double> arrivalsOver(const Traffic &traffic,
       time = std::max(time, lastSent);
   } else if (lastSent > 0) {
     // A sender shares its link fairly among the owners of its gradients.
-    std::vector<double> moved = movedAtEnds(LinkBytes::in(traffic).all());
+    std::vector<double> moved = movedAtEnds(arrivals.receivedBytes());
     double most = *std::max_element(moved.begin(), moved.end());
     for (size_t d = 0; d < times.size(); ++d)
       times[d] = std::max(times[d], lastSent * moved[d] / most);

@@ -46,11 +46,11 @@ class LinkBytes {
 public:
   static LinkBytes out(const Traffic &traffic) {
     return LinkBytes(traffic, traffic.bytesOut, traffic.insideOut,
-                     traffic.acrossOut);
+                     traffic.acrossOut, &Traffic::allBytesOut);
   }
   static LinkBytes in(const Traffic &traffic) {
     return LinkBytes(traffic, traffic.bytesIn, traffic.insideIn,
-                     traffic.acrossIn);
+                     traffic.acrossIn, &Traffic::allBytesIn);
   }
 
   /// Bytes that, spread evenly over all devices, send as much over the links of
@@ -58,6 +58,7 @@ public:
   std::span<const double> over(bool innermost) const {
     return inside.empty() ? everywhere : innermost ? innerLinks : outerLinks;
   }
+  /// Of all ways.
   std::span<const double> all() const {
     return inside.empty() ? everywhere : std::span<const double>(sums);
   }
@@ -72,7 +73,8 @@ public:
 
 private:
   LinkBytes(const Traffic &traffic, std::span<const double> everywhere,
-            std::span<const double> inside, std::span<const double> across)
+            std::span<const double> inside, std::span<const double> across,
+            std::vector<double> (Traffic::*ofAllWays)() const)
       : everywhere(everywhere), inside(inside), across(across) {
     if (inside.empty())
       return;
@@ -81,8 +83,8 @@ private:
     for (size_t i = 0; i < everywhere.size(); ++i) {
       innerLinks.push_back(everywhere[i] + inside[i] * groups);
       outerLinks.push_back(everywhere[i] + across[i]);
-      sums.push_back(everywhere[i] + inside[i] + across[i]);
     }
+    sums = (traffic.*ofAllWays)();
   }
 
   std::span<const double> everywhere, inside, across;

@@ -2,6 +2,7 @@
 
 #include "neuroshard/CostModel/CommunicationFeatures.h"
 
+#include "ClosedForm/LinkLevels.h"
 #include "ClosedForm/RooflineCommunication.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ constexpr double kLeastMs = 1e-3;
 double logMs(double ms) { return std::log(std::max(ms, kLeastMs)); }
 
 /// Independent of the order of the devices: sums of whole numbers are exact.
-double sumOfBytes(const std::vector<double> &bytes) {
+double sumOfBytes(std::span<const double> bytes) {
   double sum = 0;
   for (double value : bytes)
     sum += std::nearbyint(value);
@@ -63,9 +64,8 @@ double largest(std::span<const double> values) {
 
 /// Sum and maximum over the devices of the bytes in one direction.
 struct Side {
-  explicit Side(std::vector<double> given)
-      : bytes(std::move(given)), total(sumOfBytes(bytes)),
-        most(largest(bytes)) {}
+  explicit Side(std::span<const double> bytes)
+      : bytes(bytes), total(sumOfBytes(bytes)), most(largest(bytes)) {}
 
   double logBytes(size_t device) const { return std::log1p(bytes[device]); }
   double shareOfMost(size_t device) const {
@@ -76,7 +76,7 @@ struct Side {
     return mean > 0 ? std::log1p(bytes[device] / mean) : 0;
   }
 
-  std::vector<double> bytes;
+  std::span<const double> bytes;
   double total;
   double most;
 };
@@ -150,7 +150,8 @@ CommunicationFeatures neuroshard::featurizeExchange(
   result.closedFormMs = slowestLevelMs(levelMs, devices);
   result.waitMs = waits(devices, startSkewsMs);
 
-  Side out(traffic.allBytesOut()), in(traffic.allBytesIn());
+  LinkBytes sent = LinkBytes::out(traffic), received = LinkBytes::in(traffic);
+  Side out(sent.all()), in(received.all());
   std::vector<double> started = startedShares(result.waitMs);
   result.device.reserve(devices * kDeviceFeatureCount);
   auto add = [&](double value) {

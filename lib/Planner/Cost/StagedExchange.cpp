@@ -49,33 +49,31 @@ std::vector<double> fieldOf(std::span<const RelayLoad> relays,
 std::vector<Traffic> neuroshard::exchangeStages(
     const Topology &topology, std::span<const DeviceLoad> loads,
     std::span<const RelayLoad> relays, Direction direction) {
-  std::vector<Traffic> stages = {trafficOf(topology, loads, direction)};
+  // What goes directly is in the messages of the first stage.
+  std::vector<Traffic> stages;
+  stages.push_back(trafficOf(topology, loads, direction));
   if (relays.empty() || direction == Direction::Input)
     return stages;
+  std::vector<double> none(loads.size());
+  stages.push_back({&topology, none, none, none});
+  for (Traffic &stage : stages)
+    stage.insideOut = stage.insideIn = stage.acrossOut = stage.acrossIn = none;
   auto groupSize =
       static_cast<size_t>(topology.levels.back().groupSizes.front());
-  std::vector<double> none(loads.size());
-  Traffic inside{&topology, none, none, none, {}, {}, none, none};
-  Traffic across{&topology, none, none, none, none, none, {}, {}};
   if (direction == Direction::Forward) {
+    Traffic &inside = stages[0], &across = stages[1];
     inside.insideOut = fieldOf(relays, &RelayLoad::forwardInside);
     inside.insideIn = meansOfGroups(inside.insideOut, groupSize);
     across.acrossOut = fieldOf(relays, &RelayLoad::forwardAcross);
     across.acrossIn = meansOfIndices(across.acrossOut, groupSize);
   } else {
+    Traffic &across = stages[0], &inside = stages[1];
     across.acrossIn = fieldOf(relays, &RelayLoad::backwardAcross);
     across.acrossOut = meansOfIndices(across.acrossIn, groupSize);
     inside.insideIn = fieldOf(relays, &RelayLoad::backwardInside);
     inside.insideOut = meansOfGroups(inside.insideIn, groupSize);
   }
-  // What goes directly is in the messages of the first stage.
-  bool isForward = direction == Direction::Forward;
-  Traffic &first = isForward ? inside : across;
-  std::swap(first.dims, stages[0].dims);
-  std::swap(first.bytesOut, stages[0].bytesOut);
-  std::swap(first.bytesIn, stages[0].bytesIn);
-  return isForward ? std::vector{std::move(inside), std::move(across)}
-                   : std::vector{std::move(across), std::move(inside)};
+  return stages;
 }
 
 std::vector<double>
