@@ -13,10 +13,6 @@
 
 namespace neuroshard {
 
-/// Rows [rowBegin, rowEnd) x columns [colBegin, colEnd) of a table.
-///
-/// One device owns a shard; with several devices each holds a full copy
-/// (replicated, "data-parallel"), and the ids stay where the batch is.
 /// How pooled results of a table, and their gradients, travel between the
 /// groups of the topology's innermost level, such as nodes: from the owners to
 /// the ranks of the samples directly, or by way of a relay in the owner's
@@ -28,6 +24,10 @@ enum class Route { Auto, Direct, Relay };
 std::string_view toString(Route route);
 std::optional<Route> parseRoute(std::string_view text);
 
+/// Rows [rowBegin, rowEnd) x columns [colBegin, colEnd) of a table.
+///
+/// One device owns a shard; with several devices each holds a full copy
+/// (replicated, "data-parallel"), and the ids stay where the batch is.
 struct Shard {
   std::string name;
   std::string table;

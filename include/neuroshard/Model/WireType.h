@@ -28,6 +28,11 @@ struct WireType {
   bool operator==(const WireType &) const = default;
 };
 
+/// Bytes of the copy in which a value of `from` travels; 0 if it needs none.
+constexpr int64_t castBytes(ElementType from, ElementType wire) {
+  return wire == from ? 0 : elementBytes(wire);
+}
+
 std::string toString(WireType type);
 /// Nothing for a text of another form, such as "bf16/bf16".
 std::optional<WireType> parseWireType(std::string_view text);

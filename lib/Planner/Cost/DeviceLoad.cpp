@@ -1,4 +1,4 @@
-//===- DeviceLoad.cpp - What a plan's devices do and exchange -------------===//
+//===- DeviceLoad.cpp - Compute and bytes exchanged, by device ------------===//
 
 #include "neuroshard/Planner/DeviceLoad.h"
 

@@ -4,7 +4,6 @@
 
 #include "RelayLoads.h"
 #include "StagedExchange.h"
-
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Traffic.h"
 

@@ -1,4 +1,4 @@
-//===- RelayLoads.cpp - What goes by way of relays ------------------------===//
+//===- RelayLoads.cpp - Bytes of the hierarchical all-to-all --------------===//
 
 #include "RelayLoads.h"
 
@@ -17,14 +17,14 @@ int neuroshard::relayGroupSize(const ShardingProblem &problem) {
                                                              : sizes.front();
 }
 
-TableRelay::TableRelay(const ShardingProblem &problem, int table,
+TableRelay::TableRelay(const ShardingProblem &problem,
                        std::span<const int> features,
                        std::span<const Shard *const> shards)
     : groupSize(static_cast<size_t>(relayGroupSize(problem))) {
   double rows = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
-    if (feature.table == table && feature.pooling != Pooling::None)
+    if (feature.pooling != Pooling::None)
       rows += static_cast<double>(featureBatch(problem, feature));
   }
   if (rows == 0)
@@ -93,8 +93,7 @@ neuroshard::tableRelays(const ShardingProblem &problem,
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   for (size_t table = 0; table < relayed.size(); ++table)
     if (relayed[table])
-      relays[table].emplace(problem, static_cast<int>(table), features[table],
-                            shardsOfTable[table]);
+      relays[table].emplace(problem, features[table], shardsOfTable[table]);
   return relays;
 }
 

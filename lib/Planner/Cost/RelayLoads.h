@@ -1,4 +1,4 @@
-//===- RelayLoads.h - What goes by way of relays ----------------*- C++ -*-===//
+//===- RelayLoads.h - Bytes of the hierarchical all-to-all ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
 #define NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
@@ -20,9 +20,8 @@ int relayGroupSize(const ShardingProblem &problem);
 /// batch spread evenly.
 class TableRelay {
 public:
-  /// `shards`: all of the table. Expects relayGroupSize() > 0.
-  TableRelay(const ShardingProblem &problem, int table,
-             std::span<const int> features,
+  /// `features` and `shards`: all of the table. Expects relayGroupSize() > 0.
+  TableRelay(const ShardingProblem &problem, std::span<const int> features,
              std::span<const Shard *const> shards);
 
   /// Nothing pooled is sent.

@@ -1,4 +1,4 @@
-//===- UncoveredParts.cpp - What given shards leave of a table ------------===//
+//===- UncoveredParts.cpp - Rectangles beside given ones ------------------===//
 
 #include "UncoveredParts.h"
 

@@ -1,4 +1,4 @@
-//===- UncoveredParts.h - What given shards leave of a table ----*- C++ -*-===//
+//===- UncoveredParts.h - Rectangles beside given ones ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNCOVEREDPARTS_H
 #define NEUROSHARD_LIB_PLANNER_INITIALUNITS_UNCOVEREDPARTS_H

@@ -68,11 +68,6 @@ int64_t localSamples(const ShardingProblem &problem, const Feature &feature) {
                     std::max(1, problem.topology.deviceCount()));
 }
 
-/// Bytes of the copy in which a value of `from` travels; 0 if it needs none.
-int64_t castBytes(ElementType from, ElementType wire) {
-  return wire == from ? 0 : elementBytes(wire);
-}
-
 void addHostTier(const ShardingProblem &problem, const Table &table,
                  const Shard &shard, MemoryTerms &terms) {
   terms.hostBytes = terms.weightsBytes;

@@ -3,6 +3,7 @@
 #include "RelayMemory.h"
 
 #include "Cost/RelayLoads.h"
+#include "Cost/StagedExchange.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,24 +22,22 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
   std::vector<RelayLoad> relays = relayLoads(problem, shards, loads);
   if (relays.empty())
     return;
+  auto stagesOf = [&](Direction direction) {
+    return exchangeStages(problem.topology, loads, relays, direction);
+  };
+  std::vector<Traffic> results = stagesOf(Direction::Forward);
+  std::vector<Traffic> gradients = stagesOf(Direction::Backward);
+  // Owners sort what they send by relay, into the copy of a cast if any.
+  bool hasCast =
+      castBytes(ElementType::F32, problem.batch.wireType.results) > 0;
   auto roundedUp = [](double bytes) {
     return static_cast<int64_t>(std::ceil(bytes));
   };
-  // Owners sort what they send by relay, into the copy of a cast if any.
-  bool hasCast = problem.batch.wireType.results != ElementType::F32;
-  auto groupSize = static_cast<size_t>(relayGroupSize(problem));
-  for (size_t first = 0; first < devices.size(); first += groupSize) {
-    double results = 0, gradients = 0;
-    for (size_t i = first; i < first + groupSize; ++i) {
-      results += relays[i].forwardInside / static_cast<double>(groupSize);
-      gradients += relays[i].backwardInside / static_cast<double>(groupSize);
-    }
-    for (size_t i = first; i < first + groupSize; ++i) {
-      devices[i].forwardBytes +=
-          roundedUp(relays[i].forwardAcross + results +
-                    (hasCast ? 0 : relays[i].forwardInside));
-      devices[i].backwardBytes +=
-          roundedUp(relays[i].backwardAcross + gradients);
-    }
+  for (size_t i = 0; i < devices.size(); ++i) {
+    devices[i].forwardBytes +=
+        roundedUp(results[0].insideIn[i] + results[1].acrossOut[i] +
+                  (hasCast ? 0 : results[0].insideOut[i]));
+    devices[i].backwardBytes +=
+        roundedUp(gradients[0].acrossIn[i] + gradients[1].insideOut[i]);
   }
 }

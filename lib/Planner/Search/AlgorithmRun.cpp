@@ -28,9 +28,7 @@ SearchResult finish(const ShardingProblem &problem,
   context.beginPhase("explaining the plan", kPlanEnd, 1);
   SearchResult result;
   result.plan = outcome.state->plan();
-  std::optional<std::string> relays;
-  if (verify(result.plan, problem).empty())
-    relays = chooseRoutes(context, result.plan);
+  std::optional<std::string> relays = chooseRoutes(context, result.plan);
   result.breakdown =
       evaluate(problem, result.plan, context.model, context.options.objective);
   result.memory = planMemory(problem, result.plan.shards);

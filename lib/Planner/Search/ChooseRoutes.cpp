@@ -16,7 +16,7 @@
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <functional>
 
 using namespace neuroshard;
 
@@ -29,151 +29,132 @@ constexpr int kPasses = 3;
 constexpr double kWork = 4e6;
 constexpr double kMinCosts = 64;
 
-/// The loads of a plan under one snapshot, and its tables' relays.
+/// The loads of a plan under one snapshot, and what goes by relay.
 struct Period {
   double share = 1;
   std::vector<DeviceLoad> loads;
   std::vector<RelayLoad> relays;
-  std::vector<TableRelay> tables; ///< by candidate.
+};
+
+/// A table that may go either way. Its bytes are the same under all snapshots.
+struct Candidate {
+  size_t table;
+  TableRelay relay;
+  bool relayed = false;
 };
 
 class RouteChooser {
 public:
   RouteChooser(const SearchContext &context, const ShardingPlan &plan)
-      : context(context), plan(plan), shardsOfTable(tableCount()) {
-    for (const Shard &shard : plan.shards)
-      shardsOfTable[indexOf(shard)].push_back(&shard);
+      : context(context),
+        costsLeft(std::max(kMinCosts, kWork / context.deviceCount)) {
+    addCandidates(plan);
     const ShardingProblem &problem = context.problem;
-    std::vector<std::vector<int>> features = featuresOfTables(problem);
-    for (size_t table = 0; table < tableCount(); ++table)
-      if (mayChoose(features, table))
-        candidates.push_back(table);
     std::vector<double> shares = snapshotShares(problem);
     if (shares.empty())
-      addPeriod(problem, features, 1);
+      addPeriod(problem, plan, 1);
     for (size_t i = 0; i < shares.size(); ++i)
-      addPeriod(atSnapshot(problem, i), features, shares[i]);
-    relayed.assign(candidates.size(), false);
-    costsLeft = std::max(kMinCosts, kWork / context.deviceCount);
+      addPeriod(atSnapshot(problem, i), plan, shares[i]);
   }
 
-  /// By table; none if no relay is worth it.
+  /// By table.
   std::vector<bool> run() {
-    double direct = costMs(), best = direct;
-    std::vector<bool> bestRelayed = relayed;
-    for (bool all : {false, true}) {
-      for (size_t i = 0; i < candidates.size(); ++i)
-        set(i, all);
+    directMs = relayedMs = costMs();
+    std::vector<bool> best(context.problem.tables.size());
+    for (bool byRelay : {false, true}) {
+      for (Candidate &candidate : candidates)
+        set(candidate, byRelay);
       double cost = descend(costMs());
-      if (cost < best * (1 - kRelayWorth)) {
-        best = cost;
-        bestRelayed = relayed;
-      }
+      if (cost >= relayedMs * (1 - kRelayWorth))
+        continue;
+      relayedMs = cost;
+      for (const Candidate &candidate : candidates)
+        best[candidate.table] = candidate.relayed;
     }
-    directMs = direct;
-    relayedMs = best;
-    std::vector<bool> result(tableCount());
-    for (size_t i = 0; i < candidates.size(); ++i)
-      result[candidates[i]] = bestRelayed[i];
-    return result;
+    return best;
   }
 
   double directMs = 0, relayedMs = 0;
 
 private:
-  size_t tableCount() const { return context.problem.tables.size(); }
-  size_t indexOf(const Shard &shard) const {
-    return static_cast<size_t>(context.tableIndex(shard.table));
+  void addCandidates(const ShardingPlan &plan) {
+    const ShardingProblem &problem = context.problem;
+    std::vector<std::vector<const Shard *>> shards(problem.tables.size());
+    for (const Shard &shard : plan.shards)
+      shards[static_cast<size_t>(context.tableIndex(shard.table))].push_back(
+          &shard);
+    std::vector<std::vector<int>> features = featuresOfTables(problem);
+    for (size_t table = 0; table < shards.size(); ++table) {
+      if (context.rulesOf(static_cast<int>(table)).fixed)
+        continue;
+      TableRelay relay(problem, features[table], shards[table]);
+      if (!relay.isEmpty())
+        candidates.push_back({table, std::move(relay)});
+    }
+    std::ranges::stable_sort(
+        candidates, std::greater(),
+        [](const Candidate &c) { return c.relay.directBytes(); });
   }
 
-  bool mayChoose(const std::vector<std::vector<int>> &features,
-                 size_t table) const {
-    const std::vector<const Shard *> &shards = shardsOfTable[table];
-    return !shards.empty() && !shards.front()->replicated() &&
-           !context.rulesOf(static_cast<int>(table)).fixed &&
-           std::ranges::any_of(features[table], [&](int feature) {
-             return context.problem.features[static_cast<size_t>(feature)]
-                        .pooling != Pooling::None;
-           });
-  }
-
-  void addPeriod(const ShardingProblem &problem,
-                 const std::vector<std::vector<int>> &features, double share) {
-    Period period{share, planLoads(problem, plan, context.model), {}, {}};
+  void addPeriod(const ShardingProblem &problem, const ShardingPlan &plan,
+                 double share) {
+    Period period{share, planLoads(problem, plan, context.model), {}};
     period.relays = relayLoads(problem, plan.shards, period.loads);
+    hasFixedRelays = !period.relays.empty();
     period.relays.resize(period.loads.size());
-    auto relayOf = [&](size_t table) {
-      return TableRelay(problem, static_cast<int>(table), features[table],
-                        shardsOfTable[table]);
-    };
-    if (periods.empty())
-      std::ranges::stable_sort(candidates, std::greater(), [&](size_t table) {
-        return relayOf(table).directBytes();
-      });
-    for (size_t table : candidates)
-      period.tables.push_back(relayOf(table));
     periods.push_back(std::move(period));
   }
 
-  void set(size_t candidate, bool byRelay) {
-    if (relayed[candidate] == byRelay)
+  void set(Candidate &candidate, bool byRelay) {
+    if (candidate.relayed == byRelay)
       return;
-    relayed[candidate] = byRelay;
+    candidate.relayed = byRelay;
     for (Period &period : periods)
-      period.tables[candidate].add(period.loads, period.relays,
-                                   byRelay ? 1 : -1);
+      candidate.relay.add(period.loads, period.relays, byRelay ? 1 : -1);
   }
 
   double costMs() {
     --costsLeft;
+    bool allDirect = !hasFixedRelays &&
+                     std::ranges::none_of(candidates, &Candidate::relayed);
     double cost = 0;
-    bool none = std::ranges::none_of(relayed, std::identity());
-    for (const Period &period : periods)
-      cost +=
-          period.share * composeCost(context.problem.topology, period.loads,
-                                     context.model, context.options.objective,
-                                     none && !hasFixedRelays()
-                                         ? std::span<const RelayLoad>()
-                                         : period.relays)
-                             .costMs;
+    for (const Period &period : periods) {
+      std::span<const RelayLoad> relays = period.relays;
+      cost += period.share *
+              composeCost(context.problem.topology, period.loads, context.model,
+                          context.options.objective,
+                          allDirect ? std::span<const RelayLoad>() : relays)
+                  .costMs;
+    }
     return cost;
-  }
-
-  /// Of tables with shards written by hand.
-  bool hasFixedRelays() const {
-    return std::ranges::any_of(plan.shards, [](const Shard &shard) {
-      return shard.route != Route::Direct;
-    });
   }
 
   double descend(double cost) {
     for (int pass = 0; pass < kPasses; ++pass) {
-      bool better = false;
-      for (size_t i = 0; i < candidates.size() && costsLeft > 0; ++i) {
-        set(i, !relayed[i]);
+      double before = cost;
+      for (Candidate &candidate : candidates) {
+        if (costsLeft <= 0)
+          return cost;
+        set(candidate, !candidate.relayed);
         double other = costMs();
         // As cheap without a relay is better.
-        bool isWorse = relayed[i] ? other >= cost : other > cost;
-        if (isWorse) {
-          set(i, !relayed[i]);
-          continue;
-        }
-        better = better || other < cost;
-        cost = other;
+        if (candidate.relayed ? other >= cost : other > cost)
+          set(candidate, !candidate.relayed);
+        else
+          cost = other;
       }
-      if (!better)
+      if (cost == before)
         break;
     }
     return cost;
   }
 
   const SearchContext &context;
-  const ShardingPlan &plan;
-  std::vector<std::vector<const Shard *>> shardsOfTable;
-  std::vector<size_t> candidates; ///< tables.
+  double costsLeft;
+  std::vector<Candidate> candidates;
   std::vector<Period> periods;
-  std::vector<bool> relayed; ///< by candidate.
-  double costsLeft = 0;
+  /// Of tables with shards written by hand.
+  bool hasFixedRelays = false;
 };
 
 /// Writes what differs from what would happen anyway.
@@ -191,7 +172,7 @@ void writeRoutes(const SearchContext &context, const std::vector<bool> &relayed,
   std::vector<bool> byRule =
       relayedTables(exchangePlan(context.problem, plan.shards));
   for (Shard &shard : plan.shards) {
-    bool byRelay = !relayed.empty() && relayed[indexOf(shard)];
+    bool byRelay = relayed[indexOf(shard)];
     if (isFree(shard) && (byRelay || byRule[indexOf(shard)]))
       shard.route = byRelay ? Route::Relay : Route::Direct;
   }
@@ -201,7 +182,8 @@ void writeRoutes(const SearchContext &context, const std::vector<bool> &relayed,
 
 std::optional<std::string>
 neuroshard::chooseRoutes(const SearchContext &context, ShardingPlan &plan) {
-  if (relayGroupSize(context.problem) == 0)
+  if (relayGroupSize(context.problem) == 0 ||
+      !verify(plan, context.problem).empty())
     return std::nullopt;
   RouteChooser chooser(context, plan);
   std::vector<bool> relayed = chooser.run();
@@ -210,7 +192,7 @@ neuroshard::chooseRoutes(const SearchContext &context, ShardingPlan &plan) {
   if (count == 0)
     return std::nullopt;
   if (!verify(plan, context.problem).empty()) {
-    writeRoutes(context, {}, plan);
+    writeRoutes(context, std::vector<bool>(relayed.size()), plan);
     return "relays would lower the cost to " + formatMs(chooser.relayedMs) +
            ", but their buffers do not fit";
   }

@@ -12,9 +12,9 @@
 namespace neuroshard {
 
 /// Chooses the route of each table without shards written by hand, for the
-/// lowest cost within memory. Expects a plan that verify() accepts, whose
-/// tables all go directly but for those. A sentence on what it brings, if it
-/// has sent some by relay.
+/// lowest cost within memory. Expects a plan whose tables all go directly but
+/// for those, and leaves one that verify() refuses as it is. A sentence on what
+/// it brings, if it has sent some by relay.
 std::optional<std::string> chooseRoutes(const SearchContext &context,
                                         ShardingPlan &plan);
 
