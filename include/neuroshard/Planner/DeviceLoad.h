@@ -1,4 +1,4 @@
-//===- DeviceLoad.h - What a plan's devices do and exchange -----*- C++ -*-===//
+//===- DeviceLoad.h - Compute and bytes exchanged, by device ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_DEVICELOAD_H
 #define NEUROSHARD_PLANNER_DEVICELOAD_H

@@ -1,4 +1,4 @@
-//===- PredictionInterval.h - Where measured times lie ----------*- C++ -*-===//
+//===- PredictionInterval.h - 90 % interval of a predicted time -*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_PREDICTIONINTERVAL_H
 #define NEUROSHARD_PLANNER_PREDICTIONINTERVAL_H

@@ -1,4 +1,4 @@
-//===- RelayLoadsTest.cpp - What goes by way of relays --------------------===//
+//===- RelayLoadsTest.cpp - Bytes of the hierarchical all-to-all ----------===//
 //
 // Shows that what relays are priced by is the traffic of the plan's artifact,
 // stage by stage and device by device, over the links between groups and inside

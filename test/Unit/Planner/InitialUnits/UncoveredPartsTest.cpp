@@ -1,4 +1,4 @@
-//===- UncoveredPartsTest.cpp - Tests of what given shards leave ----------===//
+//===- UncoveredPartsTest.cpp - Rectangles beside given ones --------------===//
 
 #include "InitialUnits/UncoveredParts.h"
 
