@@ -72,6 +72,11 @@ struct GpuSlot {
   int32_t smallSumsVariant = -1;
   int32_t smallUpdateVariant = -1;
 
+  /// Of a replicated table, beside those of a sorted slot: of nsg_reduce, for
+  /// sums of all its rows, and of nsg_small_update, for the update by them.
+  int32_t rowSumsVariant = -1;
+  int32_t sumsUpdateVariant = -1;
+
   bool isSmall() const { return smallUpdateVariant >= 0; }
   bool isSorted() const { return updateVariant >= 0 || reduceVariant >= 0; }
   bool trainable() const { return isSmall() || isSorted(); }

@@ -31,7 +31,8 @@ struct ShardWork {
   double lookups = 0;
   double outputRows = 0;
   double uniqueRows = 0;
-  /// The same for the update, which on a replica works on the whole batch.
+  /// The same for the update, which on a replica works on the whole batch, or
+  /// on its own and on sums of rows.
   double updateLookups = 0;
   double updateGradientRows = 0;
   double updateUniqueRows = 0;
@@ -63,6 +64,11 @@ struct ShardWork {
 ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard,
                         bool norms);
+
+/// Whether copies of a table exchange sums of rows in an average step, as
+/// Artifact/ReplicaUpdate.h describes, or ids and gradients.
+bool updatesByRowSums(const ShardingProblem &problem, int table,
+                      const std::vector<int> &features);
 
 /// The same for a shard whose table is cut by columns if the shard itself is.
 ShardWork describeShard(const ShardingProblem &problem, int table,

@@ -157,6 +157,16 @@ struct GradientPart {
   std::optional<int64_t> padding; ///< row of the shard without a gradient.
 };
 
+/// Sums of the gradients of each row of a slot, and for each row a number that
+/// is above 0 if it has gradients, else 0.
+struct SlotSums {
+  int32_t slot;
+  int64_t rows;
+  float *sums;
+  int64_t stride; ///< values from row to row, a multiple of 4.
+  float *counts;
+};
+
 /// The same for gradients of sample weights: `out` gets one value for each id.
 struct WeightGradientPart {
   int32_t lookup;
@@ -247,6 +257,13 @@ public:
   /// order of the parts and of the ids in them.
   virtual std::unique_ptr<Update>
   prepareUpdate(std::vector<GradientPart> parts) = 0;
+  /// Adds the gradients of parts, in their order and that of the ids in them,
+  /// to the sums of their slots, which are 0 before, as are the numbers.
+  virtual void addUpRows(std::vector<GradientPart> parts,
+                         std::span<const SlotSums> sums) = 0;
+  /// Applies the optimizers to the rows whose number is above 0.
+  virtual void updateRows(std::span<const SlotSums> sums,
+                          std::span<const float> stepSizes) = 0;
   virtual void
   computeWeightGradients(std::span<const WeightGradientPart> parts) = 0;
   /// Sets `out`, [count], to the sums of the values at each place, divided by

@@ -87,6 +87,8 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.partialVariant = readVariant(value["partial_variant"]);
   slot.smallSumsVariant = readVariant(value["small_sums_variant"]);
   slot.smallUpdateVariant = readVariant(value["small_update_variant"]);
+  slot.rowSumsVariant = readVariant(value["row_sums_variant"]);
+  slot.sumsUpdateVariant = readVariant(value["sums_update_variant"]);
   if (slot.elementStates + slot.rowStates > 2)
     value["state_rows"].wrong("at most two states in all");
   bool reduces = slot.reduceVariant >= 0;
@@ -98,6 +100,11 @@ GpuSlot readSlot(const JsonValue &value) {
   if (sums != slot.isSmall() || (sums && (slot.twoPhase || slot.isSorted())))
     value["small_update_variant"].wrong(
         "-1, or a small_sums_variant with it and no other update");
+  bool bySums = slot.rowSumsVariant >= 0;
+  if (bySums != (slot.sumsUpdateVariant >= 0) ||
+      (bySums && slot.updateVariant < 0))
+    value["row_sums_variant"].wrong(
+        "-1, or a sums_update_variant and an update_variant with it");
   return slot;
 }
 
@@ -137,7 +144,9 @@ Json slotJson(const GpuSlot &slot) {
           {"apply_variant", slot.applyVariant},
           {"partial_variant", slot.partialVariant},
           {"small_sums_variant", slot.smallSumsVariant},
-          {"small_update_variant", slot.smallUpdateVariant}};
+          {"small_update_variant", slot.smallUpdateVariant},
+          {"row_sums_variant", slot.rowSumsVariant},
+          {"sums_update_variant", slot.sumsUpdateVariant}};
 }
 
 /// Whatever has a variant needs its kernel; all programs route.
@@ -149,21 +158,23 @@ void checkKernels(const GpuProgram &program) {
            ", found none");
   };
   bool update = false, reduce = false, small = false, gradient = false;
+  bool rowSums = false;
   for (const GpuSlot &slot : program.slots) {
     update |= slot.updateVariant >= 0;
     reduce |= slot.reduceVariant >= 0;
     small |= slot.isSmall();
+    rowSums |= slot.rowSumsVariant >= 0;
   }
   for (const GpuLookup &lookup : program.lookups)
     gradient |= lookup.gradientVariant >= 0;
   need(!program.lookups.empty(), "nsg_lookup");
   need(update, "nsg_update");
-  need(reduce, "nsg_reduce");
+  need(reduce || rowSums, "nsg_reduce");
   need(reduce, "nsg_apply");
   need(gradient, "nsg_weight_gradient");
-  for (const char *kernel :
-       {"nsg_small_order", "nsg_small_sums", "nsg_small_update"})
-    need(small, kernel);
+  need(small, "nsg_small_order");
+  need(small, "nsg_small_sums");
+  need(small || rowSums, "nsg_small_update");
   bool training =
       !program.lookups.empty() && (update || reduce || small || gradient);
   need(training, "nsg_expand");

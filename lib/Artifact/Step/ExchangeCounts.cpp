@@ -30,4 +30,17 @@ Block ExchangeCounts::blockOf(const StreamSet &set, size_t rank) const {
   });
 }
 
+ReplicaUpdate
+ExchangeCounts::replicaUpdate(const ExchangePlan &plan, size_t exchange,
+                              const ExchangeLayout &layout) const {
+  const StreamSet &local = layout.locals.front();
+  int64_t bags = 0;
+  for (int64_t batch : load.batches)
+    bags += batch;
+  std::vector<int64_t> ids;
+  for (const StreamLayout &stream : local.streams)
+    ids.push_back(idsOfAll(stream));
+  return makeReplicaUpdate(plan, exchange, local, bags, ids);
+}
+
 } // namespace neuroshard

@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGECOUNTS_H
 
 #include "neuroshard/Artifact/MessageLayout.h"
+#include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Artifact/StepLoad.h"
 
 #include <vector>
@@ -27,6 +28,9 @@ public:
   /// The bytes of the ids, and the values for them.
   int64_t payloadBytes(const StreamSet &set, size_t rank) const;
   Block blockOf(const StreamSet &set, size_t rank) const;
+  /// How replicated tables are updated; `exchange` is that of `spec`.
+  ReplicaUpdate replicaUpdate(const ExchangePlan &plan, size_t exchange,
+                              const ExchangeLayout &layout) const;
 
   const ExchangeSpec &spec;
   const ExchangeLoad &load;

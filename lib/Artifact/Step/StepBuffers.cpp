@@ -36,7 +36,8 @@ public:
         gradientBytes(elementBytes(plan.wireType.gradients)),
         castsResults(plan.wireType.results != ElementType::F32),
         castsGradients(plan.wireType.gradients != ElementType::F32),
-        travels(count > 1), headerNumbers(headerNumbers), devices(devices) {
+        travels(count > 1), headerNumbers(headerNumbers),
+        replicas(replicaUpdate(plan, exchange, layout)), devices(devices) {
     for (int64_t batch : this->load.batches)
       bags += batch;
   }
@@ -122,32 +123,59 @@ private:
   /// Kernels on GPUs take rows from 16 bytes on, and do not divide: other rows
   /// are staged. At most, as where blocks begin is not looked at.
   void addStaged(const DeviceRange &ranks) {
+    auto all = static_cast<int64_t>(ranks.size());
+    int64_t backward = spec.weighted ? 2 : 1; // the update, and the weights
     for (size_t owner = 0; owner < count; ++owner) {
-      addStaged(layout.owners[owner], false, ranks, devices[owner]);
-      addStaged(layout.locals[owner], true, ranks, devices[owner]);
+      BufferBytes &bytes = devices[owner];
+      const StreamSet &owned = layout.owners[owner];
+      bytes[BufferKind::Partials] += all * stagedResults(owned, ranks.begin);
+      bytes[BufferKind::ReceivedGradients] +=
+          all * backward * stagedGradients(owned, false, ranks.begin);
+      // Gathered gradients travel behind ids, of any size.
+      bytes[BufferKind::ReceivedGradients] +=
+          all * backward *
+          stagedGradients(replicas.gathered.set, true, ranks.begin);
+      if (!ranks.contains(owner))
+        continue;
+      bytes[BufferKind::Partials] +=
+          stagedResults(layout.locals[owner], ranks.begin);
+      bytes[BufferKind::ReceivedGradients] +=
+          backward * stagedGradients(replicas.summed.set, false, ranks.begin);
     }
   }
 
-  /// `afterIds`: gradients travel behind ids, of any size.
-  void addStaged(const StreamSet &set, bool afterIds, const DeviceRange &ranks,
-                 BufferBytes &bytes) const {
-    bool isAligned = std::all_of(
+  static bool isAligned(const StreamSet &set) {
+    return std::all_of(
         set.entries.begin(), set.entries.end(), [](const EntryLayout &entry) {
           return entry.cols.size() == paddedColumns(entry.cols.size());
         });
-    int64_t backward = spec.weighted ? 2 : 1; // the update, and the weights
-    for (const EntryLayout &entry : set.entries) {
-      int64_t rows = entry.pooled
-                         ? load.batches[ranks.begin]
-                         : idsOf(set.streams[static_cast<size_t>(entry.stream)],
-                                 ranks.begin);
-      int64_t staged = static_cast<int64_t>(ranks.size()) * rows *
-                       paddedColumns(entry.cols.size()) * kFloatBytes;
-      if (!isAligned || lookupOf(entry.lookup).pooling == Pooling::Mean)
-        bytes[BufferKind::Partials] += staged;
-      if (!isAligned || afterIds)
-        bytes[BufferKind::ReceivedGradients] += backward * staged;
-    }
+  }
+
+  /// Of an entry, on the samples of one rank.
+  int64_t stagedBytes(const StreamSet &set, const EntryLayout &entry,
+                      size_t rank) const {
+    int64_t rows =
+        entry.pooled
+            ? load.batches[rank]
+            : idsOf(set.streams[static_cast<size_t>(entry.stream)], rank);
+    return rows * paddedColumns(entry.cols.size()) * kFloatBytes;
+  }
+
+  int64_t stagedResults(const StreamSet &set, size_t rank) const {
+    int64_t bytes = 0;
+    for (const EntryLayout &entry : set.entries)
+      if (!isAligned(set) || lookupOf(entry.lookup).pooling == Pooling::Mean)
+        bytes += stagedBytes(set, entry, rank);
+    return bytes;
+  }
+
+  int64_t stagedGradients(const StreamSet &set, bool always,
+                          size_t rank) const {
+    int64_t bytes = 0;
+    for (const EntryLayout &entry : set.entries)
+      if (always || !isAligned(set))
+        bytes += stagedBytes(set, entry, rank);
+    return bytes;
   }
 
   void addToRank(BufferBytes &bytes, int64_t ids, int64_t direct) const {
@@ -179,22 +207,47 @@ private:
       }
   }
 
-  /// Every rank gathers the ids and gradients of all.
   void addReplicated() {
-    int64_t gathered = offsetBytes(layout.locals.front());
+    const StreamSet &gathered = replicas.gathered.set;
+    int64_t received = offsetBytes(gathered);
     for (size_t rank = 0; castsGradients && rank < count; ++rank)
-      gathered += blockOf(layout.locals[rank], rank).size * kFloatBytes;
+      received += blockOf(gathered, rank).size * kFloatBytes;
     for (size_t rank = 0; rank < count; ++rank) {
       const StreamSet &set = layout.locals[rank];
       BufferBytes &bytes = devices[rank];
-      int64_t ids = payloadBytes(set, rank), values = blockOf(set, rank).size;
-      bytes[BufferKind::SentIds] += ids;
+      bytes[BufferKind::SentIds] += payloadBytes(set, rank);
       for (const StreamLayout &stream : set.streams)
         bytes[BufferKind::ReceivedIds] +=
             stream.pooled ? (load.batches[rank] + 1) * kIndexBytes : 0;
-      bytes[BufferKind::Partials] += values * kFloatBytes;
-      bytes[BufferKind::Gradients] += ids + values * gradientBytes;
-      bytes[BufferKind::ReceivedGradients] += gathered;
+      bytes[BufferKind::Partials] += blockOf(set, rank).size * kFloatBytes;
+      bytes[BufferKind::Gradients] +=
+          payloadBytes(gathered, rank) +
+          blockOf(gathered, rank).size * gradientBytes;
+      bytes[BufferKind::ReceivedGradients] += received;
+      addRowSums(rank, bytes);
+    }
+  }
+
+  /// A rank's gradients, their sums by row, these as they are sent, the section
+  /// that the rank adds up, and all totals.
+  void addRowSums(size_t rank, BufferBytes &bytes) const {
+    int64_t sums = replicas.numSums;
+    bytes[BufferKind::Gradients] +=
+        (blockOf(replicas.summed.set, rank).size + sums) * kFloatBytes +
+        (castsGradients ? sums * gradientBytes : 0) +
+        replicas.section(rank, count).size() * gradientBytes;
+    bytes[BufferKind::ReceivedGradients] += sums * kFloatBytes;
+    if (engine == Engine::Gpu)
+      return;
+    for (size_t table = 0; table < replicas.tables.size(); ++table) {
+      int64_t rows = replicas.tables[table].rows;
+      bytes[BufferKind::Sort] += (3 * rows + 1) * kIndexBytes;
+      for (size_t e = 0; e < replicas.tableOfEntry.size(); ++e)
+        if (replicas.tableOfEntry[e] == table &&
+            lookupOf(replicas.summed.set.entries[e].lookup).weighted) {
+          bytes[BufferKind::Sort] += rows * kFloatBytes;
+          break;
+        }
     }
   }
 
@@ -229,6 +282,7 @@ private:
   bool travels;         ///< there are other ranks.
   size_t headerNumbers; ///< of a header.
   int64_t bags = 0;     ///< samples of all ranks.
+  ReplicaUpdate replicas;
   std::vector<BufferBytes> &devices;
 };
 
@@ -264,8 +318,11 @@ public:
                    const StepLoad &load, std::vector<BufferBytes> &devices)
       : plan(plan), layouts(layouts), load(load),
         needsNorms(plan.tablesWithNormExchange()), devices(devices) {
-    for (size_t x = 0; x < layouts.size(); ++x)
+    for (size_t x = 0; x < layouts.size(); ++x) {
       counts.emplace_back(plan.exchanges[x], load.exchanges[x]);
+      gathered.push_back(
+          counts.back().replicaUpdate(plan, x, layouts[x]).gathered.entries);
+    }
   }
 
   void add() {
@@ -286,8 +343,13 @@ private:
     const std::vector<int32_t> &shards = plan.bindings[device].slots;
     std::vector<SlotIds> slots(shards.size());
     for (size_t x = 0; x < layouts.size(); ++x) {
-      addSources(x, layouts[x].owners[device], false, slots);
-      addSources(x, layouts[x].locals[device], true, slots);
+      const StreamSet &owned = layouts[x].owners[device];
+      for (const EntryLayout &entry : owned.entries)
+        addSource(x, owned, entry, false, slots);
+      const StreamSet &local = layouts[x].locals[device];
+      for (int32_t entry : gathered[x])
+        addSource(x, local, local.entries[static_cast<size_t>(entry)], true,
+                  slots);
     }
     std::map<std::vector<StreamKey>, int64_t> sorts;
     for (size_t s = 0; s < slots.size(); ++s) {
@@ -302,20 +364,18 @@ private:
       devices[device][BufferKind::Sort] += rowSortBytes(ids);
   }
 
-  void addSources(size_t exchange, const StreamSet &set, bool isReplicated,
-                  std::vector<SlotIds> &slots) const {
-    const ExchangeSpec &spec = plan.exchanges[exchange];
-    for (const EntryLayout &entry : set.entries) {
-      const ExchangeLookup &lookup =
-          spec.lookups[static_cast<size_t>(entry.lookup)];
-      if (!plan.tables[static_cast<size_t>(lookup.table)].trained())
-        continue;
-      SlotIds &slot = slots[static_cast<size_t>(entry.slot)];
-      slot.streams.push_back({exchange, isReplicated, entry.stream});
-      slot.ids += counts[exchange].idsOfAll(
-          set.streams[static_cast<size_t>(entry.stream)]);
-      slot.isWeighted |= lookup.weighted;
-    }
+  void addSource(size_t exchange, const StreamSet &set,
+                 const EntryLayout &entry, bool isReplicated,
+                 std::vector<SlotIds> &slots) const {
+    const ExchangeLookup &lookup =
+        plan.exchanges[exchange].lookups[static_cast<size_t>(entry.lookup)];
+    if (!plan.tables[static_cast<size_t>(lookup.table)].trained())
+      return;
+    SlotIds &slot = slots[static_cast<size_t>(entry.slot)];
+    slot.streams.push_back({exchange, isReplicated, entry.stream});
+    slot.ids += counts[exchange].idsOfAll(
+        set.streams[static_cast<size_t>(entry.stream)]);
+    slot.isWeighted |= lookup.weighted;
   }
 
   /// Places of gradients by number and by row, and the weights; sums of
@@ -336,6 +396,8 @@ private:
   const StepLoad &load;
   std::vector<bool> needsNorms;
   std::vector<ExchangeCounts> counts;
+  /// By exchange: entries of replicated tables whose gradients are gathered.
+  std::vector<std::vector<int32_t>> gathered;
   std::vector<BufferBytes> &devices;
 };
 

@@ -111,10 +111,11 @@ private:
 /// Counts what one exchange sends, by how it is sent, and adds it to `Sums`.
 template <typename Sums> class ExchangeBytes : private ExchangeCounts {
 public:
-  ExchangeBytes(const ExchangePlan &plan, const ExchangeSpec &spec,
+  ExchangeBytes(const ExchangePlan &plan, size_t exchange,
                 const ExchangeLayout &layout, const ExchangeLoad &load,
                 Sums &sums)
-      : ExchangeCounts(spec, load), plan(plan), layout(layout),
+      : ExchangeCounts(plan.exchanges[exchange], load), plan(plan),
+        exchange(exchange), layout(layout),
         resultBytes(elementBytes(plan.wireType.results)),
         gradientBytes(elementBytes(plan.wireType.gradients)), sums(sums) {}
 
@@ -123,13 +124,8 @@ public:
       addDirect(owner);
     if (!layout.relays.empty())
       addRelayed();
-    if (!layout.hasReplicated || count == 1)
-      return;
-    for (size_t rank = 0; rank < count; ++rank) {
-      const StreamSet &set = layout.locals[rank];
-      addToAll(rank, payloadBytes(set, rank) +
-                         blockOf(set, rank).size * gradientBytes);
-    }
+    if (layout.hasReplicated && count > 1)
+      addReplicated();
   }
 
 private:
@@ -148,8 +144,18 @@ private:
     sums.add(&ExchangeTraffic::gradients, ranks, owner, values * gradientBytes);
   }
 
-  void addToAll(size_t rank, int64_t bytes) {
-    sums.add(&ExchangeTraffic::copies, rank, DeviceRange{0, count}, bytes);
+  /// What all ranks gather, and sums by row to those that add them up, and
+  /// from there to all.
+  void addReplicated() {
+    ReplicaUpdate update = replicaUpdate(plan, exchange, layout);
+    for (size_t rank = 0; rank < count; ++rank) {
+      const StreamSet &gathered = update.gathered.set;
+      int64_t own = update.section(rank, count).size() * gradientBytes;
+      sums.add(&ExchangeTraffic::copies, rank, DeviceRange{0, count},
+               payloadBytes(gathered, rank) +
+                   blockOf(gathered, rank).size * gradientBytes + own);
+      sums.add(&ExchangeTraffic::copies, DeviceRange{0, count}, rank, own);
+    }
   }
 
   void addRelayed() {
@@ -177,6 +183,7 @@ private:
   }
 
   const ExchangePlan &plan;
+  size_t exchange;
   const ExchangeLayout &layout;
   int64_t resultBytes, gradientBytes; ///< of a value.
   Sums &sums;
@@ -186,7 +193,7 @@ template <typename Sums>
 void countExchange(const ExchangePlan &plan,
                    const std::vector<ExchangeLayout> &layouts,
                    const StepLoad &load, size_t exchange, Sums &sums) {
-  ExchangeBytes<Sums>(plan, plan.exchanges[exchange], layouts[exchange],
+  ExchangeBytes<Sums>(plan, exchange, layouts[exchange],
                       load.exchanges[exchange], sums)
       .add();
 }

@@ -37,6 +37,8 @@ private:
   LogicalResult addSlot(const SlotSpec &slot);
   LogicalResult addUpdate(VariantSpec spec, GpuSlot &entry);
   LogicalResult addSmallUpdate(VariantSpec spec, GpuSlot &entry);
+  LogicalResult addUpdateBySums(VariantSpec spec, int32_t &number);
+  LogicalResult addReplicaUpdate(VariantSpec spec, GpuSlot &entry);
   void createSortKernels();
   void createSmallKernels();
   void createKernels();
@@ -143,9 +145,24 @@ LogicalResult ProgramBuilder::addSmallUpdate(VariantSpec spec, GpuSlot &entry) {
   VariantSpec sums = describeSums(KernelKind::SmallSums, entry.dim);
   if (failed(make(smallSums, sums, entry.smallSumsVariant)))
     return failure();
+  return addUpdateBySums(spec, entry.smallUpdateVariant);
+}
+
+LogicalResult ProgramBuilder::addUpdateBySums(VariantSpec spec,
+                                              int32_t &number) {
   spec.kernel.kind = KernelKind::Update;
   spec.isSmall = true;
-  return make(smallUpdates, spec, entry.smallUpdateVariant);
+  return make(smallUpdates, spec, number);
+}
+
+/// In each step ranks exchange either gradients or sums of rows.
+LogicalResult ProgramBuilder::addReplicaUpdate(VariantSpec spec,
+                                               GpuSlot &entry) {
+  VariantSpec sums = describeSums(KernelKind::RowSums, entry.dim);
+  if (failed(make(reduces, sums, entry.rowSumsVariant)) ||
+      failed(addUpdateBySums(spec, entry.sumsUpdateVariant)))
+    return failure();
+  return addUpdate(spec, entry);
 }
 
 LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
@@ -164,7 +181,10 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
     spec.kernel.tableDim = slot.tableDim;
     bool isSmall = !slot.twoPhase && slot.mostRows > 0 &&
                    slot.mostRows <= options.smallRows;
-    if (failed(isSmall ? addSmallUpdate(spec, entry) : addUpdate(spec, entry)))
+    auto add = slot.replicated ? &ProgramBuilder::addReplicaUpdate
+               : isSmall       ? &ProgramBuilder::addSmallUpdate
+                               : &ProgramBuilder::addUpdate;
+    if (failed((this->*add)(spec, entry)))
       return failure();
   }
   result.slots.push_back(entry);
@@ -192,17 +212,19 @@ void ProgramBuilder::createSortKernels() {
 }
 
 void ProgramBuilder::createSmallKernels() {
-  if (smallUpdates.empty())
-    return;
-  createTextKernels(module, add("nsg_small_order"));
-  createRunKernel(module,
-                  {add("nsg_small_sums"), offsetof(nsg_slot, partial_variant),
-                   /*onlySums=*/true},
-                  smallSums.get());
-  createRunKernel(module,
-                  {add("nsg_small_update"), offsetof(nsg_slot, update_variant),
-                   /*onlySums=*/false, /*hasFewItems=*/true},
-                  smallUpdates.get());
+  if (!smallSums.empty()) {
+    createTextKernels(module, add("nsg_small_order"));
+    createRunKernel(module,
+                    {add("nsg_small_sums"), offsetof(nsg_slot, partial_variant),
+                     /*onlySums=*/true},
+                    smallSums.get());
+  }
+  if (!smallUpdates.empty())
+    createRunKernel(module,
+                    {add("nsg_small_update"),
+                     offsetof(nsg_slot, update_variant),
+                     /*onlySums=*/false, /*hasFewItems=*/true},
+                    smallUpdates.get());
 }
 
 void ProgramBuilder::createKernels() {

@@ -171,7 +171,8 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   bool isPartial = spec.kernel.kind == KernelKind::Partial;
   bool isApply = spec.kernel.kind == KernelKind::Apply;
   bool isReduce = spec.kernel.kind == KernelKind::Reduce ||
-                  spec.kernel.kind == KernelKind::SmallSums;
+                  spec.kernel.kind == KernelKind::SmallSums ||
+                  spec.kernel.kind == KernelKind::RowSums;
   MemRefType flat = getFlatType(b.getF32Type());
   MemRefType padded = getPaddedType(b, spec.kernel, ElementType::F32);
   if (spec.isSmall)

@@ -157,6 +157,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     break;
   case KernelKind::Partial:
   case KernelKind::SmallSums:
+  case KernelKind::RowSums:
     llvm_unreachable("not a kernel of the host");
   }
   s.scalar(Role::Begin, i64);
@@ -257,8 +258,9 @@ FailureOr<func::FuncOp> getOrCreateKernel(ModuleOp module,
                                           const RowVectors &shape) {
   if (auto problem = findProblem(spec))
     return module.emitError() << *problem;
-  if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::SmallSums)
-    return module.emitError("the host has no kernel for partial sums");
+  if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::SmallSums ||
+      spec.kind == KernelKind::RowSums)
+    return module.emitError("the host has no kernel for sums alone");
   std::string name = getKernelName(spec);
   if (Operation *existing = module.lookupSymbol(name)) {
     auto func = dyn_cast<func::FuncOp>(existing);

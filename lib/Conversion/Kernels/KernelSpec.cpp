@@ -89,6 +89,8 @@ std::string getKernelName(const KernelSpec &spec) {
     return "nsk_partial" + dim + weighted;
   case KernelKind::SmallSums:
     return "nsk_small_sums" + dim + weighted;
+  case KernelKind::RowSums:
+    return "nsk_row_sums" + dim + weighted;
   case KernelKind::Apply:
     return "nsk_apply_" + optimizer + "_" + element + dim +
            getOptimizerSuffix(spec);

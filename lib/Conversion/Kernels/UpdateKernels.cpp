@@ -139,6 +139,21 @@ static void emitSmallSums(const UpdateBody &body) {
   });
 }
 
+/// Writes the sum of a row's gradients where the row is, and how many they are.
+static void emitRowSums(const UpdateBody &body) {
+  RowBuilder &rows = body.rows;
+  body.inputs.forEachItem([&](Value item) {
+    Value row = body.inputs.getRow(item);
+    Span run = body.inputs.getRun(item);
+    rows.forEachBlock([&](const ColumnBlock &block) {
+      rows.write(sumGradients(body, block, run), {body.reduced, row}, block);
+    });
+    Value count =
+        countPositions(body, rows.index(1), [&](Value) { return run; });
+    rows.writeScalar(count, body.norms, row);
+  });
+}
+
 /// Prefetches the state of row `ahead`, unless that is null.
 static void prefetchRowState(const UpdateBody &body, Value ahead) {
   if (ahead)
@@ -313,6 +328,8 @@ void emitBody(const UpdateBody &body) {
     return emitPartial(body);
   case KernelKind::SmallSums:
     return emitSmallSums(body);
+  case KernelKind::RowSums:
+    return emitRowSums(body);
   case KernelKind::Lookup:
   case KernelKind::WeightGradient:
     llvm_unreachable("not an update");

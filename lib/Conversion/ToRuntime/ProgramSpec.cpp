@@ -21,17 +21,9 @@ static SlotSpec describe(ir::LocalTableOp table) {
   return slot;
 }
 
-/// Rows of each shard of a plan.
-static llvm::StringMap<int64_t> getRowsOfShards(ir::PlanOp plan) {
-  llvm::StringMap<int64_t> rows;
-  for (auto shard : plan.getOps<ir::ShardOp>())
-    rows[shard.getName()] = shard.getNumRows();
-  return rows;
-}
-
-/// Sets the rows of the longest shard of each slot. Only lookups name the plan;
-/// without any the rows stay unknown.
-static void setMostRows(ProgramSpec &spec, ir::DeviceProgramOp program) {
+/// Sets the rows of the longest shard of each slot, and whether one is
+/// replicated. Only lookups name the plan; without any the rows stay unknown.
+static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
   auto lookups = program.getOps<ir::LocalLookupOp>();
   if (lookups.empty())
     return;
@@ -39,11 +31,16 @@ static void setMostRows(ProgramSpec &spec, ir::DeviceProgramOp program) {
   auto exchange =
       module.lookupSymbol<ir::ExchangeOp>((*lookups.begin()).getExchangeAttr());
   auto plan = module.lookupSymbol<ir::PlanOp>(exchange.getPlanAttr());
-  llvm::StringMap<int64_t> rows = getRowsOfShards(plan);
+  llvm::StringMap<ir::ShardOp> shards;
+  for (auto shard : plan.getOps<ir::ShardOp>())
+    shards[shard.getName()] = shard;
   for (auto [slot, table] :
        llvm::zip_equal(spec.slots, program.getOps<ir::LocalTableOp>()))
-    for (auto shard : table.getShards().getAsRange<StringAttr>())
-      slot.mostRows = std::max(slot.mostRows, rows.lookup(shard.getValue()));
+    for (auto name : table.getShards().getAsRange<StringAttr>())
+      if (ir::ShardOp shard = shards.lookup(name.getValue())) {
+        slot.mostRows = std::max(slot.mostRows, shard.getNumRows());
+        slot.replicated |= shard.getDevices().size() > 1;
+      }
 }
 
 FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {
@@ -84,7 +81,7 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
     if (lookup.weighted)
       spec.slots[lookup.slot].weighted = true;
   }
-  setMostRows(spec, program);
+  describeShards(spec, program);
   module.walk(
       [&](ir::RunWeightsGradientOp) { spec.hasWeightGradients = true; });
   return spec;

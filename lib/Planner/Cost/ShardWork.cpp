@@ -3,7 +3,10 @@
 #include "neuroshard/Planner/ShardWork.h"
 
 #include "DistinctRows.h"
+#include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Planner/Memory.h"
+
+#include <cmath>
 
 using namespace neuroshard;
 
@@ -47,7 +50,38 @@ double unpooledIds(const ShardingProblem &problem,
   return ids;
 }
 
+/// How often the memory of row sums is read or written: cleared, added to,
+/// added up over ranks, copied from there, and read by the update.
+constexpr double kRowSumPasses = 6;
+
 } // namespace
+
+bool neuroshard::updatesByRowSums(const ShardingProblem &problem, int table,
+                                  const std::vector<int> &features) {
+  // TorchRec all-reduces the gradient of the whole table.
+  if (problem.target == Target::TorchRec19)
+    return true;
+  const Table &source = problem.tables[static_cast<size_t>(table)];
+  ElementType gradients = problem.batch.wireType.gradients;
+  int64_t bytes = 0;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    int64_t batch = featureBatch(problem, feature);
+    // A table of two exchanges is gathered.
+    if (batch !=
+        featureBatch(problem,
+                     problem.features[static_cast<size_t>(features.front())]))
+      return false;
+    ExchangeLookup lookup;
+    lookup.pooling = feature.pooling;
+    lookup.weighted = feature.weighted;
+    auto ids = std::llround(static_cast<double>(batch) * feature.presence *
+                            feature.meanPooling);
+    bytes += gatheredBytes(lookup, source.dim, idBytes(problem.batch.idType),
+                           gradients, batch, ids);
+  }
+  return sendsRowSums(source.rows, source.dim, gradients, bytes);
+}
 
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
@@ -104,6 +138,15 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   WireType wire = problem.batch.wireType;
   double resultBytes = static_cast<double>(elementBytes(wire.results));
   double gradientBytes = static_cast<double>(elementBytes(wire.gradients));
+  if (replicated && updatesByRowSums(problem, table, features)) {
+    // Its own gradients, and sums of all rows.
+    auto rows = static_cast<double>(source.rows);
+    work.updateLookups = work.lookups + unique;
+    work.updateGradientRows = work.outputRows + kRowSumPasses * rows;
+    work.backwardBytes = static_cast<double>(
+        rowSumBytes(source.rows, source.dim, wire.gradients));
+    return work;
+  }
   if (replicated) {
     // Every replica receives all gradients and ids.
     work.backwardBytes = work.updateGradientRows * width * gradientBytes +

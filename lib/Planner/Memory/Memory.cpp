@@ -7,6 +7,7 @@
 #include "neuroshard/Planner/Memory.h"
 
 #include "UpdateMemory.h"
+#include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Support/Round.h"
 
@@ -86,8 +87,60 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
       kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
 }
 
+/// What a replica's update takes that gathers the ids and gradients of all
+/// devices, and the bytes of these alone.
+struct GatheredMemory {
+  int64_t bytes = 0;
+  int64_t messageBytes = 0;
+};
+
+GatheredMemory gatheredMemory(const ShardingProblem &problem,
+                              const Table &table,
+                              const std::vector<int> &features,
+                              const Shard &shard) {
+  ElementType gradients = problem.batch.wireType.gradients;
+  GatheredMemory memory;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    int64_t samples = featureBatch(problem, feature);
+    int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
+    memory.bytes += inputBytes(problem, feature, samples, 1.0) +
+                    resultRows(feature, samples, 1.0) * table.dim *
+                        elementBytes(gradients) +
+                    updateBytes(problem, table, feature, shard, ids, false);
+    ExchangeLookup lookup;
+    lookup.pooling = feature.pooling;
+    lookup.weighted = feature.weighted;
+    memory.messageBytes +=
+        gatheredBytes(lookup, table.dim, idBytes(problem.batch.idType),
+                      gradients, samples, ids);
+  }
+  return memory;
+}
+
+/// What a replica's update by sums of rows takes: its own gradients in f32, and
+/// the sums, a section of those of all devices, and the totals.
+int64_t rowSumMemory(const ShardingProblem &problem, const Table &table,
+                     const std::vector<int> &features, const Shard &shard) {
+  ElementType gradients = problem.batch.wireType.gradients;
+  int64_t sums = table.rows * (paddedColumns(table.dim) + 1);
+  int64_t devices = std::max(1, problem.topology.deviceCount());
+  int64_t bytes = 2 * sums * 4 + sums * castBytes(ElementType::F32, gradients) +
+                  ceilDivide(sums, devices) * elementBytes(gradients);
+  if (engineOf(problem) == Engine::Cpu)
+    bytes += (3 * table.rows + 1) * 8;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    int64_t samples = localSamples(problem, feature);
+    int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
+    bytes += resultRows(feature, samples, 1.0) * table.dim * 4 +
+             updateBytes(problem, table, feature, shard, ids, false);
+  }
+  return bytes;
+}
+
 /// Phases of a replica: results and ids are those of the device's own batch
-/// (deviceBaseMemory); the update gathers every device's ids and gradients.
+/// (deviceBaseMemory).
 void addReplicaPhases(const ShardingProblem &problem, const Table &table,
                       const std::vector<int> &features, const Shard &shard,
                       MemoryTerms &terms) {
@@ -96,16 +149,19 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     terms.backwardBytes += gradient + std::min(gradient, kAllReduceBucketBytes);
     return;
   }
-  for (int index : features) {
-    const Feature &feature = problem.features[static_cast<size_t>(index)];
-    int64_t samples = featureBatch(problem, feature);
-    int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
-    terms.backwardBytes +=
-        inputBytes(problem, feature, samples, 1.0) +
-        resultRows(feature, samples, 1.0) * table.dim *
-            elementBytes(problem.batch.wireType.gradients) +
-        updateBytes(problem, table, feature, shard, ids, false);
+  GatheredMemory gathered = gatheredMemory(problem, table, features, shard);
+  int64_t sums =
+      rowSumBytes(table.rows, table.dim, problem.batch.wireType.gradients);
+  if (gathered.messageBytes <= sums) {
+    terms.backwardBytes += gathered.bytes;
+    return;
   }
+  // A step with fewer ids gathers as long as that is less.
+  double share =
+      static_cast<double>(sums) / static_cast<double>(gathered.messageBytes);
+  terms.backwardBytes +=
+      std::max(rowSumMemory(problem, table, features, shard),
+               ceilToInt(share * static_cast<double>(gathered.bytes)));
 }
 
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,

@@ -5,6 +5,7 @@
 #include "LookupTasks.h"
 #include "MoveRows.h"
 #include "PackIds.h"
+#include "RowSums.h"
 #include "WeightGradients.h"
 
 #include <algorithm>
@@ -50,6 +51,16 @@ std::unique_ptr<Update>
 CpuBackend::prepareUpdate(std::vector<GradientPart> parts) {
   return std::make_unique<CpuUpdate>(program, shards, buffers, threads,
                                      std::move(parts));
+}
+
+void CpuBackend::addUpRows(std::vector<GradientPart> parts,
+                           std::span<const SlotSums> sums) {
+  runtime::addUpRows(program, parts, sums, threads);
+}
+
+void CpuBackend::updateRows(std::span<const SlotSums> sums,
+                            std::span<const float> stepSizes) {
+  runtime::updateRows(program, shards, sums, stepSizes, buffers, threads);
 }
 
 void CpuBackend::computeWeightGradients(

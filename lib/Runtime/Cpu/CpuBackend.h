@@ -34,6 +34,10 @@ public:
   void moveRows(std::span<const RowMove> moves) override;
   std::unique_ptr<Update>
   prepareUpdate(std::vector<GradientPart> parts) override;
+  void addUpRows(std::vector<GradientPart> parts,
+                 std::span<const SlotSums> sums) override;
+  void updateRows(std::span<const SlotSums> sums,
+                  std::span<const float> stepSizes) override;
   void
   computeWeightGradients(std::span<const WeightGradientPart> parts) override;
   void addAtPlaces(std::span<const PlacedValues> values, float *out,

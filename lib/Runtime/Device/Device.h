@@ -14,6 +14,7 @@
 #include "Phases.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/MessageLayout.h"
+#include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/Communicator.h"
 #include "neuroshard/Runtime/DriverABI.h"
@@ -67,6 +68,13 @@ struct BucketState {
 struct ReceivedSet {
   std::vector<std::vector<PeerIds>> streams; ///< by stream, then rank.
   Buffer offsets;                            ///< of all bags.
+};
+
+/// Rows of a replicated table's lookup on the local batch.
+struct LocalRows {
+  std::byte *first = nullptr;
+  int64_t stride = 0; ///< values.
+  ElementType type = ElementType::F32;
 };
 
 /// A gradient in the caller's memory.
@@ -140,16 +148,23 @@ struct nsrt_partials {
   std::vector<int64_t> sendBegins; ///< first value of each block in `send`.
   /// Gradients: first value for the relay of each group.
   std::vector<int64_t> relayBegins;
-  /// Rows of replicated tables: results in f32, or, after their ids, gradients
-  /// in the type in which they travel.
+  /// By entry of replicated tables: results in f32; gradients in f32 if they
+  /// are added up by row, else in the type in which they travel.
+  std::vector<neuroshard::runtime::LocalRows> localRows;
+  /// Results of replicated tables, or gradients that are added up by row.
   neuroshard::runtime::Buffer local;
-  neuroshard::Block localBlock;
-  std::byte *localRows = nullptr;
+  /// Ids and gradients that all ranks gather.
+  neuroshard::runtime::Buffer gatherMessage;
+  int64_t gatheredIdBytes = 0;
+  neuroshard::ReplicaUpdate replicas;
+  /// Sums of this rank's gradients by row, f32; then those of all ranks.
+  neuroshard::runtime::Buffer rowSums;
 
   // Messages, kept while they are read.
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> sumsRequest;
   bool received = false;
 
   // Received results, in the type in which they travel: per owner, and sums
@@ -158,8 +173,8 @@ struct nsrt_partials {
   std::vector<const std::byte *> receivedRows;
   std::vector<const std::byte *> relayedRows;
 
-  // Received gradients, per rank: of owned and of replicated tables, these with
-  // the ids of all ranks.
+  // Received gradients, per rank: of owned and of gathered replicated tables,
+  // these with the ids of all ranks.
   std::vector<neuroshard::runtime::ReceivedBlock> gradients;
   std::vector<neuroshard::runtime::ReceivedBlock> gatheredGradients;
   neuroshard::runtime::ReceivedSet gathered;

@@ -21,10 +21,12 @@ std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed) {
                     routed, routed.ownedIdsOfPeer);
 }
 
-std::vector<Block> makeGatheredBlocks(const Device &device,
-                                      const Routed &routed) {
-  return makeBlocks(device.layout(routed.exchange).locals[device.rank()],
-                    routed, routed.localIdsOfPeer);
+std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
+                                   const Routed &routed) {
+  std::vector<std::vector<int64_t>> ids;
+  for (const std::vector<int64_t> &ofPeer : routed.localIdsOfPeer)
+    ids.push_back(subset.idsOf(ofPeer));
+  return makeBlocks(subset.set, routed, ids);
 }
 
 /// The block of a set for the local batch.
@@ -46,6 +48,30 @@ std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed) {
 Block makeLocalBlock(const Device &device, const Routed &routed) {
   return makeOwnBlock(device.layout(routed.exchange).locals[device.rank()],
                       routed);
+}
+
+void placeLocalRows(const Block &block, std::byte *first, ElementType type,
+                    std::span<LocalRows> rows,
+                    std::span<const int32_t> entries) {
+  for (size_t e = 0; e < block.begin.size(); ++e) {
+    size_t entry = entries.empty() ? e : static_cast<size_t>(entries[e]);
+    rows[entry] = {first + block.begin[e] * elementBytes(type), block.stride[e],
+                   type};
+  }
+}
+
+ReplicaUpdate makeReplicaUpdate(const Device &device, const Routed &routed) {
+  const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
+  int64_t bags = 0;
+  for (int64_t batch : routed.batchOfPeer)
+    bags += batch;
+  std::vector<int64_t> ids(local.streams.size());
+  for (const std::vector<int64_t> &ofPeer : routed.localIdsOfPeer)
+    for (size_t stream = 0; stream < ids.size(); ++stream)
+      ids[stream] += ofPeer[stream];
+  return makeReplicaUpdate(device.manifest(),
+                           static_cast<size_t>(routed.exchange), local, bags,
+                           ids);
 }
 
 std::vector<int64_t> sizesOf(const std::vector<Block> &blocks) {

@@ -11,6 +11,8 @@
 
 #include "Device/Device.h"
 
+#include <span>
+
 namespace neuroshard::runtime {
 
 /// The blocks of this device as an owner, one per rank of samples.
@@ -19,9 +21,17 @@ std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed);
 std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed);
 /// The block of the device's replicated tables, on its own batch.
 Block makeLocalBlock(const Device &device, const Routed &routed);
-/// The same for all ranks.
-std::vector<Block> makeGatheredBlocks(const Device &device,
-                                      const Routed &routed);
+/// Sets where the rows of a block are, which begins at `first`, for the entries
+/// with these numbers; without numbers, for all.
+void placeLocalRows(const Block &block, std::byte *first, ElementType type,
+                    std::span<LocalRows> rows,
+                    std::span<const int32_t> entries = {});
+
+/// How the replicated tables of an exchange are updated in this step.
+ReplicaUpdate makeReplicaUpdate(const Device &device, const Routed &routed);
+/// The blocks of some of the device's replicated tables, one per rank.
+std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
+                                   const Routed &routed);
 
 /// Sizes of blocks, in values.
 std::vector<int64_t> sizesOf(const std::vector<Block> &blocks);

@@ -9,6 +9,7 @@
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
 #include "IdExchange.h"
+#include "RowSumExchange.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdPayload.h"
@@ -18,30 +19,40 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Bytes of the ids of replicated tables in each rank's message.
-std::vector<int64_t> idBytesOfPeers(const Device &device,
-                                    const Routed &routed) {
-  const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
+/// Ids of the gathered tables, by rank and stream.
+std::vector<std::vector<int64_t>> gatheredIds(const Routed &routed,
+                                              const Partials &gradients) {
+  std::vector<std::vector<int64_t>> ids;
+  for (const std::vector<int64_t> &ofPeer : routed.localIdsOfPeer)
+    ids.push_back(gradients.replicas.gathered.idsOf(ofPeer));
+  return ids;
+}
+
+/// Bytes of the ids in each rank's message to all.
+std::vector<int64_t> idBytesOfPeers(const Device &device, const Routed &routed,
+                                    const Partials &gradients) {
+  const StreamSet &set = gradients.replicas.gathered.set;
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  std::vector<std::vector<int64_t>> ids = gatheredIds(routed, gradients);
   std::vector<int64_t> bytes;
-  for (size_t peer = 0; peer < routed.batchOfPeer.size(); ++peer)
-    bytes.push_back(IdPayload(set, routed.batchOfPeer[peer], idBytes,
-                              routed.localIdsOfPeer[peer])
-                        .bytes());
+  for (size_t peer = 0; peer < ids.size(); ++peer)
+    bytes.push_back(
+        IdPayload(set, routed.batchOfPeer[peer], idBytes, ids[peer]).bytes());
   return bytes;
 }
 
 void startGather(Device &device, const Routed &routed, Partials &gradients) {
-  std::vector<int64_t> receiveBytes = idBytesOfPeers(device, routed);
-  std::vector<Block> blocks = makeGatheredBlocks(device, routed);
+  std::vector<int64_t> receiveBytes = idBytesOfPeers(device, routed, gradients);
+  std::vector<Block> blocks =
+      makeLocalBlocks(gradients.replicas.gathered, routed);
   for (size_t peer = 0; peer < blocks.size(); ++peer)
     receiveBytes[peer] += gradientBytes(device, blocks[peer].size);
   int64_t bytes = receiveBytes[static_cast<size_t>(device.rank())];
   std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
   countSentBytes(device, Phase::GradientsExchange, sendBytes);
   gradients.gather = device.communicator->startAllGather(
-      MessageKind::Gradients, MessageMemory::Device, gradients.local, bytes,
-      receiveBytes);
+      MessageKind::Gradients, MessageMemory::Device, gradients.gatherMessage,
+      bytes, receiveBytes);
 }
 
 /// A block of gradients as it was received.
@@ -104,16 +115,17 @@ void addOwned(Device &device, const Routed &routed, Partials &gradients,
 }
 
 /// Makes the gathered ids of replicated tables readable, too.
-void addReplicated(Device &device, const Routed &routed, Partials &gradients,
-                   std::vector<Message> &messages) {
-  const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
+void addGathered(Device &device, const Routed &routed, Partials &gradients,
+                 std::vector<Message> &messages) {
+  const StreamSet &set = gradients.replicas.gathered.set;
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
   std::vector<const std::byte *> payloads = waitForAll(*gradients.gather);
-  gradients.gathered =
-      readPayloads(device, set, idBytes, payloads, routed.batchOfPeer,
-                   routed.localIdsOfPeer, BufferKind::ReceivedGradients);
-  gradients.gatheredGradients = blocksOf(makeGatheredBlocks(device, routed));
-  std::vector<int64_t> sizes = idBytesOfPeers(device, routed);
+  gradients.gathered = readPayloads(
+      device, set, idBytes, payloads, routed.batchOfPeer,
+      gatheredIds(routed, gradients), BufferKind::ReceivedGradients);
+  gradients.gatheredGradients =
+      blocksOf(makeLocalBlocks(gradients.replicas.gathered, routed));
+  std::vector<int64_t> sizes = idBytesOfPeers(device, routed, gradients);
   for (size_t peer = 0; peer < payloads.size(); ++peer)
     messages.push_back({&gradients.gatheredGradients[peer],
                         payloads[peer] + sizes[peer], nullptr});
@@ -150,8 +162,10 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
         startValues(device, MessageKind::Gradients, gradients.send,
                     sizesOf(gradients.sendBlocks),
                     sizesOf(makeOwnerBlocks(device, routed)));
-  if (layout.hasReplicated)
+  if (!gradients.replicas.gathered.entries.empty())
     startGather(device, routed, gradients);
+  if (!gradients.replicas.tables.empty())
+    startRowSums(device, gradients);
 }
 
 void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
@@ -163,16 +177,20 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
     return readOwn(device.layout(routed.exchange).owners[0], gradients);
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
   const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ReplicaUpdate &replicas = gradients.replicas;
   if ((layout.hasRemote && !gradients.request) ||
-      (layout.hasReplicated && !gradients.gather))
+      (!replicas.gathered.entries.empty() && !gradients.gather) ||
+      (!replicas.tables.empty() && !gradients.sumsRequest))
     fail("gradients of exchange ", routed.exchange,
          " are read before nsrt_gradients_start");
   std::vector<Message> messages;
   if (gradients.request)
     addOwned(device, routed, gradients, messages);
   if (gradients.gather)
-    addReplicated(device, routed, gradients, messages);
+    addGathered(device, routed, gradients, messages);
   setRows(device, messages, gradients);
+  if (gradients.sumsRequest)
+    receiveRowSums(device, gradients);
 }
 
 } // namespace neuroshard::runtime

@@ -28,7 +28,7 @@ void packGradients(Device &device, Routed &routed,
                    std::span<const ResultGradient> given, Partials &gradients);
 void startGradients(Device &device, Routed &routed, Partials &gradients);
 /// Waits for the gradients of an exchange. Sets gradients.gradients and, for
-/// replicated tables, gathered and gatheredGradients.
+/// replicated tables, gathered and gatheredGradients, or rowSums.
 void receiveGradients(Device &device, Routed &routed, Partials &gradients);
 
 } // namespace neuroshard::runtime

@@ -3,8 +3,8 @@
 // Writes the gradients of results into the messages to send, in the type in
 // which they travel; the reverse of Results.cpp. On a single device, f32
 // gradients of sums that last and are not scaled stay where they are. Gradients
-// of replicated tables are packed behind the ids they belong to, since every
-// device gathers both.
+// of replicated tables that all ranks gather are packed behind the ids they
+// belong to; those that are added up by row are packed in f32 for that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,9 +12,11 @@
 #include "GradientExchange.h"
 #include "HierarchicalAllToAll.h"
 #include "IdExchange.h"
+#include "RowSumExchange.h"
 #include "RowViews.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/IdPayload.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -29,23 +31,76 @@ RowBases<std::byte> basesOf(const Device &device, const Partials &gradients) {
   for (int64_t begin : gradients.relayBegins)
     bases.relayedRows.push_back(gradients.send.get() +
                                 begin * elementBytes(type));
-  bases.localBlock = &gradients.localBlock;
-  bases.localRows = gradients.localRows;
-  bases.type = bases.localType = type;
+  bases.local = &gradients.localRows;
+  bases.type = type;
   return bases;
+}
+
+/// Copies the ids of some streams of the local payload.
+void copyIds(Device &device, const Routed &routed, const EntrySubset &subset,
+             const IdPayload &payload, std::byte *to) {
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
+  IdPayload all(local, routed.batch, spec.idBytes(),
+                routed.localIdsOfPeer[static_cast<size_t>(device.rank())]);
+  std::vector<RowMove> moves;
+  auto add = [&](int64_t source, int64_t target, int64_t bytes) {
+    moves.push_back(
+        copyOf(routed.localPayload.get() + source, to + target, bytes));
+  };
+  for (size_t i = 0; i < subset.streams.size(); ++i) {
+    const StreamLayout &stream = subset.set.streams[i];
+    auto from = static_cast<size_t>(subset.streams[i]);
+    int64_t ids = routed.buckets[stream.bucket].numIds;
+    add(all.ids(from), payload.ids(i), ids * spec.idBytes());
+    if (stream.pooled)
+      add(all.lengths(from), payload.lengths(i),
+          routed.batch * static_cast<int64_t>(sizeof(int32_t)));
+    if (stream.weighted)
+      add(all.weights(from), payload.weights(i),
+          ids * static_cast<int64_t>(sizeof(float)));
+  }
+  device.backend->moveRows(moves);
+}
+
+/// Makes room for the gradients that all ranks gather, behind their ids.
+void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
+  const EntrySubset &subset = gradients.replicas.gathered;
+  auto rank = static_cast<size_t>(device.rank());
+  IdPayload payload(subset.set, routed.batch,
+                    device.manifest().exchanges[routed.exchange].idBytes(),
+                    subset.idsOf(routed.localIdsOfPeer[rank]));
+  Block block = makeLocalBlocks(subset, routed)[rank];
+  gradients.gatheredIdBytes = payload.bytes();
+  gradients.gatherMessage = device.buffers->acquire(
+      BufferKind::Gradients,
+      payload.bytes() + gradientBytes(device, block.size));
+  placeLocalRows(block, gradients.gatherMessage.get() + payload.bytes(),
+                 device.wireType().gradients, gradients.localRows,
+                 subset.entries);
+  copyIds(device, routed, subset, payload, gradients.gatherMessage.get());
+}
+
+/// Makes room for the gradients that are added up by row.
+void beginSummed(Device &device, const Routed &routed, Partials &gradients) {
+  const EntrySubset &subset = gradients.replicas.summed;
+  Block block =
+      makeLocalBlocks(subset, routed)[static_cast<size_t>(device.rank())];
+  gradients.local = device.buffers->acquire(
+      BufferKind::Gradients, block.size * static_cast<int64_t>(sizeof(float)));
+  placeLocalRows(block, gradients.local.get(), ElementType::F32,
+                 gradients.localRows, subset.entries);
 }
 
 void beginReplicated(Device &device, const Routed &routed,
                      Partials &gradients) {
-  gradients.localBlock = makeLocalBlock(device, routed);
-  gradients.local = device.buffers->acquire(
-      BufferKind::Gradients,
-      routed.localPayloadBytes +
-          gradientBytes(device, gradients.localBlock.size));
-  gradients.localRows = gradients.local.get() + routed.localPayloadBytes;
-  RowMove ids = copyOf(routed.localPayload.get(), gradients.local.get(),
-                       routed.localPayloadBytes);
-  device.backend->moveRows({&ids, 1});
+  gradients.replicas = makeReplicaUpdate(device, routed);
+  gradients.localRows.resize(
+      device.layout(routed.exchange).locals[device.rank()].entries.size());
+  if (!gradients.replicas.gathered.entries.empty())
+    beginGathered(device, routed, gradients);
+  if (!gradients.replicas.summed.entries.empty())
+    beginSummed(device, routed, gradients);
 }
 
 /// A single device's kernels read f32 as it is given, unless it is divided or
@@ -82,11 +137,10 @@ void addMoves(const Device &device, const Routed &routed,
   }
 }
 
-} // namespace
-
-void packGradients(Device &device, Routed &routed,
-                   std::span<const ResultGradient> given, Partials &gradients) {
-  receiveIds(device, routed);
+/// Writes the gradients into messages and, of tables that are added up by row,
+/// into an array of f32.
+void packValues(Device &device, Routed &routed,
+                std::span<const ResultGradient> given, Partials &gradients) {
   PhaseTimer timer(device.figures, Phase::Gradients);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
   if (given.size() != spec.lookups.size())
@@ -114,6 +168,15 @@ void packGradients(Device &device, Routed &routed,
   for (size_t k : packed)
     addMoves(device, routed, gradients, k, given[k], moves);
   device.backend->moveRows(moves);
+}
+
+} // namespace
+
+void packGradients(Device &device, Routed &routed,
+                   std::span<const ResultGradient> given, Partials &gradients) {
+  receiveIds(device, routed);
+  packValues(device, routed, given, gradients);
+  addUpRows(device, routed, gradients);
 }
 
 } // namespace neuroshard::runtime

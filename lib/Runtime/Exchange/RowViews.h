@@ -31,10 +31,9 @@ template <typename Byte> struct RowBases {
   const std::vector<Block> *blocks; ///< per owner.
   std::vector<Byte *> rows;         ///< per owner.
   std::vector<Byte *> relayedRows;  ///< per group.
-  const Block *localBlock;          ///< of replicated tables.
-  Byte *localRows;
+  /// By entry of replicated tables.
+  const std::vector<LocalRows> *local;
   ElementType type;
-  ElementType localType;
 };
 
 /// The views of a lookup in the order of ResultLayout::parts, or of
@@ -47,12 +46,12 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
   const ResultLayout &result = layout.results[lookup];
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[lookup];
-  auto view = [&](const Block &block, Byte *base, ElementType type,
-                  int32_t entry, Range cols, int32_t bucket) {
+  auto view = [&](Byte *first, ElementType type, int64_t stride, Range cols,
+                  int32_t bucket) {
     const BucketState &state = routed.buckets[bucket];
-    return RowsView<Byte>{base + block.begin[entry] * elementBytes(type),
+    return RowsView<Byte>{first,
                           type,
-                          block.stride[entry],
+                          stride,
                           cols,
                           spec.pooled() ? routed.batch : state.numIds,
                           spec.pooled() ? nullptr
@@ -61,8 +60,9 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
   std::vector<RowsView<Byte>> views;
   if (result.replicated) {
     Range all{0, device.manifest().tables[spec.table].dim};
-    views.push_back(view(*bases.localBlock, bases.localRows, bases.localType,
-                         result.localEntry, all,
+    const LocalRows &rows =
+        (*bases.local)[static_cast<size_t>(result.localEntry)];
+    views.push_back(view(rows.first, rows.type, rows.stride, all,
                          layout.bucketsOfLookup[lookup][0]));
   }
   for (const RelayedColumns &part : result.relayed)
@@ -72,9 +72,13 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
          nullptr});
   if (!result.relayed.empty())
     return views;
-  for (const PartialColumns &part : result.parts)
-    views.push_back(view((*bases.blocks)[part.device], bases.rows[part.device],
-                         bases.type, part.entry, part.cols, part.bucket));
+  for (const PartialColumns &part : result.parts) {
+    const Block &block = (*bases.blocks)[part.device];
+    views.push_back(view(bases.rows[part.device] +
+                             block.begin[part.entry] * elementBytes(bases.type),
+                         bases.type, block.stride[part.entry], part.cols,
+                         part.bucket));
+  }
   return views;
 }
 

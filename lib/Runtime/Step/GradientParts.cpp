@@ -9,7 +9,8 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Adds the parts of one exchange.
+/// Adds the parts of one exchange. Tables whose row sums the ranks exchange
+/// have none.
 class ExchangeParts {
 public:
   ExchangeParts(const Device &device, const Routed &routed,
@@ -22,7 +23,7 @@ public:
   void add() {
     // A slot's lookups come in the order of the exchange.
     const StreamSet &owned = layout.owners[device.rank()];
-    const StreamSet &local = layout.locals[device.rank()];
+    const StreamSet &local = gradients.replicas.gathered.set;
     std::vector<std::pair<const StreamSet *, size_t>> entries;
     for (const StreamSet *set : {&owned, &local})
       for (size_t e = 0; e < set->entries.size(); ++e)

@@ -51,11 +51,13 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
     addLookups(layout.owners[device.rank()], routed.owned, partials.sendBlocks,
                as<float>(partials.send), now, parts);
   if (layout.hasReplicated) {
-    partials.localBlock = makeLocalBlock(device, routed);
-    partials.local = acquire(partials.localBlock.size);
-    partials.localRows = partials.local.get();
-    addLookups(layout.locals[device.rank()], routed.local,
-               {partials.localBlock}, as<float>(partials.local), now, parts);
+    Block block = makeLocalBlock(device, routed);
+    partials.local = acquire(block.size);
+    partials.localRows.resize(block.begin.size());
+    placeLocalRows(block, partials.local.get(), ElementType::F32,
+                   partials.localRows);
+    addLookups(layout.locals[device.rank()], routed.local, {block},
+               as<float>(partials.local), now, parts);
   }
   device.backend->lookUp(parts, /*isRead=*/true);
   if (partials.deferred)

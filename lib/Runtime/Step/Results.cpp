@@ -18,10 +18,8 @@ using ResultView = RowsView<const std::byte>;
 
 RowBases<const std::byte> basesOf(const Device &device,
                                   const Partials &partials) {
-  return {&partials.receivedBlocks, partials.receivedRows,
-          partials.relayedRows,     &partials.localBlock,
-          partials.localRows,       device.wireType().results,
-          ElementType::F32};
+  return {&partials.receivedBlocks, partials.receivedRows, partials.relayedRows,
+          &partials.localRows, device.wireType().results};
 }
 
 /// Adds what writes one result.

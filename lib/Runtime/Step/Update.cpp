@@ -1,5 +1,6 @@
 //===- Update.cpp - Applies the optimizers --------------------------------===//
 
+#include "Exchange/RowSumExchange.h"
 #include "GradientParts.h"
 #include "NormExchange.h"
 #include "Steps.h"
@@ -36,7 +37,11 @@ void update(Device &device, std::span<Routed *const> routed,
       prepare(device, makeGradientParts(device, routed, gradients));
   {
     PhaseTimer timer(device.figures, Phase::Update);
-    update->run(stepSizesOf(device, learningRate, step));
+    std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
+    update->run(stepSizes);
+    for (const Partials *exchange : gradients)
+      if (!exchange->replicas.tables.empty())
+        device.backend->updateRows(slotSumsOf(*exchange), stepSizes);
   }
   const std::vector<bool> &needsNorms = device.plan->needsNormExchange;
   if (std::find(needsNorms.begin(), needsNorms.end(), true) == needsNorms.end())

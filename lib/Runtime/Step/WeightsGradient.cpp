@@ -2,8 +2,8 @@
 //
 // Owners compute one value per id and send it back. The rank of the sample adds
 // up the values of column shards and of lookups on the same feature. Values of
-// replicated tables are computed from the rank's own gradients, as all ranks
-// have received them.
+// replicated tables are computed from the rank's own gradients, as the update
+// reads them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,9 +68,16 @@ private:
     return values;
   }
 
+  /// Gradients of an entry on the samples of one rank.
+  struct EntryGradients {
+    const float *first;
+    int64_t stride;
+  };
+
   /// Values for one rank, entry after entry, from `next` on.
+  template <typename GradientsOf>
   float *addParts(const StreamSet &set, const ReceivedSet &received,
-                  const ReceivedBlock &block, size_t peer, float *next,
+                  size_t peer, const GradientsOf &gradientsOf, float *next,
                   std::vector<WeightGradientPart> &parts) const {
     for (size_t e = 0; e < set.entries.size(); ++e) {
       const EntryLayout &entry = set.entries[e];
@@ -78,11 +85,28 @@ private:
         continue;
       const PeerIds &ids =
           received.streams[static_cast<size_t>(entry.stream)][peer];
-      parts.push_back({entry.kernel, ids, gradientsOf(ids, block, e),
-                       block.block.stride[e], next});
+      EntryGradients of = ids.numIds > 0 ? gradientsOf(e) : EntryGradients{};
+      parts.push_back({entry.kernel, ids, of.first, of.stride, next});
       next += ids.numIds;
     }
     return next;
+  }
+
+  /// Those of each entry of replicated tables on the local batch.
+  std::vector<EntryGradients> localGradients() const {
+    std::vector<EntryGradients> all(gradients.localRows.size());
+    const std::vector<int32_t> &gathered = gradients.replicas.gathered.entries;
+    for (size_t e = 0; e < gathered.size(); ++e) {
+      const ReceivedBlock &own =
+          gradients.gatheredGradients[static_cast<size_t>(device.rank())];
+      all[static_cast<size_t>(gathered[e])] = {own.at(e), own.block.stride[e]};
+    }
+    for (int32_t entry : gradients.replicas.summed.entries) {
+      const LocalRows &rows = gradients.localRows[static_cast<size_t>(entry)];
+      all[static_cast<size_t>(entry)] = {
+          reinterpret_cast<const float *>(rows.first), rows.stride};
+    }
+    return all;
   }
 
   /// Number of this owner's values for each rank.
@@ -108,9 +132,14 @@ private:
     Buffer result = acquire(beginsOf(values).back());
     std::vector<WeightGradientPart> parts;
     float *next = as<float>(result);
-    for (size_t peer = 0; peer < values.size(); ++peer)
-      next = addParts(layout.owners[device.rank()], routed.owned,
-                      gradients.gradients[peer], peer, next, parts);
+    for (size_t peer = 0; peer < values.size(); ++peer) {
+      const ReceivedBlock &block = gradients.gradients[peer];
+      auto ofEntry = [&](size_t e) -> EntryGradients {
+        return {block.at(e), block.block.stride[e]};
+      };
+      next = addParts(layout.owners[device.rank()], routed.owned, peer, ofEntry,
+                      next, parts);
+    }
     device.backend->computeWeightGradients(parts);
     return result;
   }
@@ -122,9 +151,10 @@ private:
     const StreamSet &set = layout.locals[device.rank()];
     Buffer result = acquire(valuesBefore(set, set.entries.size()));
     std::vector<WeightGradientPart> parts;
-    addParts(set, routed.local,
-             gradients.gatheredGradients[static_cast<size_t>(device.rank())], 0,
-             as<float>(result), parts);
+    std::vector<EntryGradients> local = localGradients();
+    addParts(
+        set, routed.local, 0, [&](size_t e) { return local[e]; },
+        as<float>(result), parts);
     device.backend->computeWeightGradients(parts);
     return result;
   }

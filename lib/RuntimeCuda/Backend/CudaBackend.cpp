@@ -192,6 +192,30 @@ CudaBackend::prepareUpdate(std::vector<GradientPart> parts) {
   return std::make_unique<CudaUpdate>(*device, *this, buffers, stream, parts);
 }
 
+void CudaBackend::addUpRows(std::vector<GradientPart> parts,
+                            std::span<const SlotSums> sums) {
+  RowStaging staging(device->binding, *this, buffers);
+  std::vector<Part> lookups;
+  std::vector<nsc_gradient> gradients;
+  for (const GradientPart &part : parts) {
+    if (part.ids.numIds == 0)
+      continue;
+    lookups.push_back(staging.partOf(part));
+    gradients.push_back(staging.gradientOf(part));
+  }
+  if (lookups.empty())
+    return;
+  GpuScope scope(gpu);
+  device->addUpRows(lookups, gradients, sums, stream);
+}
+
+void CudaBackend::updateRows(std::span<const SlotSums> sums,
+                             std::span<const float> stepSizes) {
+  GpuScope scope(gpu);
+  device->setStepSizes(stepSizes, stream);
+  device->updateRows(sums, stream);
+}
+
 void CudaBackend::computeWeightGradients(
     std::span<const WeightGradientPart> parts) {
   RowStaging staging(device->binding, *this, buffers);

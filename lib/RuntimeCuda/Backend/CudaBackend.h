@@ -45,6 +45,10 @@ public:
   void lookUp(std::span<const runtime::LookupPart> parts, bool isRead) override;
   std::unique_ptr<runtime::Update>
   prepareUpdate(std::vector<runtime::GradientPart> parts) override;
+  void addUpRows(std::vector<runtime::GradientPart> parts,
+                 std::span<const runtime::SlotSums> sums) override;
+  void updateRows(std::span<const runtime::SlotSums> sums,
+                  std::span<const float> stepSizes) override;
   void computeWeightGradients(
       std::span<const runtime::WeightGradientPart> parts) override;
   void addAtPlaces(std::span<const runtime::PlacedValues> values, float *out,

@@ -69,12 +69,8 @@ int32_t CudaUpdate::slotOf(int32_t lookup) const {
 }
 
 void CudaUpdate::add(const GradientPart &part) {
-  int64_t rows = part.ids.offsets ? part.ids.bags : part.ids.numIds;
-  KernelRows read =
-      staging.read(part.lookup, part.gradients, part.stride, rows);
-  Part &added = parts.emplace_back(staging.partOf(part.lookup, part.ids));
-  added.padding = part.padding.value_or(-1);
-  gradients.push_back({read.first, read.stride, nullptr});
+  gradients.push_back(staging.gradientOf(part));
+  parts.push_back(staging.partOf(part));
   idsOfSlot[slotOf(part.lookup)] += part.ids.numIds;
 }
 

@@ -34,6 +34,18 @@ Part RowStaging::partOf(int32_t lookup, const PeerIds &ids) const {
   return part;
 }
 
+Part RowStaging::partOf(const GradientPart &given) const {
+  Part part = partOf(given.lookup, given.ids);
+  part.padding = given.padding.value_or(-1);
+  return part;
+}
+
+nsc_gradient RowStaging::gradientOf(const GradientPart &part) {
+  int64_t rows = part.ids.offsets ? part.ids.bags : part.ids.numIds;
+  KernelRows found = read(part.lookup, part.gradients, part.stride, rows);
+  return {found.first, found.stride, nullptr};
+}
+
 bool RowStaging::takes(int32_t lookup, const float *first,
                        int64_t stride) const {
   if (dimOf(lookup) % kValuesOf16Bytes != 0)

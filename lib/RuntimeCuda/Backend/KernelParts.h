@@ -39,6 +39,9 @@ public:
   int64_t dimOf(int32_t lookup) const;
   /// The ids of a lookup, without a place for its results.
   Part partOf(int32_t lookup, const runtime::PeerIds &ids) const;
+  /// The ids whose rows have gradients, and these.
+  Part partOf(const runtime::GradientPart &part) const;
+  nsc_gradient gradientOf(const runtime::GradientPart &part);
 
 private:
   const Binding &binding;

@@ -169,7 +169,7 @@ void Device::computeWeightGradients(std::span<const Part> parts,
                                     CUstream stream) {
   bool capturing = gpu.isCapturing(stream);
   beginCall(stream, capturing);
-  StepPlan &plan = planFor(parts, /*training=*/false, stream, capturing);
+  StepPlan &plan = planFor(parts, StepKind::Inference, stream, capturing);
   const float *base = checkGradients(plan, gradients);
   placeGradients(plan.step, placesOf(gradients, base));
   addWeightGradients(binding, plan.step, plan.parts, gradients, base);
@@ -202,8 +202,13 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
         const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
         return (kernel == Kernel::Update) == (spec.updateVariant >= 0);
       });
-  if (!needed)
-    return;
+  if (needed)
+    launchRuns(kernel, plan, stream);
+}
+
+/// Launches a kernel on all runs of the sorted slots.
+void Device::launchRuns(Kernel kernel, const StepPlan &plan,
+                        CUstream stream) const {
   // A warp takes at least one run, and there are no more runs than ids.
   constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
   int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
@@ -226,17 +231,23 @@ void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
     rows += small.rows;
   }
   const auto *head = plan.sortedArray.as<SortedHead>();
-  auto run = [&](Kernel kernel, int64_t items, const nsg_sorted *sorted) {
-    constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
-    int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
-                              ceilDivide(items, kWarps));
-    kernels.launch(
-        kernel, blocks, stream,
-        plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots),
-        static_cast<int32_t>(keys.small.size()), sorted);
-  };
-  run(Kernel::SmallSums, sums, &head->smallSums);
-  run(Kernel::SmallUpdate, rows, &head->smallUpdate);
+  const auto *slots =
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots);
+  launchSmall(Kernel::SmallSums, sums, slots, keys.small.size(),
+              &head->smallSums, stream);
+  launchSmall(Kernel::SmallUpdate, rows, slots, keys.small.size(),
+              &head->smallUpdate, stream);
+}
+
+/// Launches a kernel of slots without a sort, on `items` sums or rows.
+void Device::launchSmall(Kernel kernel, int64_t items, const nsg_slot *slots,
+                         size_t numSlots, const nsg_sorted *sorted,
+                         CUstream stream) const {
+  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
+  int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
+                            ceilDivide(items, kWarps));
+  kernels.launch(kernel, blocks, stream, slots, static_cast<int32_t>(numSlots),
+                 sorted);
 }
 
 void Device::applyNorms(CUstream stream) {

@@ -43,7 +43,7 @@ Device::Device(const Gpu &gpu, const std::string &directory, Binding read,
     : gpu(gpu), binding(std::move(read)), kernels(gpu, binding, directory),
       keys(binding), tables(makeTables(gpu, binding, options)),
       idCheck(idCheck), side(gpu), uploads(gpu), ring(gpu),
-      stepMemory(gpu, binding, keys, uploads), plans(gpu),
+      stepMemory(gpu, binding, keys, uploads), plans(gpu), sumsUpdate(gpu),
       badIds(gpu, binding, uploads), learningRates(gpu, binding) {
   for (const ShardMemory &table : tables)
     weights.push_back(table.weights());
@@ -64,7 +64,8 @@ nsc_memory Device::memoryBytes() const {
     memory.states += table.numStates() * table.stateBytes();
   }
   memory.step = stepMemory.bytes();
-  memory.arrays = badIds.bytes() + learningRates.bytes();
+  memory.arrays =
+      badIds.bytes() + learningRates.bytes() + sumsUpdate.allocatedBytes();
   for (const auto &plan : plans.all())
     memory.arrays += plan->allocatedBytes();
   return memory;

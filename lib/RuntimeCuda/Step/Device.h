@@ -59,6 +59,13 @@ public:
                               std::span<const nsc_gradient> gradients,
                               CUstream stream);
   void applyNorms(CUstream stream);
+  /// Adds the gradients of parts up by row, without an update; sums are 0
+  /// before.
+  void addUpRows(std::span<const Part> parts,
+                 std::span<const nsc_gradient> gradients,
+                 std::span<const runtime::SlotSums> sums, CUstream stream);
+  /// Updates the rows of slots that have gradients by their sums.
+  void updateRows(std::span<const runtime::SlotSums> sums, CUstream stream);
   nsc_norms normsOf(int32_t slot) const;
   /// After the sort of a forward with training, for a slot that has norms.
   DistinctRows distinctRowsOf(int32_t slot) const;
@@ -75,14 +82,14 @@ public:
 
 private:
   // PrepareStep.cpp
-  StepPlan &planFor(std::span<const Part> parts, bool training, CUstream stream,
+  StepPlan &planFor(std::span<const Part> parts, StepKind kind, CUstream stream,
                     bool capturing);
-  void fill(StepPlan &plan, std::span<const Part> parts, bool training,
+  void fill(StepPlan &plan, std::span<const Part> parts, StepKind kind,
             CUstream stream);
   void reserveFor(const StepPlan &plan);
   std::vector<GradientPlace> expectedPlaces(std::span<const Part> parts) const;
   nsg_slot describeSlot(size_t slot) const;
-  nsg_slot describeSorted(size_t updated) const;
+  nsg_slot describeSorted(size_t updated, const StepPlan &plan) const;
   nsg_slot describeSmall(size_t small, const SmallStep &step) const;
   void putTraining(StepPlan &plan, Uploader &uploader) const;
   void putSorted(StepPlan &plan, const float *gradients,
@@ -109,7 +116,11 @@ private:
   void launchWeightGradients(const StepPlan &plan, CUstream stream) const;
   void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
+  void launchRuns(Kernel kernel, const StepPlan &plan, CUstream stream) const;
   void updateSmall(const StepPlan &plan, CUstream stream) const;
+  void launchSmall(Kernel kernel, int64_t items, const nsg_slot *slots,
+                   size_t numSlots, const nsg_sorted *sorted,
+                   CUstream stream) const;
 
   const runtime::IdCheck idCheck;
   OwnStream side;
@@ -117,6 +128,7 @@ private:
   UploadRing ring;
   StepMemory stepMemory;
   PlanCache plans;
+  StepPlan sumsUpdate; ///< the arrays of updateRows().
   BadIds badIds;
   LearningRates learningRates;
   std::vector<void *> weights; ///< per slot.

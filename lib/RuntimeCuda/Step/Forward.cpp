@@ -46,7 +46,7 @@ void Device::forward(std::span<const Part> parts, int32_t training,
   checkTraining(training);
   bool capturing = gpu.isCapturing(stream);
   beginCall(stream, capturing);
-  StepPlan &plan = planFor(parts, training != NSC_INFERENCE, stream, capturing);
+  StepPlan &plan = planFor(parts, kindOf(training), stream, capturing);
   if (training != NSC_INFERENCE)
     plan.forked.record(stream);
   kernels.launch(Kernel::Lookup, sum(plan.step.blocks[LookupBlocks]), stream,

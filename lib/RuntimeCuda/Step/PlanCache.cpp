@@ -27,9 +27,9 @@ bool sameLookups(std::span<const Part> a, std::span<const Part> b) {
 
 } // namespace
 
-StepPlan *PlanCache::find(std::span<const Part> parts, bool training) {
+StepPlan *PlanCache::find(std::span<const Part> parts, StepKind kind) {
   for (const auto &plan : plans)
-    if (!plan->captured && plan->training == training &&
+    if (!plan->captured && plan->kind == kind &&
         sameParts(plan->parts, parts)) {
       plan->lastUse = ++uses;
       return plan.get();
@@ -72,7 +72,7 @@ void PlanCache::drop(StepPlan &plan) {
   // Keeps the memory for the next plan.
   plan.parts.clear();
   plan.step = {};
-  plan.training = false;
+  plan.kind = StepKind::Inference;
   plan.lastUse = 0;
   plan.captured = false;
 }

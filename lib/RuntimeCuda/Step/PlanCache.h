@@ -23,7 +23,7 @@ public:
   explicit PlanCache(const Gpu &gpu) : gpu(gpu) {}
 
   /// The plan of these parts, or null. Ignores captured plans.
-  StepPlan *find(std::span<const Part> parts, bool training);
+  StepPlan *find(std::span<const Part> parts, StepKind kind);
 
   /// Returns a plan to fill with these parts: a new one, or the least recently
   /// used of those with the same lookups.

@@ -31,12 +31,13 @@ void Device::prepare(std::span<const Part> parts, int32_t training,
   if (gpu.isCapturing(stream))
     fail("nsc_prepare cannot be captured into a graph; call it before");
   beginCall(stream, false);
-  planFor(parts, training != NSC_INFERENCE, stream, false);
+  planFor(parts, kindOf(training), stream, false);
 }
 
-StepPlan &Device::planFor(std::span<const Part> parts, bool training,
+StepPlan &Device::planFor(std::span<const Part> parts, StepKind kind,
                           CUstream stream, bool capturing) {
-  StepPlan *plan = capturing ? nullptr : plans.find(parts, training);
+  bool training = kind != StepKind::Inference;
+  StepPlan *plan = capturing ? nullptr : plans.find(parts, kind);
   bool current =
       plan && (!training || plan->generation == stepMemory.generation());
   if (current)
@@ -48,7 +49,7 @@ StepPlan &Device::planFor(std::span<const Part> parts, bool training,
     if (*user == plan)
       *user = nullptr;
   try {
-    fill(*plan, parts, training, stream);
+    fill(*plan, parts, kind, stream);
   } catch (...) {
     plans.drop(*plan);
     throw;
@@ -56,15 +57,16 @@ StepPlan &Device::planFor(std::span<const Part> parts, bool training,
   return *plan;
 }
 
-void Device::fill(StepPlan &plan, std::span<const Part> parts, bool training,
+void Device::fill(StepPlan &plan, std::span<const Part> parts, StepKind kind,
                   CUstream stream) {
+  bool training = kind != StepKind::Inference;
   badIds.wordOf(plan);
   // A bad id that this plan's kernels have found belongs to its old lookups.
   if (idCheck == runtime::IdCheck::Late && !plan.parts.empty() &&
       lookupsOf(plan.parts) != lookupsOf(parts))
     badIds.keep(plan);
   plan.parts.clear(); // matches nothing until it is complete
-  plan.training = training;
+  plan.kind = kind;
   plan.step = makeTasks(binding, keys, parts, weights, training,
                         kernels.residentBlocks(Kernel::Lookup));
   plan.places = expectedPlaces(parts);
@@ -131,16 +133,26 @@ nsg_slot Device::describeSlot(size_t slot) const {
   return entry;
 }
 
-nsg_slot Device::describeSorted(size_t updated) const {
+nsg_slot Device::describeSorted(size_t updated, const StepPlan &plan) const {
   auto slot = static_cast<size_t>(keys.updated[updated]);
   const GpuSlot &spec = binding.program.slots[slot];
   nsg_slot entry = describeSlot(slot);
+  entry.partial_variant = spec.partialVariant;
+  if (plan.kind == StepKind::RowSums) {
+    entry.update_variant = entry.reduce_variant = entry.apply_variant = -1;
+    for (const runtime::SlotSums &sums : plan.sums)
+      if (sums.slot == keys.updated[updated]) {
+        entry.reduced = sums.sums;
+        entry.norms = sums.counts;
+        entry.reduce_variant = spec.rowSumsVariant;
+      }
+    return entry;
+  }
   entry.reduced = stepMemory.reduced(updated);
   entry.norms = stepMemory.norms(updated);
   entry.update_variant = spec.updateVariant;
   entry.reduce_variant = spec.reduceVariant;
   entry.apply_variant = spec.applyVariant;
-  entry.partial_variant = spec.partialVariant;
   return entry;
 }
 
@@ -172,7 +184,7 @@ void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
   head.pieces = stepMemory.pieces();
   std::vector<nsg_slot> slots;
   for (size_t i = 0; i < keys.updated.size(); ++i)
-    slots.push_back(describeSorted(i));
+    slots.push_back(describeSorted(i, plan));
   std::vector<int32_t> sums = {0}, rows = {0};
   for (size_t i = 0; i < keys.small.size(); ++i) {
     const SmallStep &small = plan.step.small[i];

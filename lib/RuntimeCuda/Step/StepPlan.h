@@ -10,6 +10,7 @@
 
 #include "Driver/GpuMemory.h"
 #include "StepTasks.h"
+#include "neuroshard/Runtime/Backend.h"
 
 #include <array>
 #include <memory>
@@ -37,6 +38,14 @@ private:
   bool isUploaded = false;
 };
 
+/// What a step does with gradients: nothing, updates, or sums of rows alone.
+enum class StepKind { Inference, Training, RowSums };
+
+/// `training`: NSC_INFERENCE, or another value of nsc_forward.
+inline StepKind kindOf(int32_t training) {
+  return training == NSC_INFERENCE ? StepKind::Inference : StepKind::Training;
+}
+
 /// The tasks and arrays for one set of parts.
 struct StepPlan {
   explicit StepPlan(const Gpu &gpu) : forked(gpu), sorted(gpu) {}
@@ -44,7 +53,9 @@ struct StepPlan {
   int64_t allocatedBytes() const;
 
   std::vector<Part> parts;
-  bool training = false;
+  StepKind kind = StepKind::Inference;
+  /// RowSums: where the sums of slots go.
+  std::vector<runtime::SlotSums> sums;
   bool captured = false;
   uint64_t lastUse = 0;
   size_t badIdWord = 0; ///< of BadIds.

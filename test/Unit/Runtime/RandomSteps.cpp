@@ -24,6 +24,8 @@ RandomPlan::RandomPlan(std::mt19937 &random) : random(random) {
       model.groups.push_back({d, d + 1});
   for (size_t table = 0; table < model.tables.size(); ++table)
     place(static_cast<int>(table));
+  batches =
+      below(2) ? std::vector<int64_t>{180, 95} : std::vector<int64_t>{9, 14};
 }
 
 int64_t RandomPlan::below(int64_t count) {
@@ -62,7 +64,7 @@ ShardingProblem describeProblem(const RandomPlan &plan,
                                 const std::string &deviceClass) {
   const Model &model = plan.model;
   ShardingProblem problem;
-  problem.batch.globalSize = kBatches[0];
+  problem.batch.globalSize = plan.batches[0];
   problem.batch.idType =
       model.exchanges[0].idBytes == 4 ? IdType::I32 : IdType::I64;
   problem.batch.wireType = {static_cast<ElementType>(model.wire.results),
@@ -82,7 +84,7 @@ ShardingProblem describeProblem(const RandomPlan &plan,
       feature.table = lookup.table;
       feature.pooling = static_cast<Pooling>(lookup.pooling);
       feature.weighted = lookup.weighted;
-      feature.batch = kBatches[x];
+      feature.batch = plan.batches[x];
       problem.features.push_back(feature);
     }
   auto devices = static_cast<size_t>(plan.devices);

@@ -27,14 +27,15 @@ public:
   Model model;
   int devices = 2;
   std::vector<ShardPlace> shards;
+  /// Samples of each exchange: few, or so many that gradients of replicated
+  /// tables travel as sums of rows.
+  std::vector<int64_t> batches;
 
 private:
   int64_t below(int64_t count);
   std::vector<int64_t> cuts(int64_t size, int64_t count);
   void place(int index);
 };
-
-inline constexpr int64_t kBatches[] = {9, 14}; ///< of the exchanges.
 
 /// What a planner is told of the model on devices of a class.
 ShardingProblem describeProblem(const RandomPlan &plan,

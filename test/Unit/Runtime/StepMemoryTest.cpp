@@ -155,7 +155,7 @@ TEST(StepMemory, PlannedBuffersAreTaken) {
     if (isTold)
       forgetPaddingOfWeighted(plan.model);
     DataMaker maker(plan.model, Data::Integers, static_cast<unsigned>(round));
-    std::vector<Batch> batches = maker.batches({kBatches[0], kBatches[1]});
+    std::vector<Batch> batches = maker.batches(plan.batches);
     Manifest artifact = parseManifest(
         writeManifest(describe(plan.model, plan.shards, plan.devices)));
     StepLoad load = loadOf(artifact, artifact.layouts, batches);

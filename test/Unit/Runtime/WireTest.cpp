@@ -182,9 +182,16 @@ TEST(WireRows, CopiesExchangeGradientsInTheTypeOfGradients) {
             (std::vector<float>{2049 - 4100, 1 - 4096}));
 }
 
+/// All of its tables have too many rows for sums of rows to travel.
+Model gatheringModel() {
+  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  model.tables[2].rows = 50;
+  return model;
+}
+
 /// Bytes sent by all devices in each phase of a training step.
 std::map<std::string, int64_t> sentBytes(PlanKind kind, WireElements wire) {
-  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  Model model = gatheringModel();
   model.wire = wire;
   Trial both(model, makePlan(model, kind, 4), 4, Data::Integers, 3);
   both.train({13, 7}, 0.125f, 1);
@@ -213,11 +220,21 @@ TEST(WireBytes, AreHalfOfF32) {
   }
 }
 
+TEST(WireRows, SumsOfRowsAreRoundedBeforeEachHop) {
+  // Row 0: 2047 + 2 becomes 2048 as f16, and 2048 + 1 becomes 2048.
+  SmallWorld copies({{0, 0, 2, 0, 1, {0, 1}}}, {2049, 1}, 2, Element::F16);
+  EXPECT_EQ(copies.train({{0}, {0}, {0}, {1}}, {2047, 2, 1, 5}),
+            (std::vector<float>{2049 - 2048, 1 - 5}));
+  SmallWorld exact({{0, 0, 2, 0, 1, {0, 1}}}, {2049, 1}, 2, Element::F32);
+  EXPECT_EQ(exact.train({{0}, {0}, {0}, {1}}, {2047, 2, 1, 5}),
+            (std::vector<float>{2049 - 2050, 1 - 5}));
+}
+
 TEST(WireBytes, OfGatheredIdsStay) {
   auto wide = sentBytes(PlanKind::Replicated, Element::F32);
   auto narrow = sentBytes(PlanKind::Replicated, Element::F16);
   // Values of 20 bags and of the ids of unpooled lookups go to three others.
-  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  Model model = gatheringModel();
   Trial both(model, makePlan(model, PlanKind::Replicated, 1), 1, Data::Integers,
              3);
   std::vector<Batch> batches = both.maker.batches({13, 7});

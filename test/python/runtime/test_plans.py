@@ -81,6 +81,27 @@ def test_everything_replicated(tmp_path, generator):
     run_step(model, plan, tmp_path / "model", generator)
 
 
+@pytest.mark.parametrize(("devices", "emulated"), [(2, True), (3, False), (3, True), (5, False)],
+                         ids=lambda value: str(value))
+def test_sums_of_rows_of_replicated_tables(devices, emulated, tmp_path, generator):
+    """In a large batch the rows of small tables have many gradients, so that their sums travel."""
+    model = matrix.model((matrix.seed() + devices) % matrix.COUNT)
+    plan = plans.random_plan(model, devices, 1, kinds=("replicated",))
+    folder = artifact.compile_model(model, plan, tmp_path / "model",
+                                    *(artifact.EMULATED if emulated else ()))
+    with Session(folder, model, plan, emulated=emulated) as session:
+        session.fill(generator, False)
+        for step, size in enumerate((300, 2, 150), start=1):
+            before = session.tables()
+            session.sync_reference()
+            jagged = session.random_batch(size, generator, False)
+            results, contexts = session.wait_results(jagged)
+            gradients = [random_values(r.shape, generator, False, r.dtype) for r in results]
+            got = session.update(jagged, contexts, gradients, 0.125, step)
+            session.check_update(before, jagged, gradients, 0.125, step)
+            session.check_weight_gradients(before, jagged, gradients, got)
+
+
 def test_threads_do_not_change_a_bit(tmp_path, generator):
     model = matrix.model((matrix.seed() + 9) % matrix.COUNT)
     plan = plans.random_plan(model, 2, f"threads {matrix.seed()}")

@@ -95,6 +95,9 @@ class Plan:
     def shards_of(self, table):
         return [shard for shard in self.shards if shard.table == table]
 
+    def is_replicated(self, table):
+        return len(self.shards_of(table)[0].devices) > 1
+
     def splits_rows(self, table):
         return len({shard.rows for shard in self.shards_of(table)}) > 1
 

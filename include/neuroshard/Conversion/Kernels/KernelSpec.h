@@ -17,7 +17,8 @@
 
 namespace neuroshard {
 
-/// Partial and SmallSums add some of a row's gradients; only GPUs have them.
+/// Partial and SmallSums add some of a row's gradients, RowSums all of them,
+/// without an update; only GPUs have them.
 enum class KernelKind {
   Lookup,
   WeightGradient,
@@ -25,7 +26,8 @@ enum class KernelKind {
   Reduce,
   Apply,
   Partial,
-  SmallSums
+  SmallSums,
+  RowSums
 };
 
 /// One kernel of Runtime/KernelABI.h. A comment names the kinds that

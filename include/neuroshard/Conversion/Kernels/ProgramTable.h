@@ -32,6 +32,8 @@ struct SlotSpec {
   bool twoPhase = false;
   /// Rows of the longest shard that a device binds to the slot; 0: not known.
   int64_t mostRows = 0;
+  /// Whether the slot is a copy of a replicated table on some device.
+  bool replicated = false;
 };
 
 /// A lookup on one slot.

@@ -1,0 +1,160 @@
+//===- RowSumsTest.cpp - Replicated tables updated by sums of rows --------===//
+//
+// Shows which tables exchange sums of rows, that these update all copies of a
+// table alike, and that the updates are those of one device.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Trial.h"
+#include "World/World.h"
+#include "neuroshard/Artifact/ReplicaUpdate.h"
+#include "neuroshard/Model/RowLayout.h"
+
+#include <gtest/gtest.h>
+
+namespace neuroshard::test {
+namespace {
+
+/// How replicated tables of the first exchange are updated where all ranks
+/// together have these bags, and `ids` ids of each lookup.
+ReplicaUpdate updateOf(const Model &model, int devices, int64_t bags,
+                       int64_t ids) {
+  Manifest manifest = parseManifest(writeManifest(describe(
+      model, makePlan(model, PlanKind::Replicated, devices), devices)));
+  const StreamSet &local = manifest.layouts[0].locals[0];
+  return makeReplicaUpdate(manifest, 0, local, bags,
+                           std::vector<int64_t>(local.streams.size(), ids));
+}
+
+/// 10 rows of 6 columns, looked up by two features, and 1,000 rows of 4.
+Model twoTables() {
+  Model model;
+  model.optimizer = Optimizer::Adagrad;
+  model.tables = {{"few", 10, 6, Element::F32},
+                  {"many", 1000, 4, Element::F32}};
+  Exchange exchange{8, false, 3, {}};
+  exchange.lookups = {{0, 0}, {1, 1}, {0, 2}};
+  model.exchanges = {exchange};
+  return model;
+}
+
+TEST(RowSums, TravelWhereTheyTakeFewerBytes) {
+  // 2 hops x 10 rows of 8 + 1 values take 720 bytes; gathered, one bag with one
+  // id of two lookups 2 x (4 + 8 + 24) bytes.
+  EXPECT_EQ(gatheredBytes({}, 6, 8, ElementType::F32, 10, 10), 360);
+  EXPECT_FALSE(sendsRowSums(10, 6, ElementType::F32, 720));
+  EXPECT_TRUE(sendsRowSums(10, 6, ElementType::F32, 721));
+  EXPECT_TRUE(updateOf(twoTables(), 2, 10, 10).tables.empty());
+
+  ReplicaUpdate update = updateOf(twoTables(), 2, 11, 11);
+  ASSERT_EQ(update.tables.size(), 1U);
+  EXPECT_EQ(update.tables[0].table, 0);
+  EXPECT_EQ(update.tables[0].stride, 8);
+  EXPECT_EQ(update.tables[0].firstValue, 0);
+  EXPECT_EQ(update.tables[0].firstCount, 80);
+  EXPECT_EQ(update.numSums, 80 + 12);
+  EXPECT_EQ(update.summed.entries, (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ(update.summed.set.pooledWidth, 12);
+  EXPECT_EQ(update.gathered.entries, std::vector<int32_t>{1});
+  EXPECT_EQ(update.gathered.set.pooledWidth, 4);
+}
+
+TEST(RowSums, AreCutIntoSectionsOf16Bytes) {
+  ReplicaUpdate update = updateOf(twoTables(), 2, 11, 11);
+  for (size_t ranks : {1, 2, 3, 5, 64}) {
+    int64_t next = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      Range section = update.section(rank, ranks);
+      EXPECT_EQ(section.begin, next);
+      EXPECT_EQ(section.begin % 4, 0);
+      next = section.end;
+    }
+    EXPECT_EQ(next, update.numSums);
+  }
+}
+
+TEST(RowSums, AreNotForFrozenTablesOrTablesOfTwoInputs) {
+  Model model = twoTables();
+  model.tables[0].frozen = true;
+  EXPECT_TRUE(updateOf(model, 2, 50, 50).tables.empty());
+  model = twoTables();
+  model.exchanges.push_back({8, false, 1, {{0, 0}}});
+  EXPECT_TRUE(updateOf(model, 2, 50, 50).tables.empty());
+}
+
+/// The test model, in which one input reads two of the tables alone.
+struct Case {
+  PlanKind plan;
+  int devices;
+};
+
+class RowSumsOf : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(All, RowSumsOf,
+                         testing::Values(Case{PlanKind::Replicated, 2},
+                                         Case{PlanKind::Replicated, 3},
+                                         Case{PlanKind::Replicated, 5},
+                                         Case{PlanKind::Replicated, 8},
+                                         Case{PlanKind::Mixed, 3}),
+                         [](const auto &info) {
+                           return std::string(name(info.param.plan)) + "On" +
+                                  std::to_string(info.param.devices);
+                         });
+
+/// The model without its second input, so that all tables may send sums.
+Model oneInput(Optimizer optimizer) {
+  Model model = makeModel(optimizer);
+  model.exchanges.pop_back();
+  return model;
+}
+
+TEST_P(RowSumsOf, UpdateAsOneDeviceDoes) {
+  for (Optimizer optimizer : {Optimizer::Sgd, Optimizer::Adagrad,
+                              Optimizer::RowwiseAdagrad, Optimizer::Adam})
+    for (int threads : {1, 3}) {
+      Model model = oneInput(optimizer);
+      Trial both(model, makePlan(model, GetParam().plan, GetParam().devices),
+                 GetParam().devices, Data::Integers, 11, threads);
+      int states = optimizer == Optimizer::Adam  ? 2
+                   : optimizer == Optimizer::Sgd ? 0
+                                                 : 1;
+      int64_t step = 1;
+      // Enough for sums; for those of some tables; none; a rank without any.
+      for (int64_t size : {400, 60, 1, 2}) {
+        both.train({size}, 0.125f, step++);
+        both.expectSameTables(states);
+        // Of the next steps, dot products over column shards add in another
+        // order.
+        if (step == 2)
+          EXPECT_EQ(both.result.weightGradients, both.expected.weightGradients);
+      }
+    }
+}
+
+/// The bytes of a table's copy on a device.
+std::vector<std::byte> bytesOf(nsrt_world *world, int device, size_t slot) {
+  const runtime::Shard &shard = world->device(device)->slots[slot];
+  int64_t rowBytes =
+      paddedRowBytes(shard.spec().cols.size(), shard.table().elementType);
+  auto *first = static_cast<const std::byte *>(shard.weights());
+  return {first, first + shard.spec().rows.size() * rowBytes};
+}
+
+TEST(RowSums, KeepAllCopiesAlikeToTheBit) {
+  constexpr int kDevices = 3;
+  for (Element wire : {Element::F32, Element::BF16}) {
+    Model model = oneInput(Optimizer::Adagrad);
+    model.wire = wire;
+    Trial both(model, makePlan(model, PlanKind::Replicated, kDevices), kDevices,
+               Data::Reals, 12);
+    for (int64_t step = 1; step <= 50; ++step)
+      both.train({step % 5 == 0 ? 3 : 20 * step}, 0.01f, step);
+    for (size_t slot = 0; slot < model.tables.size(); ++slot)
+      for (int device = 1; device < kDevices; ++device)
+        EXPECT_EQ(bytesOf(both.world.get(), device, slot),
+                  bytesOf(both.world.get(), 0, slot));
+  }
+}
+
+} // namespace
+} // namespace neuroshard::test
