@@ -43,8 +43,8 @@ public:
 /// What messages are. In memory of the host those of one kind arrive in their
 /// order, whatever is sent of other kinds, so that a rank that calls in another
 /// order than others is told by the header of its ids, and no message is taken
-/// for one of another kind. Second hops are those of relays; row sums and totals
-/// are those of replicated tables (ReplicaUpdate.h).
+/// for one of another kind. Second hops are those of relays; row sums and
+/// totals are those of replicated tables (ReplicaUpdate.h).
 enum class MessageKind {
   Ids,
   Results,

@@ -83,6 +83,10 @@
 // row of `pieces_per_sum` neighbouring pieces, and nsg_small_update adds up
 // these sums of a row.
 //
+// Replicated tables. Where their row sums travel, nsg_reduce writes into
+// `reduced` and `norms`, at the place of each row, the sum of its gradients and
+// how many there are; nsg_small_update then updates rows by one sum of each.
+//
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
 // nsg_ranges; nsg_small_order; and, with the gradients, nsg_weight_gradient,
@@ -273,7 +277,8 @@ typedef struct nsg_slot {
   /// captured graph can be replayed with another one.
   const float *step_size;
   /// nsg_reduce writes, nsg_apply reads: gradient rows (f32, padded rows) and
-  /// their squared norms, by run of the slot.
+  /// their squared norms, by run of the slot. With a body for the sums of all
+  /// rows, nsg_reduce writes sums and numbers of gradients by row.
   float *reduced;
   float *norms;
   /// Which body of nsg_update or of nsg_reduce and nsg_apply; -1: none in this
