@@ -5,8 +5,9 @@
 //
 //  - Gathered: every rank gets the ids and gradients of all ranks.
 //  - Row sums: every rank adds its own gradients up by row, and the sums are
-//    all-reduced. Each rank gets a section of the sums of all ranks, adds them
-//    in rank order, and sends the totals to all.
+//    all-reduced. Each rank gets a section of the sums of its group, adds them
+//    in rank order, does the same with its part of the sums of all groups, and
+//    sends the totals back the same way.
 //
 // The row sums of an exchange are one array of f32: the rows of its tables,
 // each padded to 16 bytes, then one number for each row, above 0 if the row has
@@ -17,6 +18,7 @@
 #ifndef NEUROSHARD_ARTIFACT_REPLICAUPDATE_H
 #define NEUROSHARD_ARTIFACT_REPLICAUPDATE_H
 
+#include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
 #include <cstdint>
@@ -53,10 +55,23 @@ struct ReplicaUpdate {
   /// By summed entry: the number of its table in `tables`.
   std::vector<size_t> tableOfEntry;
   int64_t numSums = 0; ///< values of the array of row sums.
-
-  /// The sums that `rank` of `ranks` adds up; a multiple of 16 bytes of f32.
-  Range section(size_t rank, size_t ranks) const;
 };
+
+/// Ranks that add up each other's sums, and all of their sums.
+struct ReduceLevel {
+  std::vector<int32_t> peers; ///< this rank among them, ascending.
+  size_t own;                 ///< its number among them.
+  Range sums;
+
+  /// What the peer of this number adds up; a multiple of 16 bytes of f32.
+  Range section(size_t peer) const;
+  Range ownSection() const { return section(own); }
+};
+
+/// The levels of an all-reduce of so many sums: within the rank's group, then,
+/// if there are several, over a device of each.
+std::vector<ReduceLevel> reduceLevels(const DeviceGroups &groups, int32_t rank,
+                                      int64_t numSums);
 
 /// Bytes that each rank receives, and sends, of the sums of a table and of
 /// their totals, with what stays on it.

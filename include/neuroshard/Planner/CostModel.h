@@ -7,6 +7,7 @@
 #include "neuroshard/Planner/Machine.h"
 #include "neuroshard/Planner/ShardWork.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -74,6 +75,14 @@ struct BoundTable {
   ShardWork whole;
   bool mayRowSplit = true;
   bool mayReplicate = true;
+  /// If it may: at least what all devices together exchange in backward over
+  /// links between groups.
+  double replicaBackwardBytes = 0;
+
+  double leastBackwardBytes() const {
+    return mayReplicate ? std::min(whole.backwardBytes, replicaBackwardBytes)
+                        : whole.backwardBytes;
+  }
 };
 
 /// Optional second form of a compute model: a device's cost depends on its

@@ -17,6 +17,9 @@ struct DeviceLoad {
   double inputBytes = 0;
   double forwardBytes = 0;
   double backwardBytes = 0;
+  /// The part of backwardBytes that are sums of rows of replicated tables
+  /// (Artifact/ReplicaUpdate.h).
+  double rowSumBytes = 0;
 };
 
 /// What a device sends by way of relays per step: as an owner to the relays of

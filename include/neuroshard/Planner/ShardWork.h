@@ -56,6 +56,8 @@ struct ShardWork {
   double inputBytes = 0;
   double forwardBytes = 0;
   double backwardBytes = 0;
+  /// The part of backwardBytes that are sums of rows.
+  double rowSumBytes = 0;
 };
 
 /// Describes a shard (its device list matters only for being replicated).

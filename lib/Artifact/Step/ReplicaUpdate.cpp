@@ -81,13 +81,33 @@ EntrySubset::idsOf(std::span<const int64_t> idsOfStream) const {
   return ids;
 }
 
-Range ReplicaUpdate::section(size_t rank, size_t ranks) const {
-  auto all = static_cast<int64_t>(ranks);
+Range ReduceLevel::section(size_t peer) const {
+  auto all = static_cast<int64_t>(peers.size());
   auto begin = [&](size_t index) {
-    return numSums / kSectionValues * static_cast<int64_t>(index) / all *
-           kSectionValues;
+    return sums.begin + sums.size() / kSectionValues *
+                            static_cast<int64_t>(index) / all * kSectionValues;
   };
-  return {begin(rank), begin(rank + 1)};
+  return {begin(peer), begin(peer + 1)};
+}
+
+/// The level of some devices, of which `rank` is one.
+static ReduceLevel levelOf(std::vector<int32_t> devices, int32_t rank,
+                           Range sums) {
+  std::sort(devices.begin(), devices.end());
+  auto own = std::find(devices.begin(), devices.end(), rank) - devices.begin();
+  return {std::move(devices), static_cast<size_t>(own), sums};
+}
+
+std::vector<ReduceLevel> reduceLevels(const DeviceGroups &groups, int32_t rank,
+                                      int64_t numSums) {
+  ReduceLevel inside =
+      levelOf(groups.group(groups.placeOf(rank).group), rank, {0, numSums});
+  std::vector<int32_t> across;
+  for (int32_t group = 0; group < groups.numGroups(); ++group)
+    across.push_back(levelOf(groups.group(group), -1, {}).peers[inside.own]);
+  if (across.size() == 1)
+    return {inside};
+  return {inside, levelOf(std::move(across), rank, inside.ownSection())};
 }
 
 int64_t rowSumBytes(int64_t rows, int64_t dim, ElementType gradients) {

@@ -36,7 +36,7 @@ public:
         gradientBytes(elementBytes(plan.wireType.gradients)),
         castsResults(plan.wireType.results != ElementType::F32),
         castsGradients(plan.wireType.gradients != ElementType::F32),
-        travels(count > 1), headerNumbers(headerNumbers),
+        travels(count > 1), headerNumbers(headerNumbers), groups(plan),
         replicas(replicaUpdate(plan, exchange, layout)), devices(devices) {
     for (int64_t batch : this->load.batches)
       bags += batch;
@@ -228,14 +228,33 @@ private:
     }
   }
 
-  /// A rank's gradients, their sums by row, these as they are sent, the section
-  /// that the rank adds up, and all totals.
+  /// Values of the messages of an all-reduce that a rank packs: the section
+  /// that it adds up on each level and, if there are several, its totals for
+  /// each peer, and those of a level's peers.
+  int64_t reducedValues(const std::vector<ReduceLevel> &levels) const {
+    int64_t values = 0;
+    for (const ReduceLevel &level : levels) {
+      int64_t own = level.ownSection().size();
+      values += own;
+      if (levels.size() > 1)
+        values += static_cast<int64_t>(level.peers.size()) * own;
+      if (&level != &levels.front())
+        values += level.sums.size();
+    }
+    return values;
+  }
+
+  /// A rank's gradients, their sums by row, these as they are sent, and all
+  /// totals.
   void addRowSums(size_t rank, BufferBytes &bytes) const {
+    if (replicas.tables.empty())
+      return;
     int64_t sums = replicas.numSums;
     bytes[BufferKind::Gradients] +=
         (blockOf(replicas.summed.set, rank).size + sums) * kFloatBytes +
         (castsGradients ? sums * gradientBytes : 0) +
-        replicas.section(rank, count).size() * gradientBytes;
+        reducedValues(reduceLevels(groups, static_cast<int32_t>(rank), sums)) *
+            gradientBytes;
     bytes[BufferKind::ReceivedGradients] += sums * kFloatBytes;
     if (engine == Engine::Gpu)
       return;
@@ -282,6 +301,7 @@ private:
   bool travels;         ///< there are other ranks.
   size_t headerNumbers; ///< of a header.
   int64_t bags = 0;     ///< samples of all ranks.
+  DeviceGroups groups;
   ReplicaUpdate replicas;
   std::vector<BufferBytes> &devices;
 };

@@ -145,17 +145,29 @@ private:
   }
 
   /// What all ranks gather, and sums by row to those that add them up, and
-  /// from there to all.
+  /// back.
   void addReplicated() {
     ReplicaUpdate update = replicaUpdate(plan, exchange, layout);
-    for (size_t rank = 0; rank < count; ++rank) {
-      const StreamSet &gathered = update.gathered.set;
-      int64_t own = update.section(rank, count).size() * gradientBytes;
+    const StreamSet &gathered = update.gathered.set;
+    for (size_t rank = 0; !gathered.entries.empty() && rank < count; ++rank)
       sums.add(&ExchangeTraffic::copies, rank, DeviceRange{0, count},
                payloadBytes(gathered, rank) +
-                   blockOf(gathered, rank).size * gradientBytes + own);
-      sums.add(&ExchangeTraffic::copies, DeviceRange{0, count}, rank, own);
-    }
+                   blockOf(gathered, rank).size * gradientBytes);
+    if (!update.tables.empty())
+      addRowSums(update.numSums);
+  }
+
+  void addRowSums(int64_t numSums) {
+    DeviceGroups groups(plan);
+    for (size_t rank = 0; rank < count; ++rank)
+      for (const ReduceLevel &level :
+           reduceLevels(groups, static_cast<int32_t>(rank), numSums))
+        for (size_t i = 0; i < level.peers.size(); ++i) {
+          // Its sums of the peer's section, and the totals of its own.
+          int64_t values = level.section(i).size() + level.ownSection().size();
+          sums.add(&ExchangeTraffic::copies, rank,
+                   static_cast<size_t>(level.peers[i]), values * gradientBytes);
+        }
   }
 
   void addRelayed() {

@@ -263,7 +263,7 @@ CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
     forward += bytes.forwardStream + bytes.uniqueRows + bytes.repeatedRows;
     backward += bytes.backwardStream;
     backwardRepeated += bytes.backwardRepeated;
-    backwardBytes += table.whole.backwardBytes;
+    backwardBytes += table.leastBackwardBytes();
     if (table.mayReplicate)
       continue;
     inputBytes += table.whole.inputBytes;

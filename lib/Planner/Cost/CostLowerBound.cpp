@@ -6,6 +6,7 @@
 /// bound over the columns of each table on each device.
 //===----------------------------------------------------------------------===//
 
+#include "RelayLoads.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
 
@@ -30,6 +31,18 @@ int64_t smallestMemory(const ShardingProblem &problem) {
   for (const Device &device : problem.topology.devices)
     bytes = std::min(bytes, device.memoryBytes);
   return bytes;
+}
+
+/// What all copies of a table exchange in backward. Of sums of rows a device of
+/// each group has its part.
+double replicaBackwardBytes(const ShardingProblem &problem, int table,
+                            const std::vector<int> &features, Shard shard) {
+  int devices = problem.topology.deviceCount();
+  shard.devices.resize(static_cast<size_t>(devices));
+  ShardWork copy = describeShard(problem, table, features, shard);
+  int groupSize = std::max(1, relayGroupSize(problem.topology));
+  return devices *
+         (copy.backwardBytes - copy.rowSumBytes + copy.rowSumBytes / groupSize);
 }
 
 /// What a plan may do to each table, for the bound. Fixed shards are free to
@@ -75,6 +88,9 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
     bound.mayReplicate =
         asked && allows({ShardingKind::Replicated}) &&
         shardMemory(problem, table, features[i], whole).weightsBytes <= memory;
+    if (bound.mayReplicate)
+      bound.replicaBackwardBytes = replicaBackwardBytes(
+          problem, static_cast<int>(i), features[i], whole);
     tables.push_back(bound);
   }
   return tables;
@@ -273,7 +289,7 @@ void Solver::descend(size_t depth) {
     size_t before = pieces.size();
     for (int64_t width : spread->widths)
       if (width > 0)
-        pieces.push_back({work(depth, width), false, false});
+        pieces.push_back({work(depth, width), false, false, 0});
     std::vector<BoundTable> all = pieces;
     all.insert(all.end(),
                tables.begin() + static_cast<std::ptrdiff_t>(depth) + 1,

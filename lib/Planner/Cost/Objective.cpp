@@ -110,6 +110,12 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
                                       const CostModel &model,
                                       const ObjectiveOptions &options,
                                       std::span<const RelayLoad> relays) {
+  if (anyRowSums(loads) && relayGroupSize(topology) > 0) {
+    std::vector<DeviceLoad> direct(loads.begin(), loads.end());
+    std::vector<RelayLoad> staged(relays.begin(), relays.end());
+    stageRowSums(static_cast<size_t>(relayGroupSize(topology)), direct, staged);
+    return composeCost(topology, direct, model, options, staged);
+  }
   CostBreakdown breakdown;
   breakdown.devices.resize(loads.size());
   for (size_t i = 0; i < loads.size(); ++i) {
@@ -225,6 +231,7 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
       loads[d].inputBytes += shard->inputBytes;
       loads[d].forwardBytes += shard->forwardBytes;
       loads[d].backwardBytes += shard->backwardBytes;
+      loads[d].rowSumBytes += shard->rowSumBytes;
     }
   std::vector<ComputeMs> compute(devices);
   model.computeMs(work.sets, compute);

@@ -5,16 +5,39 @@
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Traffic.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 using namespace neuroshard;
 
-int neuroshard::relayGroupSize(const ShardingProblem &problem) {
-  if (problem.target != Target::Native || problem.topology.levels.empty())
+int neuroshard::relayGroupSize(const Topology &topology) {
+  if (topology.levels.empty())
     return 0;
-  const std::vector<int> &sizes = problem.topology.levels.back().groupSizes;
+  const std::vector<int> &sizes = topology.levels.back().groupSizes;
   return groupsOfSizes({sizes.begin(), sizes.end()}).empty() ? 0
                                                              : sizes.front();
+}
+
+int neuroshard::relayGroupSize(const ShardingProblem &problem) {
+  return problem.target == Target::Native ? relayGroupSize(problem.topology)
+                                          : 0;
+}
+
+bool neuroshard::anyRowSums(std::span<const DeviceLoad> loads) {
+  return std::ranges::any_of(
+      loads, [](const DeviceLoad &load) { return load.rowSumBytes > 0; });
+}
+
+void neuroshard::stageRowSums(size_t groupSize, std::vector<DeviceLoad> &loads,
+                              std::vector<RelayLoad> &relays) {
+  relays.resize(loads.size());
+  for (size_t i = 0; i < loads.size(); ++i) {
+    double bytes = std::exchange(loads[i].rowSumBytes, 0);
+    loads[i].backwardBytes -= bytes;
+    relays[i].backwardInside += bytes;
+    relays[i].backwardAcross += bytes / static_cast<double>(groupSize);
+  }
 }
 
 TableRelay::TableRelay(const ShardingProblem &problem,

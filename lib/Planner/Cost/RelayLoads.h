@@ -12,8 +12,16 @@
 
 namespace neuroshard {
 
-/// Devices of each group that relays serve; 0: the problem's plans have none.
+/// Devices of each innermost group, if there are several of one size; else 0.
+int relayGroupSize(const Topology &topology);
+/// The same, where relays serve them; 0: the problem's plans have none.
 int relayGroupSize(const ShardingProblem &problem);
+
+/// Sums of rows of replicated tables are all-reduced within groups and then
+/// between them. Moves them out of the loads and to what goes in stages.
+bool anyRowSums(std::span<const DeviceLoad> loads);
+void stageRowSums(size_t groupSize, std::vector<DeviceLoad> &loads,
+                  std::vector<RelayLoad> &relays);
 
 /// What a table's pooled results take by way of relays, and no longer directly.
 /// They are the terms of a step's traffic (Artifact/StepTraffic.h), with the

@@ -143,7 +143,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
     auto rows = static_cast<double>(source.rows);
     work.updateLookups = work.lookups + unique;
     work.updateGradientRows = work.outputRows + kRowSumPasses * rows;
-    work.backwardBytes = static_cast<double>(
+    work.backwardBytes = work.rowSumBytes = static_cast<double>(
         rowSumBytes(source.rows, source.dim, wire.gradients));
     return work;
   }

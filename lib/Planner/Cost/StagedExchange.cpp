@@ -52,7 +52,12 @@ std::vector<Traffic> neuroshard::exchangeStages(
   // What goes directly is in the messages of the first stage.
   std::vector<Traffic> stages;
   stages.push_back(trafficOf(topology, loads, direction));
-  if (relays.empty() || direction == Direction::Input)
+  if (direction == Direction::Input ||
+      std::ranges::none_of(relays, [&](const RelayLoad &relay) {
+        return direction == Direction::Forward
+                   ? relay.forwardInside + relay.forwardAcross > 0
+                   : relay.backwardInside + relay.backwardAcross > 0;
+      }))
     return stages;
   std::vector<double> none(loads.size());
   stages.push_back({&topology, none, none, none});

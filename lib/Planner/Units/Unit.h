@@ -47,6 +47,7 @@ inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.inputBytes += sign * other.inputBytes;
   load.forwardBytes += sign * other.forwardBytes;
   load.backwardBytes += sign * other.backwardBytes;
+  load.rowSumBytes += sign * other.rowSumBytes;
 }
 
 /// The statistics that a search looks at: one of SearchContext::periods, by

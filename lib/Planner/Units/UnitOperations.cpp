@@ -124,6 +124,7 @@ static void describe(const SearchContext &context,
   demand.load.inputBytes = work.inputBytes;
   demand.load.forwardBytes = work.forwardBytes;
   demand.load.backwardBytes = work.backwardBytes;
+  demand.load.rowSumBytes = work.rowSumBytes;
   const SumEmbedding *embedding = context.model.sumEmbedding();
   if (!embedding)
     return;

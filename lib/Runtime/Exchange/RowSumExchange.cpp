@@ -1,8 +1,9 @@
 //===- RowSumExchange.cpp - All-reduce of gradients by row ----------------===//
 //
-// A reduce-scatter and an all-gather, since a rank must add what all ranks have
-// in their order: then every copy of a table gets the same bits. Sums are added
-// in f32 and rounded to the wire type once before each of the two.
+// Reduce-scatters level by level and all-gathers back, since a rank must add
+// what its peers have in their order: then every copy of a table gets the same
+// bits. Sums are added in f32 and rounded to the wire type before each
+// reduce-scatter, and the totals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,74 +20,140 @@ Buffer acquireSums(Device &device, BufferKind kind, int64_t values) {
                                  values * static_cast<int64_t>(sizeof(float)));
 }
 
-/// How many sums each rank adds up.
-std::vector<int64_t> sectionSizes(const Device &device,
-                                  const ReplicaUpdate &replicas) {
-  auto ranks = static_cast<size_t>(device.numDevices());
-  std::vector<int64_t> sizes;
-  for (size_t rank = 0; rank < ranks; ++rank)
-    sizes.push_back(replicas.section(rank, ranks).size());
-  return sizes;
-}
+/// The all-reduce of one exchange's sums.
+class RowSumReducer {
+public:
+  RowSumReducer(Device &device, Partials &gradients)
+      : device(device), gradients(gradients), type(device.wireType().gradients),
+        levels(reduceLevels(device.plan->groups, device.rank(),
+                            gradients.replicas.numSums)) {}
 
-/// The sums in the type in which they travel.
-Buffer packSums(Device &device, const Partials &gradients) {
-  ElementType type = device.wireType().gradients;
-  if (type == ElementType::F32)
-    return gradients.rowSums;
-  int64_t count = gradients.replicas.numSums;
-  Buffer message = device.buffers->acquire(BufferKind::Gradients,
-                                           gradientBytes(device, count));
-  RowMove move = moveOf(gradients.rowSums.get(), ElementType::F32,
-                        message.get(), type, count);
-  device.backend->moveRows({&move, 1});
-  return message;
-}
+  void start() { startSums(levels.front(), packSums()); }
 
-/// Adds up what all ranks have of this rank's section, in their order.
-Buffer addSections(Device &device, CommunicatorRequest &request,
-                   int64_t count) {
-  Buffer totals = device.buffers->acquire(BufferKind::Gradients,
-                                          gradientBytes(device, count));
-  std::vector<const std::byte *> sections = waitForAll(request);
-  ElementType type = device.wireType().gradients;
-  RowMove move = moveOf(sections[0], type, totals.get(), type, count);
-  for (size_t rank = 1; rank < sections.size(); ++rank)
-    move.addends.push_back({sections[rank], count});
-  device.backend->moveRows({&move, 1});
-  return totals;
-}
-
-std::unique_ptr<CommunicatorRequest>
-gatherTotals(Device &device, Buffer totals, std::span<const int64_t> sizes) {
-  std::vector<int64_t> bytes;
-  for (int64_t size : sizes)
-    bytes.push_back(gradientBytes(device, size));
-  int64_t own = bytes[static_cast<size_t>(device.rank())];
-  countSentBytes(device, Phase::GradientsExchange,
-                 std::vector<int64_t>(sizes.size(), own));
-  return device.communicator->startAllGather(MessageKind::RowTotals,
-                                             MessageMemory::Device,
-                                             std::move(totals), own, bytes);
-}
-
-/// The totals of all sections as one array of f32.
-Buffer readTotals(Device &device, const ReplicaUpdate &replicas,
-                  CommunicatorRequest &request) {
-  std::vector<const std::byte *> sections = waitForAll(request);
-  Buffer totals =
-      acquireSums(device, BufferKind::ReceivedGradients, replicas.numSums);
-  std::vector<RowMove> moves;
-  for (size_t rank = 0; rank < sections.size(); ++rank) {
-    Range section = replicas.section(rank, sections.size());
-    moves.push_back(
-        moveOf(sections[rank], device.wireType().gradients,
-               reinterpret_cast<std::byte *>(as<float>(totals) + section.begin),
-               ElementType::F32, section.size()));
+  /// Sums level by level, then the totals back.
+  Buffer finish() {
+    Buffer part = addSections(levels.front());
+    for (size_t level = 1; level < levels.size(); ++level) {
+      startSums(levels[level], std::move(part));
+      part = addSections(levels[level]);
+    }
+    for (size_t level = levels.size() - 1; level > 0; --level)
+      part = gatherTotals(levels[level], part, BufferKind::Gradients, type);
+    return gatherTotals(levels.front(), part, BufferKind::ReceivedGradients,
+                        ElementType::F32);
   }
-  device.backend->moveRows(moves);
-  return totals;
-}
+
+private:
+  int64_t bytesOf(int64_t values) const {
+    return gradientBytes(device, values);
+  }
+
+  /// The sums in the type in which they travel.
+  Buffer packSums() {
+    if (type == ElementType::F32)
+      return gradients.rowSums;
+    int64_t count = gradients.replicas.numSums;
+    Buffer message =
+        device.buffers->acquire(BufferKind::Gradients, bytesOf(count));
+    RowMove move = moveOf(gradients.rowSums.get(), ElementType::F32,
+                          message.get(), type, count);
+    device.backend->moveRows({&move, 1});
+    return message;
+  }
+
+  /// `count(peer)` for the ranks of a level, 0 for the others.
+  template <typename Count>
+  std::vector<int64_t> countsOf(const ReduceLevel &level,
+                                const Count &count) const {
+    std::vector<int64_t> counts(static_cast<size_t>(device.numDevices()));
+    for (size_t peer = 0; peer < level.peers.size(); ++peer)
+      counts[static_cast<size_t>(level.peers[peer])] = count(peer);
+    return counts;
+  }
+
+  /// Sends each peer its section of `sums`, those of the level.
+  void startSums(const ReduceLevel &level, Buffer sums) {
+    std::vector<int64_t> send = countsOf(
+        level, [&](size_t peer) { return level.section(peer).size(); });
+    std::vector<int64_t> receive =
+        countsOf(level, [&](size_t) { return level.ownSection().size(); });
+    gradients.sumsRequest =
+        startValues(device, MessageKind::RowSums, sums, send, receive);
+  }
+
+  /// Adds up what the peers have of this rank's section, in their order.
+  Buffer addSections(const ReduceLevel &level) {
+    int64_t count = level.ownSection().size();
+    Buffer total =
+        device.buffers->acquire(BufferKind::Gradients, bytesOf(count));
+    std::vector<const std::byte *> sections =
+        waitForAll(*gradients.sumsRequest);
+    auto sectionOf = [&](size_t peer) {
+      return sections[static_cast<size_t>(level.peers[peer])];
+    };
+    RowMove move = moveOf(sectionOf(0), type, total.get(), type, count);
+    for (size_t peer = 1; peer < level.peers.size(); ++peer)
+      move.addends.push_back({sectionOf(peer), count});
+    device.backend->moveRows({&move, 1});
+    return total;
+  }
+
+  /// Sends this rank's section to the peers, and puts theirs side by side.
+  Buffer gatherTotals(const ReduceLevel &level, const Buffer &own,
+                      BufferKind kind, ElementType target) {
+    startTotals(level, own);
+    std::vector<const std::byte *> sections =
+        waitForAll(*gradients.sumsRequest);
+    Buffer totals =
+        device.buffers->acquire(kind, level.sums.size() * elementBytes(target));
+    std::vector<RowMove> moves;
+    for (size_t peer = 0; peer < level.peers.size(); ++peer) {
+      Range section = level.section(peer);
+      std::byte *to = totals.get() +
+                      (section.begin - level.sums.begin) * elementBytes(target);
+      moves.push_back(moveOf(sections[static_cast<size_t>(level.peers[peer])],
+                             type, to, target, section.size()));
+    }
+    device.backend->moveRows(moves);
+    return totals;
+  }
+
+  void startTotals(const ReduceLevel &level, const Buffer &own) {
+    int64_t bytes = bytesOf(level.ownSection().size());
+    std::vector<int64_t> receive = countsOf(level, [&](size_t peer) {
+      return bytesOf(level.section(peer).size());
+    });
+    std::vector<int64_t> send = countsOf(level, [&](size_t) { return bytes; });
+    countSentBytes(device, Phase::GradientsExchange, send);
+    if (levels.size() == 1) {
+      gradients.sumsRequest = device.communicator->startAllGather(
+          MessageKind::RowTotals, MessageMemory::Device, own, bytes, receive);
+      return;
+    }
+    gradients.sumsRequest = device.communicator->startAllToAll(
+        MessageKind::RowTotals, MessageMemory::Device,
+        repeat(own, level.peers.size(), bytes), send, receive);
+  }
+
+  /// The message to each of the peers, as they come from one buffer.
+  Buffer repeat(const Buffer &own, size_t peers, int64_t bytes) {
+    Buffer message = device.buffers->acquire(
+        BufferKind::Gradients, static_cast<int64_t>(peers) * bytes);
+    std::vector<RowMove> moves;
+    for (size_t peer = 0; peer < peers; ++peer) {
+      std::byte *to = message.get() + static_cast<int64_t>(peer) * bytes;
+      moves.push_back(
+          moveOf(own.get(), type, to, type, bytes / elementBytes(type)));
+    }
+    device.backend->moveRows(moves);
+    return message;
+  }
+
+  Device &device;
+  Partials &gradients;
+  ElementType type; ///< in which sums travel.
+  std::vector<ReduceLevel> levels;
+};
 
 } // namespace
 
@@ -124,20 +191,11 @@ void addUpRows(Device &device, const Routed &routed, Partials &gradients) {
 }
 
 void startRowSums(Device &device, Partials &gradients) {
-  std::vector<int64_t> sizes = sectionSizes(device, gradients.replicas);
-  std::vector<int64_t> own(sizes.size(),
-                           sizes[static_cast<size_t>(device.rank())]);
-  gradients.sumsRequest = startValues(device, MessageKind::RowSums,
-                                      packSums(device, gradients), sizes, own);
+  RowSumReducer(device, gradients).start();
 }
 
 void receiveRowSums(Device &device, Partials &gradients) {
-  const ReplicaUpdate &replicas = gradients.replicas;
-  std::vector<int64_t> sizes = sectionSizes(device, replicas);
-  Buffer totals = addSections(device, *gradients.sumsRequest,
-                              sizes[static_cast<size_t>(device.rank())]);
-  gradients.sumsRequest = gatherTotals(device, std::move(totals), sizes);
-  gradients.rowSums = readTotals(device, replicas, *gradients.sumsRequest);
+  gradients.rowSums = RowSumReducer(device, gradients).finish();
 }
 
 } // namespace neuroshard::runtime

@@ -60,17 +60,34 @@ TEST(RowSums, TravelWhereTheyTakeFewerBytes) {
 }
 
 TEST(RowSums, AreCutIntoSectionsOf16Bytes) {
-  ReplicaUpdate update = updateOf(twoTables(), 2, 11, 11);
   for (size_t ranks : {1, 2, 3, 5, 64}) {
-    int64_t next = 0;
+    ReduceLevel level{std::vector<int32_t>(ranks), 0, {8, 100}};
+    int64_t next = 8;
     for (size_t rank = 0; rank < ranks; ++rank) {
-      Range section = update.section(rank, ranks);
-      EXPECT_EQ(section.begin, next);
-      EXPECT_EQ(section.begin % 4, 0);
-      next = section.end;
+      EXPECT_EQ(level.section(rank).begin, next);
+      EXPECT_EQ(level.section(rank).size() % 4, 0);
+      next = level.section(rank).end;
     }
-    EXPECT_EQ(next, update.numSums);
+    EXPECT_EQ(next, 100);
   }
+}
+
+TEST(RowSums, AreReducedInGroupsAndThenOverThem) {
+  ExchangePlan plan;
+  plan.numDevices = 6;
+  std::vector<ReduceLevel> all = reduceLevels(DeviceGroups(plan), 4, 96);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].peers, (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(all[0].ownSection(), (Range{64, 80}));
+  // Whatever the order of the groups and in them.
+  plan.groups = {{5, 1, 4}, {0, 3, 2}};
+  std::vector<ReduceLevel> levels = reduceLevels(DeviceGroups(plan), 4, 96);
+  ASSERT_EQ(levels.size(), 2U);
+  EXPECT_EQ(levels[0].peers, (std::vector<int32_t>{1, 4, 5}));
+  EXPECT_EQ(levels[0].ownSection(), (Range{32, 64}));
+  EXPECT_EQ(levels[1].peers, (std::vector<int32_t>{2, 4}));
+  EXPECT_EQ(levels[1].sums, (Range{32, 64}));
+  EXPECT_EQ(levels[1].ownSection(), (Range{48, 64}));
 }
 
 TEST(RowSums, AreNotForFrozenTablesOrTablesOfTwoInputs) {
@@ -82,24 +99,27 @@ TEST(RowSums, AreNotForFrozenTablesOrTablesOfTwoInputs) {
   EXPECT_TRUE(updateOf(model, 2, 50, 50).tables.empty());
 }
 
-/// The test model, in which one input reads two of the tables alone.
 struct Case {
   PlanKind plan;
   int devices;
+  std::vector<std::vector<int>> groups = {};
 };
 
 class RowSumsOf : public testing::TestWithParam<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(All, RowSumsOf,
-                         testing::Values(Case{PlanKind::Replicated, 2},
-                                         Case{PlanKind::Replicated, 3},
-                                         Case{PlanKind::Replicated, 5},
-                                         Case{PlanKind::Replicated, 8},
-                                         Case{PlanKind::Mixed, 3}),
-                         [](const auto &info) {
-                           return std::string(name(info.param.plan)) + "On" +
-                                  std::to_string(info.param.devices);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, RowSumsOf,
+    testing::Values(Case{PlanKind::Replicated, 2},
+                    Case{PlanKind::Replicated, 3},
+                    Case{PlanKind::Replicated, 5},
+                    Case{PlanKind::Replicated, 8}, Case{PlanKind::Mixed, 3},
+                    Case{PlanKind::Replicated, 4, {{0, 1}, {2, 3}}},
+                    Case{PlanKind::Replicated, 6, {{0, 3, 5}, {1, 2, 4}}},
+                    Case{PlanKind::Mixed, 6, {{4, 5}, {0, 2}, {1, 3}}}),
+    [](const auto &info) {
+      return std::string(name(info.param.plan)) + "On" +
+             std::to_string(info.param.devices);
+    });
 
 /// The model without its second input, so that all tables may send sums.
 Model oneInput(Optimizer optimizer) {
@@ -113,6 +133,8 @@ TEST_P(RowSumsOf, UpdateAsOneDeviceDoes) {
                               Optimizer::RowwiseAdagrad, Optimizer::Adam})
     for (int threads : {1, 3}) {
       Model model = oneInput(optimizer);
+      for (const std::vector<int> &group : GetParam().groups)
+        model.groups.push_back({group.begin(), group.end()});
       Trial both(model, makePlan(model, GetParam().plan, GetParam().devices),
                  GetParam().devices, Data::Integers, 11, threads);
       int states = optimizer == Optimizer::Adam  ? 2
@@ -141,10 +163,13 @@ std::vector<std::byte> bytesOf(nsrt_world *world, int device, size_t slot) {
 }
 
 TEST(RowSums, KeepAllCopiesAlikeToTheBit) {
-  constexpr int kDevices = 3;
-  for (Element wire : {Element::F32, Element::BF16}) {
+  constexpr int kDevices = 4;
+  for (auto [wire, isGrouped] :
+       {std::pair(Element::F32, false), std::pair(Element::BF16, true)}) {
     Model model = oneInput(Optimizer::Adagrad);
     model.wire = wire;
+    if (isGrouped)
+      model.groups = {{0, 1}, {2, 3}};
     Trial both(model, makePlan(model, PlanKind::Replicated, kDevices), kDevices,
                Data::Reals, 12);
     for (int64_t step = 1; step <= 50; ++step)
