@@ -30,4 +30,13 @@ Block ExchangeCounts::blockOf(const StreamSet &set, size_t rank) const {
   });
 }
 
+int64_t ExchangeCounts::directBytes(const StreamSet &set, size_t rank,
+                                    WireFormat format) const {
+  Block block =
+      makeDirectBlock(set, load.batches[rank], format, [&](size_t stream) {
+        return idsOf(set.streams[stream], rank);
+      });
+  return block.size * valueBytes(format);
+}
+
 } // namespace neuroshard

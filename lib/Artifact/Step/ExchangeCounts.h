@@ -27,6 +27,9 @@ public:
   /// The bytes of the ids, and the values for them.
   int64_t payloadBytes(const StreamSet &set, size_t rank) const;
   Block blockOf(const StreamSet &set, size_t rank) const;
+  /// Bytes of what travels directly.
+  int64_t directBytes(const StreamSet &set, size_t rank,
+                      WireFormat format) const;
 
   const ExchangeSpec &spec;
   const ExchangeLoad &load;

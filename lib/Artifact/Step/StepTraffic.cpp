@@ -115,8 +115,7 @@ public:
                 const ExchangeLayout &layout, const ExchangeLoad &load,
                 Sums &sums)
       : ExchangeCounts(spec, load), plan(plan), layout(layout),
-        resultBytes(elementBytes(plan.wireType.results)),
-        gradientBytes(elementBytes(plan.wireType.gradients)), sums(sums) {}
+        wire(plan.wireType), sums(sums) {}
 
   void add() {
     for (size_t owner = 0; owner < count; ++owner)
@@ -128,7 +127,7 @@ public:
     for (size_t rank = 0; rank < count; ++rank) {
       const StreamSet &set = layout.locals[rank];
       addToAll(rank, payloadBytes(set, rank) +
-                         blockOf(set, rank).size * gradientBytes);
+                         directBytes(set, rank, wire.gradients));
     }
   }
 
@@ -137,15 +136,17 @@ private:
   void addDirect(size_t owner) {
     const StreamSet &set = layout.owners[owner];
     for (const DeviceRange &ranks : runs)
-      addBothWays(ranks, owner, payloadBytes(set, ranks.begin),
-                  blockOf(set, ranks.begin).directSize);
+      addBothWays(ranks, owner, set);
   }
 
-  void addBothWays(const DeviceRange &ranks, size_t owner, int64_t ids,
-                   int64_t values) {
-    sums.add(&ExchangeTraffic::ids, ranks, owner, ids);
-    sums.add(&ExchangeTraffic::results, owner, ranks, values * resultBytes);
-    sums.add(&ExchangeTraffic::gradients, ranks, owner, values * gradientBytes);
+  void addBothWays(const DeviceRange &ranks, size_t owner,
+                   const StreamSet &set) {
+    size_t rank = ranks.begin;
+    sums.add(&ExchangeTraffic::ids, ranks, owner, payloadBytes(set, rank));
+    sums.add(&ExchangeTraffic::results, owner, ranks,
+             directBytes(set, rank, wire.results));
+    sums.add(&ExchangeTraffic::gradients, ranks, owner,
+             directBytes(set, rank, wire.gradients));
   }
 
   void addToAll(size_t rank, int64_t bytes) {
@@ -154,31 +155,33 @@ private:
 
   void addRelayed() {
     DeviceGroups groups(plan);
-    HierarchicalSizes sizes(layout, groups, load.batches);
+    HierarchicalSizes results(layout, groups, load.batches, wire.results);
+    HierarchicalSizes gradients(layout, groups, load.batches, wire.gradients);
+    int64_t resultBytes = valueBytes(wire.results);
+    int64_t gradientBytes = valueBytes(wire.gradients);
     for (size_t device = 0; device < count; ++device) {
       auto rank = static_cast<int64_t>(device);
       GroupPlace place = groups.placeOf(rank);
       for (int32_t relay : groups.group(place.group)) {
-        int64_t values = sizes.ownerToRelay(rank, relay);
         auto r = static_cast<size_t>(relay);
-        sums.add(&ExchangeTraffic::results, device, r, values * resultBytes);
+        sums.add(&ExchangeTraffic::results, device, r,
+                 results.ownerToRelay(rank, relay) * resultBytes);
         sums.add(&ExchangeTraffic::relayedGradients, r, device,
-                 values * gradientBytes);
+                 gradients.ownerToRelay(rank, relay) * gradientBytes);
       }
       for (int32_t relay : groups.devicesWithIndex(place.index)) {
-        int64_t values = sizes.relayToSamples(relay, rank);
         auto r = static_cast<size_t>(relay);
         sums.add(&ExchangeTraffic::relayedResults, r, device,
-                 values * resultBytes);
+                 results.relayToSamples(relay, rank) * resultBytes);
         sums.add(&ExchangeTraffic::gradients, device, r,
-                 values * gradientBytes);
+                 gradients.relayToSamples(relay, rank) * gradientBytes);
       }
     }
   }
 
   const ExchangePlan &plan;
   const ExchangeLayout &layout;
-  int64_t resultBytes, gradientBytes; ///< of a value.
+  WireType wire;
   Sums &sums;
 };
 

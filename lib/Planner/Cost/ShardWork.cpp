@@ -102,19 +102,20 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
 
   double idEntry = static_cast<double>(work.idBytes) + (sums.weighted ? 4 : 0);
   WireType wire = problem.batch.wireType;
-  double resultBytes = static_cast<double>(elementBytes(wire.results));
-  double gradientBytes = static_cast<double>(elementBytes(wire.gradients));
+  auto bytesOf = [&](double resultRows, WireFormat format) {
+    return resultRows * static_cast<double>(rowBytes(format, shard.width()));
+  };
   if (replicated) {
     // Every replica receives all gradients and ids.
-    work.backwardBytes = work.updateGradientRows * width * gradientBytes +
+    work.backwardBytes = bytesOf(work.updateGradientRows, wire.gradients) +
                          work.updateLookups * idEntry;
     return work;
   }
   work.dims = width * static_cast<double>(work.features);
   // Ids, and a length of 4 bytes per bag.
   work.inputBytes = work.lookups * idEntry + sums.bags * 4;
-  work.forwardBytes = work.outputRows * width * resultBytes;
-  work.backwardBytes = work.outputRows * width * gradientBytes;
+  work.forwardBytes = bytesOf(work.outputRows, wire.results);
+  work.backwardBytes = bytesOf(work.outputRows, wire.gradients);
   // One squared norm per distinct row, sent and received.
   if (work.exactNorms)
     work.backwardBytes += 2 * 4 * work.uniqueRows;

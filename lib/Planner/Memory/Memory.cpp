@@ -102,8 +102,8 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
     terms.backwardBytes +=
         inputBytes(problem, feature, samples, 1.0) +
-        resultRows(feature, samples, 1.0) * table.dim *
-            elementBytes(problem.batch.wireType.gradients) +
+        resultRows(feature, samples, 1.0) *
+            rowBytes(problem.batch.wireType.gradients, table.dim) +
         updateBytes(problem, table, feature, shard, ids, false);
   }
 }
@@ -116,16 +116,18 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   bool rowSplit = shard.rows() != table.rows;
   ElementType result = rowSplit ? ElementType::F32 : problem.batch.outputType;
   WireType wire = problem.batch.wireType;
-  int64_t forwardBytes = elementBytes(result) + castBytes(result, wire.results);
-  int64_t backwardBytes =
-      elementBytes(result) + castBytes(result, wire.gradients);
+  int64_t width = shard.width();
+  int64_t forwardBytes =
+      width * elementBytes(result) + castRowBytes(result, wire.results, width);
+  int64_t backwardBytes = width * elementBytes(result) +
+                          castRowBytes(result, wire.gradients, width);
   int64_t allIds = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
     int64_t ids =
         ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
-    int64_t results = resultRows(feature, samples, share) * shard.width();
+    int64_t results = resultRows(feature, samples, share);
     terms.idsBytes += problem.batch.inputCopies *
                       inputBytes(problem, feature, samples, share);
     terms.forwardBytes += results * forwardBytes;
@@ -224,13 +226,13 @@ static MemoryTerms batchMemory(const ShardingProblem &problem) {
   for (const Feature &feature : problem.features) {
     const Table &table = problem.tables[static_cast<size_t>(feature.table)];
     int64_t samples = localSamples(problem, feature);
-    int64_t elements = resultRows(feature, samples, 1.0) * table.dim;
+    int64_t rows = resultRows(feature, samples, 1.0), dim = table.dim;
     terms.idsBytes +=
         problem.batch.inputCopies * inputBytes(problem, feature, samples, 1.0);
     terms.forwardBytes +=
-        elements * (outputBytes + castBytes(output, wire.results));
-    terms.backwardBytes +=
-        elements * (2 * outputBytes + castBytes(output, wire.gradients));
+        rows * (dim * outputBytes + castRowBytes(output, wire.results, dim));
+    terms.backwardBytes += rows * (2 * dim * outputBytes +
+                                   castRowBytes(output, wire.gradients, dim));
   }
   return terms;
 }

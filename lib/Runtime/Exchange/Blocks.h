@@ -13,15 +13,22 @@
 
 namespace neuroshard::runtime {
 
-/// The blocks of this device as an owner, one per rank of samples.
+/// The blocks of this device as an owner, one per rank of samples, as kernels
+/// read and write them.
 std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed);
-/// The blocks of a rank of samples, one per owner, without relayed values.
-std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed);
+/// What of them travels directly, as it lies in messages.
+std::vector<Block> makeDirectOwnerBlocks(const Device &device,
+                                         const Routed &routed,
+                                         WireFormat format);
+/// The same for a rank of samples, one per owner.
+std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
+                                   WireFormat format);
 /// The block of the device's replicated tables, on its own batch.
-Block makeLocalBlock(const Device &device, const Routed &routed);
+Block makeLocalBlock(const Device &device, const Routed &routed,
+                     WireFormat format);
 /// The same for all ranks.
 std::vector<Block> makeGatheredBlocks(const Device &device,
-                                      const Routed &routed);
+                                      const Routed &routed, WireFormat format);
 
 /// Sizes of blocks, in values.
 std::vector<int64_t> sizesOf(const std::vector<Block> &blocks);

@@ -19,25 +19,27 @@
 namespace neuroshard::runtime {
 namespace {
 
-RowBases<std::byte> basesOf(const Device &device, const Partials &gradients) {
+RowBases<std::byte> basesOf(Device &device, const Routed &routed,
+                            const Partials &gradients) {
   RowBases<std::byte> bases;
-  ElementType type = device.wireType().gradients;
+  bases.format = bases.localFormat = device.wireType().gradients;
   bases.blocks = &gradients.sendBlocks;
   for (size_t peer = 0; peer < gradients.sendBlocks.size(); ++peer)
     bases.rows.push_back(gradients.send.get() +
-                         gradients.sendBegins[peer] * elementBytes(type));
+                         gradientBytes(device, gradients.sendBegins[peer]));
   for (int64_t begin : gradients.relayBegins)
     bases.relayedRows.push_back(gradients.send.get() +
-                                begin * elementBytes(type));
+                                gradientBytes(device, begin));
+  bases.relayedColumns = relayedColumns(device, routed, bases.format);
   bases.localBlock = &gradients.localBlock;
   bases.localRows = gradients.localRows;
-  bases.type = bases.localType = type;
   return bases;
 }
 
 void beginReplicated(Device &device, const Routed &routed,
                      Partials &gradients) {
-  gradients.localBlock = makeLocalBlock(device, routed);
+  gradients.localBlock =
+      makeLocalBlock(device, routed, device.wireType().gradients);
   gradients.local = device.buffers->acquire(
       BufferKind::Gradients,
       routed.localPayloadBytes +
@@ -58,20 +60,19 @@ bool staysInPlace(const Device &device, const ExchangeLookup &lookup,
 }
 
 void addMoves(const Device &device, const Routed &routed,
-              const Partials &gradients, size_t lookup,
+              const RowBases<std::byte> &bases, size_t lookup,
               const ResultGradient &given, std::vector<RowMove> &moves) {
   const LookupState &state = routed.lookups[lookup];
   bool isMean =
       device.manifest().exchanges[routed.exchange].lookups[lookup].pooling ==
       Pooling::Mean;
-  for (const auto &view :
-       makeViews(device, routed, lookup, basesOf(device, gradients))) {
+  for (const auto &view : makeViews(device, routed, lookup, bases)) {
     RowMove &move = moves.emplace_back();
     move.source = {given.first + view.cols.begin * elementBytes(given.type),
                    given.stride};
-    move.sourceType = given.type;
+    move.sourceFormat = formatOf(given.type);
     move.target = {view.first, view.stride};
-    move.targetType = view.type;
+    move.targetFormat = view.format;
     move.rows = view.numRows;
     move.width = view.cols.size();
     move.sourcePlaces = view.places;
@@ -92,7 +93,8 @@ void packGradients(Device &device, Routed &routed,
   if (given.size() != spec.lookups.size())
     fail(spec.where, "found ", given.size(), " gradients for ",
          spec.lookups.size(), " lookups");
-  gradients.sendBlocks = makeBatchBlocks(device, routed);
+  gradients.sendBlocks =
+      makeBatchBlocks(device, routed, device.wireType().gradients);
   int64_t total = placeGradients(device, routed, gradients);
   gradients.inPlace.resize(given.size());
   std::vector<size_t> packed;
@@ -111,8 +113,9 @@ void packGradients(Device &device, Routed &routed,
   if (device.layout(routed.exchange).hasReplicated)
     beginReplicated(device, routed, gradients);
   std::vector<RowMove> moves;
+  RowBases<std::byte> bases = basesOf(device, routed, gradients);
   for (size_t k : packed)
-    addMoves(device, routed, gradients, k, given[k], moves);
+    addMoves(device, routed, bases, k, given[k], moves);
   device.backend->moveRows(moves);
 }
 

@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_ROWVIEWS_H
 
 #include "Device/Device.h"
+#include "neuroshard/Artifact/HierarchicalSizes.h"
 
 #include <cstdint>
 #include <vector>
@@ -17,8 +18,8 @@ namespace neuroshard::runtime {
 
 /// The rows of some columns of a result in a received or sent buffer.
 template <typename Byte> struct RowsView {
-  Byte *first;
-  ElementType type;
+  Byte *first; ///< the scale of the first row, if it has one.
+  WireFormat format;
   int64_t stride; ///< in values.
   Range cols;
   int64_t numRows;
@@ -31,10 +32,12 @@ template <typename Byte> struct RowBases {
   const std::vector<Block> *blocks; ///< per owner.
   std::vector<Byte *> rows;         ///< per owner.
   std::vector<Byte *> relayedRows;  ///< per group.
-  const Block *localBlock;          ///< of replicated tables.
+  /// Per group: columns of the relayed rows.
+  std::vector<ScaledColumns> relayedColumns;
+  const Block *localBlock; ///< of replicated tables.
   Byte *localRows;
-  ElementType type;
-  ElementType localType;
+  WireFormat format;
+  WireFormat localFormat;
 };
 
 /// The views of a lookup in the order of ResultLayout::parts, or of
@@ -47,11 +50,11 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
   const ResultLayout &result = layout.results[lookup];
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[lookup];
-  auto view = [&](const Block &block, Byte *base, ElementType type,
+  auto view = [&](const Block &block, Byte *base, WireFormat format,
                   int32_t entry, Range cols, int32_t bucket) {
     const BucketState &state = routed.buckets[bucket];
-    return RowsView<Byte>{base + block.begin[entry] * elementBytes(type),
-                          type,
+    return RowsView<Byte>{base + block.begin[entry] * valueBytes(format),
+                          format,
                           block.stride[entry],
                           cols,
                           spec.pooled() ? routed.batch : state.numIds,
@@ -61,20 +64,22 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
   std::vector<RowsView<Byte>> views;
   if (result.replicated) {
     Range all{0, device.manifest().tables[spec.table].dim};
-    views.push_back(view(*bases.localBlock, bases.localRows, bases.localType,
+    views.push_back(view(*bases.localBlock, bases.localRows, bases.localFormat,
                          result.localEntry, all,
                          layout.bucketsOfLookup[lookup][0]));
   }
-  for (const RelayedColumns &part : result.relayed)
-    views.push_back(
-        {bases.relayedRows[part.group] + part.column * elementBytes(bases.type),
-         bases.type, layout.relays[part.group].width, part.cols, routed.batch,
-         nullptr});
+  for (const RelayedColumns &part : result.relayed) {
+    const ScaledColumns &columns = bases.relayedColumns[part.group];
+    views.push_back({bases.relayedRows[part.group] +
+                         columns.at(part.column) * valueBytes(bases.format),
+                     bases.format, columns.width(), part.cols, routed.batch,
+                     nullptr});
+  }
   if (!result.relayed.empty())
     return views;
   for (const PartialColumns &part : result.parts)
     views.push_back(view((*bases.blocks)[part.device], bases.rows[part.device],
-                         bases.type, part.entry, part.cols, part.bucket));
+                         bases.format, part.entry, part.cols, part.bucket));
   return views;
 }
 

@@ -51,7 +51,7 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
     addLookups(layout.owners[device.rank()], routed.owned, partials.sendBlocks,
                as<float>(partials.send), now, parts);
   if (layout.hasReplicated) {
-    partials.localBlock = makeLocalBlock(device, routed);
+    partials.localBlock = makeLocalBlock(device, routed, WireFormat::F32);
     partials.local = acquire(partials.localBlock.size);
     partials.localRows = partials.local.get();
     addLookups(layout.locals[device.rank()], routed.local,
