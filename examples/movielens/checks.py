@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import typing
 from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
 
 import neuroshard as ns
+from neuroshard.tables import WireType
 
 from movielens.data import MovieLens
 from movielens.model import Dlrm, Trainer
@@ -23,6 +25,7 @@ ALLOWED = 1e-6
 ALLOWED_LOSS = 1e-3
 # Of the test AUC, with a smaller type on the wire.
 ALLOWED_AUC = 2e-3
+SMALLER_WIRE_TYPES = tuple(name for name in typing.get_args(WireType) if name != "f32")
 
 
 class Update(NamedTuple):

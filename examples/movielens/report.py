@@ -105,7 +105,7 @@ def conclude(out: str | None, plan: ns.Plan, updates: Sequence[checks.Update],
     """Compares losses, writes files if there is a folder for them, and returns whether weights and
     losses agree within their limits, and where a run has a smaller type on the wire, AUCs."""
     *sharded, reference = runs
-    rounded = [run for run in sharded if run.name in ("f16", "bf16")]
+    rounded = [run for run in sharded if run.name in checks.SMALLER_WIRE_TYPES]
     differences = {run.name: max(abs(a - b) for a, b in zip(run.losses, reference.losses))
                    for run in sharded}
     print("largest difference to the unsharded loss over "

@@ -19,7 +19,7 @@ from torchmetrics.functional.classification import binary_auroc
 import neuroshard as ns
 
 from movielens import report
-from movielens.checks import LEARNING_RATES, Update, one_update
+from movielens.checks import LEARNING_RATES, SMALLER_WIRE_TYPES, Update, one_update
 from movielens.data import Batch, MovieLens
 from movielens.model import Dlrm, Trainer
 from movielens.neuroshard_tables import NeuroShardTables
@@ -102,11 +102,10 @@ class Job:
         torchrec = TorchRecTables(self.data, self.plan, weights, OPTIMIZER, LEARNING_RATE)
         runs = [Run("NeuroShard", self.trainer(sharded, True), True),
                 Run("TorchRec", self.trainer(torchrec, True), True)]
-        if self.options.wire:
-            smaller = self.problem.replace(
-                batch=self.problem.batch.replace(wire_type=self.options.wire))
+        for wire_type in self.options.wire:
+            smaller = self.problem.replace(batch=self.problem.batch.replace(wire_type=wire_type))
             tables = NeuroShardTables(self.plan, smaller, LEARNING_RATE)
-            runs.append(Run(self.options.wire, self.trainer(tables, True), True))
+            runs.append(Run(wire_type, self.trainer(tables, True), True))
         unsharded = UnshardedTables(self.data, weights, OPTIMIZER, LEARNING_RATE)
         return [*runs, Run("unsharded", self.trainer(unsharded, False), False)]
 
@@ -175,8 +174,9 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2048, help="samples of all processes")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--dim", type=int, default=64, help="columns of every table")
-    parser.add_argument("--wire", choices=("f16", "bf16"),
-                        help="one run more, whose results and gradients travel in this type")
+    parser.add_argument("--wire", nargs="+", default=[], choices=SMALLER_WIRE_TYPES, metavar="TYPE",
+                        help="a run more for each type in which results and gradients travel: "
+                             + ", ".join(SMALLER_WIRE_TYPES))
     parser.add_argument("--out", help="folder for the plot, the plan and the figures")
     options = parser.parse_args()
     processes = int(os.environ.get("WORLD_SIZE", "0"))

@@ -44,7 +44,7 @@ public:
                                     size_t bytes, nse_access_kind kind);
 
 private:
-  static constexpr size_t kCellBytes = 2;
+  static constexpr size_t kCellBytes = 1;
   static constexpr size_t kLineBytes = 64;
 
   /// The thread that made an access, and the time by its own clock.

@@ -39,6 +39,7 @@ template <typename Enum> std::string choicesOf() {
 ENUM_NAMES(Tier, "hbm", "dram")
 ENUM_NAMES(Route, "auto", "direct", "relay")
 ENUM_NAMES(ElementType, "f32", "f16", "bf16")
+ENUM_NAMES(WireFormat, "f32", "f16", "bf16", "int8", "fp8")
 ENUM_NAMES(IdType, "i32", "i64")
 ENUM_NAMES(OptimizerKind, "sgd", "adagrad", "rowwise_adagrad", "adam")
 ENUM_NAMES(Pooling, "sum", "mean", "none")
@@ -59,10 +60,10 @@ std::string toString(WireType type) {
 std::span<const WireType> allWireTypes() {
   static const std::vector<WireType> all = [] {
     std::vector<WireType> types;
-    for (ElementType both : kElementTypes)
+    for (WireFormat both : kWireFormats)
       types.emplace_back(both);
-    for (ElementType results : kElementTypes)
-      for (ElementType gradients : kElementTypes)
+    for (WireFormat results : kWireFormats)
+      for (WireFormat gradients : kWireFormats)
         if (results != gradients)
           types.emplace_back(results, gradients);
     return types;
@@ -77,7 +78,7 @@ std::optional<WireType> parseWireType(std::string_view text) {
 }
 
 template <> std::string choicesOf<WireType>() {
-  return choicesOf<ElementType>() +
+  return choicesOf<WireFormat>() +
          ", or one of them for results and another for gradients, such as "
          "f32/bf16";
 }

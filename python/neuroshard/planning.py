@@ -148,8 +148,8 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     evaluation_budget: candidate plans the local search may evaluate; 0 for a default. wire_types: the
     types in which results and gradients may travel, in place of the batch's wire_type, the one that
     is liked best first, or "auto" for ("f32", "f32/bf16", "bf16/f32", "bf16"), where f32/bf16 is f32 for
-    results and bf16 for gradients: the first whose step is at most 1 % longer than the shortest. The
-    plan keeps it, and all that take plan and problem go by it.
+    results and bf16 for gradients: the first whose step is at most 1 % longer than the shortest. int8 and
+    fp8 are taken only if they are named. The plan keeps it, and all that take plan and problem go by it.
     progress: called with a Progress several times a second, and ends the search by returning
     False; True shows a line on stderr after a second, when that is a terminal; False nothing.
 

@@ -11,9 +11,11 @@ from neuroshard._vocabulary import (ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLING
                                     WIRE_TYPES)
 
 ElementType = Literal["f32", "f16", "bf16"]
-# Of results and gradients, or of results / of gradients.
-WireType = Literal["f32", "f16", "bf16", "f32/f16", "f32/bf16", "f16/f32", "f16/bf16", "bf16/f32",
-                   "bf16/f16"]
+# Of results and gradients, or of results / of gradients. int8 and fp8 (e4m3): rows with a scale each.
+WireType = Literal["f32", "f16", "bf16", "int8", "fp8", "f32/f16", "f32/bf16", "f32/int8",
+                   "f32/fp8", "f16/f32", "f16/bf16", "f16/int8", "f16/fp8", "bf16/f32", "bf16/f16",
+                   "bf16/int8", "bf16/fp8", "int8/f32", "int8/f16", "int8/bf16", "int8/fp8",
+                   "fp8/f32", "fp8/f16", "fp8/bf16", "fp8/int8"]
 IdType = Literal["i32", "i64"]
 OptimizerKind = Literal["sgd", "adagrad", "rowwise_adagrad", "adam"]
 Pooling = Literal["sum", "mean", "none"]
@@ -140,7 +142,8 @@ class Batch(_fields.Record):
     """Samples over all devices, and the types that travel.
 
     wire_type: in which results and gradients travel; "f32/bf16": results as f32, gradients as
-    bf16. input_copies: copies of the ids that a pipelined input keeps.
+    bf16; int8 and fp8: bytes with a scale per row. input_copies: copies of the ids that a pipelined
+    input keeps.
     """
 
     global_size: int

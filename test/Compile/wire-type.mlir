@@ -45,13 +45,13 @@
 
 // RUN: sed 's/wire_type = "bf16"/wire_type = "f8"/' %t/a/ir/4-partitioned.mlir > %t/f8.mlir
 // RUN: not neuroshard-compile %t/f8.mlir -o %t/d 2>&1 | FileCheck %s --check-prefix=F8
-// F8: error: 'wire_type' of 'neuroshard.planning' must be f32, f16 or bf16, or one of them for results and another for gradients, such as f32/bf16, got: "f8"
+// F8: error: 'wire_type' of 'neuroshard.planning' must be f32, f16, bf16, int8 or fp8, or one of them for results and another for gradients, such as f32/bf16, got: "f8"
 // F8-NOT: error:
 // RUN: not neuroshard-compile %t/bf16.mlir -o %t/d --topology 2xCPU --wire-type f64 2>&1 | FileCheck %s --check-prefix=F64
-// F64: error: option 'wire-type' must be f32, f16 or bf16, or one of them for results and another for gradients, such as f32/bf16, got: 'f64'
+// F64: error: option 'wire-type' must be f32, f16, bf16, int8 or fp8, or one of them for results and another for gradients, such as f32/bf16, got: 'f64'
 // F64-NOT: error:
 // RUN: not neuroshard-compile %t/bf16.mlir -o %t/d --topology 2xCPU --wire-type bf16/bf16 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: error: option 'wire-type' must be f32, f16 or bf16, or one of them for results and another for gradients, such as f32/bf16, got: 'bf16/bf16'
+// TWICE: error: option 'wire-type' must be f32, f16, bf16, int8 or fp8, or one of them for results and another for gradients, such as f32/bf16, got: 'bf16/bf16'
 // RUN: not ls %t/d
 
 //--- bf16.mlir

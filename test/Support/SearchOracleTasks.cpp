@@ -223,9 +223,9 @@ void Maker::addSnapshots() {
 ShardingProblem Maker::make() {
   problem.batch.globalSize = dice.between(1, 256);
   problem.batch.wireType =
-      dice.oneOf({WireType(), WireType(ElementType::BF16),
-                  WireType(ElementType::F32, ElementType::BF16),
-                  WireType(ElementType::BF16, ElementType::F32)});
+      dice.oneOf({WireType(), WireType(WireFormat::BF16),
+                  WireType(WireFormat::F32, WireFormat::BF16),
+                  WireType(WireFormat::BF16, WireFormat::F32)});
   problem.batch.idType = dice.oneOf({IdType::I32, IdType::I64});
   problem.target = dice.chance(40) ? Target::TorchRec19 : Target::Native;
   problem.optimizerSemantics =

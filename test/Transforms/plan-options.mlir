@@ -22,9 +22,9 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="semantics=vague" 2>&1 | FileCheck %s --check-prefix=SEMANTICS --implicit-check-not=error:
 // SEMANTICS: error: option 'semantics' must be exact or per_shard, got: 'vague'
 // RUN: not neuroshard-opt %s --neuroshard-plan="wire-type=f8" 2>&1 | FileCheck %s --check-prefix=WIRE --implicit-check-not=error:
-// WIRE: error: option 'wire-type' must be f32, f16 or bf16, or one of them for results and another for gradients, such as f32/bf16, got: 'f8'
+// WIRE: error: option 'wire-type' must be f32, f16, bf16, int8 or fp8, or one of them for results and another for gradients, such as f32/bf16, got: 'f8'
 // RUN: not neuroshard-opt %s --neuroshard-plan="wire-types=f32,f8" 2>&1 | FileCheck %s --check-prefix=WIRES --implicit-check-not=error:
-// WIRES: error: option 'wire-types': expected auto, or types with commas between them, each once: f32, f16 or bf16, or one of them for results and another for gradients, such as f32/bf16, got: 'f32,f8'
+// WIRES: error: option 'wire-types': expected auto, or types with commas between them, each once: f32, f16, bf16, int8 or fp8, or one of them for results and another for gradients, such as f32/bf16, got: 'f32,f8'
 // RUN: not neuroshard-opt %s --neuroshard-plan="wire-type=f32 wire-types=auto" 2>&1 | FileCheck %s --check-prefix=BOTH --implicit-check-not=error:
 // BOTH: error: option 'wire-type' has no effect beside 'wire-types'; give one of them
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-reserve=much" 2>&1 | FileCheck %s --check-prefix=RESERVE --implicit-check-not=error:

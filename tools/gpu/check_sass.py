@@ -44,6 +44,7 @@ LIMITS = {
     "nsg_apply": Limits(registers=128),
     "nsg_small_order": Limits(registers=64),
     "nsg_move_rows": Limits(registers=64),
+    "nsg_move_scaled_rows": Limits(registers=80),
     "nsg_add_up": Limits(registers=64),
     "nsg_check_offsets": Limits(registers=32),
     "nsg_trust_offsets": Limits(registers=32),

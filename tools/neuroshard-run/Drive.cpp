@@ -148,9 +148,9 @@ void printMemory(nsrt_world *world, std::ostream &out) {
   }
 }
 
-/// travelled: the type in which what is compared, or what it is made from, has
-/// travelled. tolerance: as DriveOptions has it.
-void checkDifference(const Difference &difference, ElementType travelled,
+/// travelled: the format in which what is compared, or what it is made from,
+/// has travelled. tolerance: as DriveOptions has it.
+void checkDifference(const Difference &difference, WireFormat travelled,
                      const Signature &signature, double tolerance,
                      std::ostream &out) {
   out << format("  largest difference %.3g (largest value %.3g), %lld of %lld "
@@ -212,7 +212,7 @@ void Driver::forward(int64_t number, const std::vector<Value> &inputs,
       [&] { expected = reference->run(options.function, inputs); });
   out << format(", unsharded on one thread %.2f ms\n", unsharded);
   // Updates of earlier steps are in the tables.
-  ElementType travelled = signature.wireType.results;
+  WireFormat travelled = signature.wireType.results;
   if (options.train && number > 1)
     travelled = coarser(travelled, signature.wireType.gradients);
   checkDifference(compare(results, expected), travelled, signature,

@@ -6,25 +6,30 @@
 
 namespace neuroshard::run {
 
-/// Relative error of a rounding to the type; 0: below what is tolerated anyway.
-static double roundingOf(ElementType type) {
-  switch (type) {
-  case ElementType::F32:
+/// Relative error of a rounding; 0: below what is tolerated anyway.
+/// With a scale, relative to the largest value of the row.
+static double roundingOf(WireFormat format) {
+  switch (format) {
+  case WireFormat::F32:
     return 0;
-  case ElementType::F16:
+  case WireFormat::F16:
     return 0x1p-11;
-  case ElementType::BF16:
+  case WireFormat::BF16:
     return 0x1p-8;
+  case WireFormat::Int8:
+    return 0.5 / 127;
+  case WireFormat::Fp8:
+    return 0x1p-4;
   }
   return 0;
 }
 
-double toleranceFor(ElementType travelled, double largestValue) {
+double toleranceFor(WireFormat travelled, double largestValue) {
   constexpr double kLeast = 1e-5, kRoundings = 8;
   return std::max(kLeast, kRoundings * roundingOf(travelled) * largestValue);
 }
 
-ElementType coarser(ElementType a, ElementType b) {
+WireFormat coarser(WireFormat a, WireFormat b) {
   return roundingOf(a) < roundingOf(b) ? b : a;
 }
 

@@ -98,8 +98,9 @@ struct GpuProgram {
 
 /// The kernels that all programs have: they move the values of an exchange.
 inline constexpr const char *kRoutingKernels[] = {
-    "nsg_move_rows",  "nsg_add_up",   "nsg_check_offsets", "nsg_trust_offsets",
-    "nsg_count_bags", "nsg_pack_ids", "nsg_add_values",    "nsg_divide_values"};
+    "nsg_move_rows",     "nsg_move_scaled_rows", "nsg_add_up",
+    "nsg_check_offsets", "nsg_trust_offsets",    "nsg_count_bags",
+    "nsg_pack_ids",      "nsg_add_values",       "nsg_divide_values"};
 
 inline constexpr char kGpuProgramSchema[] = "neuroshard.gpu_program/1";
 

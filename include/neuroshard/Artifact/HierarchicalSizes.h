@@ -18,21 +18,31 @@
 
 namespace neuroshard {
 
-/// Numbers of values in the messages of one exchange with relays. All arguments
-/// must outlive it.
+/// Columns of rows side by side in a message, each part with the scale of its
+/// rows in front.
+class ScaledColumns {
+public:
+  /// `begins`: first columns of the parts, counted without scales.
+  ScaledColumns(std::vector<int64_t> begins, int64_t width, WireFormat format);
+
+  /// Where the part that begins at a column lies, with its scale.
+  int64_t at(int64_t column) const;
+  int64_t width() const { return scaledWidth; }
+
+private:
+  std::vector<int64_t> begins;
+  int64_t scale; ///< values that have the room of one.
+  int64_t scaledWidth;
+};
+
+/// Numbers of values in the messages of one exchange with relays, in which
+/// scales of rows have the room of some. Each part of a row that a relay adds
+/// up, or hands on, by itself has a scale. All arguments must outlive it, but
+/// for the format.
 class HierarchicalSizes {
 public:
   HierarchicalSizes(const ExchangeLayout &layout, const DeviceGroups &groups,
-                    const std::vector<int64_t> &batches)
-      : layout(layout), groups(groups), batches(batches) {
-    for (size_t rank = 0; rank < batches.size(); ++rank) {
-      auto index =
-          static_cast<size_t>(groups.placeOf(static_cast<int64_t>(rank)).index);
-      if (index >= batchOfIndex.size())
-        batchOfIndex.resize(index + 1);
-      batchOfIndex[index] += batches[rank];
-    }
-  }
+                    const std::vector<int64_t> &batches, WireFormat format);
 
   /// From an owner to its relay, of one rank's samples.
   int64_t ofSamples(int64_t owner, int64_t sampleRank) const;
@@ -42,12 +52,23 @@ public:
   /// From a relay to the rank of the samples; 0 if it does not serve that.
   int64_t relayToSamples(int64_t relay, int64_t sampleRank) const;
 
+  /// The parts of a relayed row of an owner, and of a row that the relays of a
+  /// group send.
+  ScaledColumns columnsOfOwner(int64_t owner) const;
+  ScaledColumns columnsOfRelays(int64_t group) const;
+
 protected:
   const ExchangeLayout &layout;
   const DeviceGroups &groups;
   const std::vector<int64_t> &batches; ///< per rank.
+  const WireFormat format;
+
+private:
   /// Per index in a group: samples of all ranks that its relays serve.
   std::vector<int64_t> batchOfIndex;
+  /// Values of a row: of each owner, and of the relays of each group.
+  std::vector<int64_t> widthOfOwner;
+  std::vector<int64_t> widthOfRelays;
 };
 
 } // namespace neuroshard

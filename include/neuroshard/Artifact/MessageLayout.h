@@ -26,9 +26,16 @@ struct Block {
   int64_t directSize = 0;
 };
 
-/// The block of a rank with this batch and so many ids in each stream.
+/// The block of a rank with this batch and so many ids in each stream, as
+/// kernels write and read it: rows have no scales.
 Block makeBlock(const StreamSet &set, int64_t batch,
                 const std::function<int64_t(size_t stream)> &idsOfStream);
+
+/// What of it travels directly, as it lies in a message: the scale of a row has
+/// the room of scaleWidth(format) values in front of it. Relayed entries have
+/// no rows.
+Block makeDirectBlock(const StreamSet &set, int64_t batch, WireFormat format,
+                      const std::function<int64_t(size_t stream)> &idsOfStream);
 
 } // namespace neuroshard
 

@@ -75,16 +75,22 @@ std::vector<ReduceLevel> reduceLevels(const DeviceGroups &groups, int32_t rank,
 
 /// Bytes that each rank receives, and sends, of the sums of a table and of
 /// their totals, with what stays on it.
-int64_t rowSumBytes(int64_t rows, int64_t dim, ElementType gradients);
+int64_t rowSumBytes(int64_t rows, int64_t dim, WireFormat gradients);
+
+/// How row sums travel: as gradients do, but as bf16 where these have a scale
+/// of each row, since the sections of sums do not end with rows.
+constexpr WireFormat rowSumFormat(WireFormat gradients) {
+  return isScaled(gradients) ? WireFormat::BF16 : gradients;
+}
 
 /// Whether row sums of a table take fewer bytes than `gatheredBytes`, those of
 /// the ids and gradients of all ranks.
-bool sendsRowSums(int64_t rows, int64_t dim, ElementType gradients,
+bool sendsRowSums(int64_t rows, int64_t dim, WireFormat gradients,
                   int64_t gatheredBytes);
 
 /// Bytes of a lookup's ids and gradients on so many bags with so many ids.
 int64_t gatheredBytes(const ExchangeLookup &lookup, int64_t dim,
-                      int64_t idBytes, ElementType gradients, int64_t bags,
+                      int64_t idBytes, WireFormat gradients, int64_t bags,
                       int64_t ids);
 
 /// `bags`: of all ranks; `idsOfStream`: those of all ranks, by stream of

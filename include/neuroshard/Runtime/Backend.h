@@ -115,10 +115,12 @@ struct LookupPart {
   const float *divisors = nullptr; ///< of each bag; null: 1.
 };
 
-/// Rows of values in memory. Strides are in values.
+/// Rows of values in memory. Strides are in values. A row of a format with
+/// scales begins with its scale, which has the room of scaleWidth() values.
 struct SourceRows {
   const std::byte *first = nullptr;
   int64_t stride = 0;
+  int64_t column = 0; ///< of a row's first value that is read.
 };
 struct TargetRows {
   std::byte *first = nullptr;
@@ -127,13 +129,14 @@ struct TargetRows {
 
 /// Copies or adds up rows: row i of the target is
 /// round((source[i] + addends[0][i] + ...) / divisors[i] * scale), computed in
-/// f32 and rounded once. With one type and no arithmetic the bits are copied.
+/// f32 and rounded once. With one format and no arithmetic the bits are copied,
+/// those of scales, too; such rows are read from their first value on.
 struct RowMove {
   SourceRows source;
   std::vector<SourceRows> addends; ///< added in this order.
-  ElementType sourceType = ElementType::F32;
+  WireFormat sourceFormat = WireFormat::F32;
   TargetRows target;
-  ElementType targetType = ElementType::F32;
+  WireFormat targetFormat = WireFormat::F32;
   int64_t rows = 0;
   int64_t width = 0; ///< values of a row.
   /// If not null, row i is row sourcePlaces[i] - firstPlace of the source, or

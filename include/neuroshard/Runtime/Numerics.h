@@ -1,4 +1,4 @@
-//===- Numerics.h - f32, f16 and bf16 rows ---------------------*- C++ -*-===//
+//===- Numerics.h - Rows of values in each format --------------*- C++ -*-===//
 //
 // Conversions round to nearest even and are written with selects, not
 // branches, so that the compiler vectorises the loops over a row.
@@ -10,6 +10,7 @@
 
 #include "neuroshard/Artifact/Manifest.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -57,6 +58,13 @@ inline float fromBF16(uint16_t half) {
   return std::bit_cast<float>(static_cast<uint32_t>(half) << 16);
 }
 
+/// Of values without scales.
+constexpr ElementType elementTypeOf(WireFormat format) {
+  return format == WireFormat::F16    ? ElementType::F16
+         : format == WireFormat::BF16 ? ElementType::BF16
+                                      : ElementType::F32;
+}
+
 /// Rounds `count` f32 values once to the element type.
 inline void storeElements(const float *values, int64_t count, ElementType type,
                           std::byte *out) {
@@ -93,6 +101,98 @@ inline void loadElements(const std::byte *in, int64_t count, ElementType type,
       values[i] = fromBF16(halves[i]);
     return;
   }
+}
+
+/// The largest value that a byte of a row with a scale stands for.
+constexpr float largestOf(WireFormat format) {
+  return format == WireFormat::Int8 ? 127.0f : 448.0f;
+}
+
+/// The scale of a row: its largest magnitude over that of a byte. NaN for a row
+/// with an infinity or a NaN, all of which then arrives as NaN.
+inline float scaleOf(const float *values, int64_t count, WireFormat format) {
+  uint32_t largest = 0; // magnitudes have the order of their bits
+  for (int64_t i = 0; i < count; ++i)
+    largest =
+        std::max(largest, std::bit_cast<uint32_t>(values[i]) & 0x7fffffffu);
+  return largest >= 0x7f800000u
+             ? std::bit_cast<float>(0x7fc00000u)
+             : std::bit_cast<float>(largest) / largestOf(format);
+}
+
+/// A quotient of up to about 127 to the nearest integer, a tie to even.
+inline uint8_t toInt8(float quotient) {
+  float bounded = std::min(std::max(quotient, -127.0f), 127.0f);
+  // In [2^23, 2^24) the last place of f32 is 1, so that the addition rounds.
+  return static_cast<uint8_t>(std::bit_cast<uint32_t>(bounded + 0x1.8p23f));
+}
+
+inline float fromInt8(uint8_t byte) {
+  return static_cast<float>(static_cast<int8_t>(byte));
+}
+
+/// A quotient of up to about 448 to the nearest e4m3, a tie to even.
+inline uint8_t toFp8(float quotient) {
+  uint32_t bits = std::bit_cast<uint32_t>(quotient);
+  uint32_t sign = (bits >> 24) & 0x80u;
+  uint32_t magnitude = bits & 0x7fffffffu;
+  // In [2^14, 2^15) the last place of f32 is that of a subnormal e4m3, 2^-9.
+  uint32_t subnormal =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0x1p14f) -
+      0x46800000u;
+  uint32_t rounded = magnitude + 0x7ffffu + ((magnitude >> 20) & 1u);
+  uint32_t normal = (rounded >> 20) - (120u << 3);
+  uint32_t result = magnitude < 0x3c800000u ? subnormal : normal;
+  return static_cast<uint8_t>(sign | std::min(result, 0x7eu));
+}
+
+inline float fromFp8(uint8_t byte) {
+  uint32_t sign = static_cast<uint32_t>(byte & 0x80u) << 24;
+  uint32_t magnitude = byte & 0x7fu;
+  float subnormal =
+      static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-9f;
+  uint32_t normal = (magnitude << 20) + (120u << 23);
+  uint32_t bits = magnitude < 8 ? std::bit_cast<uint32_t>(subnormal) : normal;
+  return std::bit_cast<float>(sign | bits);
+}
+
+/// Rounds a row of `count` f32 values once, with its scale in front if the
+/// format has one.
+inline void storeRow(const float *values, int64_t count, WireFormat format,
+                     std::byte *out) {
+  if (!isScaled(format))
+    return storeElements(values, count, elementTypeOf(format), out);
+  float scale = scaleOf(values, count, format);
+  std::memcpy(out, &scale, sizeof(scale));
+  auto *bytes = reinterpret_cast<uint8_t *>(out + sizeof(scale));
+  // Rows of zeros, and of magnitudes too small for a scale, are of zeros.
+  if (!(scale > 0))
+    std::memset(bytes, 0, static_cast<size_t>(count));
+  else if (format == WireFormat::Int8)
+    for (int64_t i = 0; i < count; ++i)
+      bytes[i] = toInt8(values[i] / scale);
+  else
+    for (int64_t i = 0; i < count; ++i)
+      bytes[i] = toFp8(values[i] / scale);
+}
+
+/// Converts `count` values of a row from `column` on to f32; with a scale they
+/// are multiplied by it.
+inline void loadRow(const std::byte *row, int64_t column, int64_t count,
+                    WireFormat format, float *values) {
+  if (!isScaled(format))
+    return loadElements(row + column * valueBytes(format), count,
+                        elementTypeOf(format), values);
+  float scale;
+  std::memcpy(&scale, row, sizeof(scale));
+  const auto *bytes =
+      reinterpret_cast<const uint8_t *>(row + sizeof(scale)) + column;
+  if (format == WireFormat::Int8)
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = fromInt8(bytes[i]) * scale;
+  else
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = fromFp8(bytes[i]) * scale;
 }
 
 /// Divides the sum of a bag by its count; leaves the sum of an empty bag.

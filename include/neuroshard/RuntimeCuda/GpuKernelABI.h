@@ -22,6 +22,7 @@
 //              const nsg_pieces *pieces)
 //   nsg_small_sums, nsg_small_update: as nsg_partials, of the small slots
 //   nsg_move_rows(const nsg_move *moves, int32_t num_moves)
+//   nsg_move_scaled_rows: as nsg_move_rows
 //   nsg_add_up(const nsg_bags *sets, int32_t num_sets)
 //   nsg_check_offsets(const int64_t *offsets, int64_t bags,
 //              uint64_t *first_bad)
@@ -55,8 +56,9 @@
 // blocks, which share all chunks, or all runs of all slots.
 //
 // nsg_move_rows runs the units of a move, rows x width, in blocks of its own
-// with NSG_MOVE_UNITS each, from first_block on. nsg_add_up has a warp for each
-// set.
+// with NSG_MOVE_UNITS each, from first_block on. nsg_move_scaled_rows, for
+// moves in which a format has scales, has blocks with NSG_SCALED_ROWS rows
+// each. nsg_add_up has a warp for each set.
 //
 // Ids are packed in three launches. nsg_count_bags writes how many ids of each
 // bag a bucket has, nsg_add_up adds these up, and nsg_pack_ids writes the ids.
@@ -108,7 +110,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 5
+#define NSG_VERSION 6
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -122,6 +124,8 @@ extern "C" {
 
 /// Units of a block; see nsg_move_rows.
 #define NSG_MOVE_UNITS 1024
+/// Rows of a block; see nsg_move_scaled_rows.
+#define NSG_SCALED_ROWS 32
 /// The widest row of a move, so that places in a row fit into 32 bits.
 #define NSG_WIDEST_MOVE (1 << 30)
 
@@ -137,10 +141,13 @@ extern "C" {
 #define NSG_ID64 16     /* ids are i64; else i32 */
 #define NSG_UNSORTED 32 /* no keys are written: the slot is small */
 
-/// Types of values that nsg_move_rows converts.
+/// Formats of values that moves convert. From NSG_INT8 on, rows begin with a
+/// scale in f32, at any address, and have bytes behind it.
 #define NSG_F32 0
 #define NSG_F16 1
 #define NSG_BF16 2
+#define NSG_INT8 3
+#define NSG_FP8 4
 
 /// One lookup on one slot, for the bags of one peer or of all.
 typedef struct nsg_lookup_task {
@@ -300,8 +307,12 @@ typedef struct nsg_slot {
 
 /// Rows in memory, `stride` bytes apart.
 typedef struct nsg_rows {
+  /// The first value that is read, or, of a target, where its row begins.
   const void *first;
   int64_t stride;
+  /// Bytes from the scale of a row to the value that `first` is in it; not read
+  /// of a target, and without a scale.
+  int64_t scale;
 } nsg_rows;
 
 /// Copies rows, or computes them: row i of the target is
@@ -320,10 +331,10 @@ typedef struct nsg_move {
   /// [rows], where 0 divides nothing; or null.
   const float *divisors;
   int64_t rows;
-  /// Units of a row, at most NSG_WIDEST_MOVE.
+  /// Units of a row, at most NSG_WIDEST_MOVE but for rows with scales.
   int64_t width;
-  /// Copies: bytes of a unit, 2, 4, 8 or 16, of which pointers and strides are
-  /// multiples. 0: units are values, computed in f32.
+  /// Copies: bytes of a unit, 1, 2, 4, 8 or 16, of which pointers and strides
+  /// are multiples. 0: units are values, computed in f32.
   int32_t unit_bytes;
   int32_t num_addends;
   int32_t source_type;
@@ -380,8 +391,8 @@ static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_pieces) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_slot) == 96, "generated code has the layout");
-static_assert(sizeof(nsg_rows) == 16, "generated code has the layout");
-static_assert(sizeof(nsg_move) == 112, "generated code has the layout");
+static_assert(sizeof(nsg_rows) == 24, "generated code has the layout");
+static_assert(sizeof(nsg_move) == 128, "generated code has the layout");
 static_assert(sizeof(nsg_bags) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_bucket) == 144, "generated code has the layout");
 #endif

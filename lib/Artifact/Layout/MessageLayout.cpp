@@ -2,28 +2,48 @@
 
 #include "neuroshard/Artifact/MessageLayout.h"
 
+#include <algorithm>
+
 namespace neuroshard {
+
+Block makeDirectBlock(
+    const StreamSet &set, int64_t batch, WireFormat format,
+    const std::function<int64_t(size_t stream)> &idsOfStream) {
+  const int64_t scale = scaleWidth(format);
+  auto isPooled = [](const EntryLayout &entry) {
+    return entry.pooled && !entry.relayed;
+  };
+  int64_t scalesBefore = 0;
+  int64_t width =
+      set.pooledWidth + scale * std::ranges::count_if(set.entries, isPooled);
+  Block block;
+  block.size = batch * width;
+  for (const EntryLayout &entry : set.entries) {
+    if (entry.relayed) {
+      block.begin.push_back(0);
+      block.stride.push_back(0);
+    } else if (entry.pooled) {
+      block.begin.push_back(entry.pooledColumn + scale * scalesBefore++);
+      block.stride.push_back(width);
+    } else {
+      block.begin.push_back(block.size);
+      block.stride.push_back(entry.cols.size() + scale);
+      block.size +=
+          idsOfStream(static_cast<size_t>(entry.stream)) * block.stride.back();
+    }
+  }
+  block.directSize = block.size;
+  return block;
+}
 
 Block makeBlock(const StreamSet &set, int64_t batch,
                 const std::function<int64_t(size_t stream)> &idsOfStream) {
-  Block block;
-  block.size = batch * set.pooledWidth;
-  for (const EntryLayout &entry : set.entries) {
-    if (entry.pooled) {
-      block.begin.push_back(entry.pooledColumn);
-      block.stride.push_back(entry.relayed ? set.relayedWidth
-                                           : set.pooledWidth);
-      continue;
-    }
-    block.begin.push_back(block.size);
-    block.stride.push_back(entry.cols.size());
-    block.size +=
-        idsOfStream(static_cast<size_t>(entry.stream)) * entry.cols.size();
-  }
-  block.directSize = block.size;
+  Block block = makeDirectBlock(set, batch, WireFormat::F32, idsOfStream);
   for (size_t e = 0; e < set.entries.size(); ++e)
-    if (set.entries[e].relayed)
-      block.begin[e] += block.directSize;
+    if (set.entries[e].relayed) {
+      block.begin[e] = block.directSize + set.entries[e].pooledColumn;
+      block.stride[e] = set.relayedWidth;
+    }
   block.size += batch * set.relayedWidth;
   return block;
 }

@@ -43,4 +43,13 @@ ExchangeCounts::replicaUpdate(const ExchangePlan &plan, size_t exchange,
   return makeReplicaUpdate(plan, exchange, local, bags, ids);
 }
 
+int64_t ExchangeCounts::directBytes(const StreamSet &set, size_t rank,
+                                    WireFormat format) const {
+  Block block =
+      makeDirectBlock(set, load.batches[rank], format, [&](size_t stream) {
+        return idsOf(set.streams[stream], rank);
+      });
+  return block.size * valueBytes(format);
+}
+
 } // namespace neuroshard

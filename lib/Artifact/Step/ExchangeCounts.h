@@ -31,6 +31,9 @@ public:
   /// How replicated tables are updated; `exchange` is that of `spec`.
   ReplicaUpdate replicaUpdate(const ExchangePlan &plan, size_t exchange,
                               const ExchangeLayout &layout) const;
+  /// Bytes of what travels directly.
+  int64_t directBytes(const StreamSet &set, size_t rank,
+                      WireFormat format) const;
 
   const ExchangeSpec &spec;
   const ExchangeLoad &load;

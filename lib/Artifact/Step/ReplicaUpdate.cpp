@@ -110,29 +110,30 @@ std::vector<ReduceLevel> reduceLevels(const DeviceGroups &groups, int32_t rank,
   return {inside, levelOf(std::move(across), rank, inside.ownSection())};
 }
 
-int64_t rowSumBytes(int64_t rows, int64_t dim, ElementType gradients) {
-  return 2 * rows * (paddedColumns(dim) + 1) * elementBytes(gradients);
+int64_t rowSumBytes(int64_t rows, int64_t dim, WireFormat gradients) {
+  return 2 * rows * (paddedColumns(dim) + 1) *
+         valueBytes(rowSumFormat(gradients));
 }
 
-bool sendsRowSums(int64_t rows, int64_t dim, ElementType gradients,
+bool sendsRowSums(int64_t rows, int64_t dim, WireFormat gradients,
                   int64_t gatheredBytes) {
   return rowSumBytes(rows, dim, gradients) < gatheredBytes;
 }
 
 int64_t gatheredBytes(const ExchangeLookup &lookup, int64_t dim,
-                      int64_t idBytes, ElementType gradients, int64_t bags,
+                      int64_t idBytes, WireFormat gradients, int64_t bags,
                       int64_t ids) {
   int64_t rows = lookup.pooled() ? bags : ids;
   return (lookup.pooled() ? bags * kBagBytes : 0) +
          ids * (idBytes + (lookup.weighted ? kWeightBytes : 0)) +
-         rows * dim * elementBytes(gradients);
+         rows * rowBytes(gradients, dim);
 }
 
 ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
                                 const StreamSet &local, int64_t bags,
                                 std::span<const int64_t> idsOfStream) {
   const ExchangeSpec &spec = plan.exchanges[exchange];
-  ElementType gradients = plan.wireType.gradients;
+  WireFormat gradients = plan.wireType.gradients;
   ReplicaUpdate update;
   std::vector<bool> isSummed(local.entries.size());
   std::map<int32_t, size_t> numberOfTable;

@@ -31,12 +31,9 @@ public:
                   Engine engine, size_t headerNumbers,
                   std::vector<BufferBytes> &devices)
       : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
-        plan(plan), layout(layout), engine(engine),
-        resultBytes(elementBytes(plan.wireType.results)),
-        gradientBytes(elementBytes(plan.wireType.gradients)),
-        castsResults(plan.wireType.results != ElementType::F32),
-        castsGradients(plan.wireType.gradients != ElementType::F32),
-        travels(count > 1), headerNumbers(headerNumbers), groups(plan),
+        plan(plan), layout(layout), engine(engine), travels(count > 1),
+        wire(travels ? plan.wireType : WireType()),
+        headerNumbers(headerNumbers), groups(plan),
         replicas(replicaUpdate(plan, exchange, layout)), devices(devices) {
     for (int64_t batch : this->load.batches)
       bags += batch;
@@ -97,27 +94,30 @@ private:
   /// What each owner has for all of these ranks, and each of them for all
   /// owners.
   void addPairs(const DeviceRange &ranks) {
-    int64_t ids = 0, direct = 0;
+    int64_t ids = 0, gradients = 0;
     for (size_t owner = 0; owner < count; ++owner) {
       const StreamSet &set = layout.owners[owner];
-      Block block = blockOf(set, ranks.begin);
-      addToOwner(devices[owner],
-                 static_cast<int64_t>(ranks.size()) * block.size);
+      addToOwner(set, ranks, devices[owner]);
       ids += payloadBytes(set, ranks.begin);
-      direct += block.directSize;
+      gradients += directBytes(set, ranks.begin, wire.gradients);
     }
-    for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
-      addToRank(devices[rank], ids, direct);
+    for (size_t rank = ranks.begin; rank < ranks.end; ++rank) {
+      devices[rank][BufferKind::SentIds] += ids;
+      devices[rank][BufferKind::Gradients] += gradients;
+    }
   }
 
-  void addToOwner(BufferBytes &bytes, int64_t values) const {
+  /// But for results that are sent to relays.
+  void addToOwner(const StreamSet &set, const DeviceRange &ranks,
+                  BufferBytes &bytes) const {
+    auto times = static_cast<int64_t>(ranks.size());
+    int64_t values = times * blockOf(set, ranks.begin).size;
     bytes[BufferKind::Partials] += values * kFloatBytes;
-    if (!travels)
-      return;
-    if (castsGradients)
+    if (castsGradients())
       bytes[BufferKind::ReceivedGradients] += values * kFloatBytes;
-    if (castsResults || !layout.relays.empty())
-      bytes[BufferKind::SentResults] += values * resultBytes;
+    if (wire.results != WireFormat::F32 || !layout.relays.empty())
+      bytes[BufferKind::SentResults] +=
+          times * directBytes(set, ranks.begin, wire.results);
   }
 
   /// Kernels on GPUs take rows from 16 bytes on, and do not divide: other rows
@@ -178,11 +178,6 @@ private:
     return bytes;
   }
 
-  void addToRank(BufferBytes &bytes, int64_t ids, int64_t direct) const {
-    bytes[BufferKind::SentIds] += ids;
-    bytes[BufferKind::Gradients] += direct * sentBytes();
-  }
-
   /// Where the bags of all ranks begin in each pooled stream.
   int64_t offsetBytes(const StreamSet &set) const {
     int64_t offsets = 0;
@@ -193,24 +188,30 @@ private:
 
   void addRelays() {
     DeviceGroups groups(plan);
-    HierarchicalSizes sizes(layout, groups, load.batches);
+    HierarchicalSizes results(layout, groups, load.batches, wire.results);
+    HierarchicalSizes gradients(layout, groups, load.batches, wire.gradients);
+    int64_t resultBytes = valueBytes(wire.results);
+    int64_t gradientBytes = valueBytes(wire.gradients);
     auto all = static_cast<int64_t>(count);
     for (int64_t relay = 0; relay < all; ++relay)
       for (int64_t device = 0; device < all; ++device) {
         BufferBytes &ofRelay = devices[static_cast<size_t>(relay)];
         BufferBytes &ofRank = devices[static_cast<size_t>(device)];
-        int64_t across = sizes.relayToSamples(relay, device);
-        ofRelay[BufferKind::RelayedResults] += across * resultBytes;
+        ofRank[BufferKind::SentResults] +=
+            results.ownerToRelay(device, relay) * resultBytes;
+        ofRelay[BufferKind::RelayedResults] +=
+            results.relayToSamples(relay, device) * resultBytes;
         ofRelay[BufferKind::RelayedGradients] +=
-            sizes.ownerToRelay(device, relay) * gradientBytes;
-        ofRank[BufferKind::Gradients] += across * gradientBytes;
+            gradients.ownerToRelay(device, relay) * gradientBytes;
+        ofRank[BufferKind::Gradients] +=
+            gradients.relayToSamples(relay, device) * gradientBytes;
       }
   }
 
   void addReplicated() {
     const StreamSet &gathered = replicas.gathered.set;
     int64_t received = offsetBytes(gathered);
-    for (size_t rank = 0; castsGradients && rank < count; ++rank)
+    for (size_t rank = 0; castsGradients() && rank < count; ++rank)
       received += blockOf(gathered, rank).size * kFloatBytes;
     for (size_t rank = 0; rank < count; ++rank) {
       const StreamSet &set = layout.locals[rank];
@@ -222,7 +223,7 @@ private:
       bytes[BufferKind::Partials] += blockOf(set, rank).size * kFloatBytes;
       bytes[BufferKind::Gradients] +=
           payloadBytes(gathered, rank) +
-          blockOf(gathered, rank).size * gradientBytes;
+          directBytes(gathered, rank, wire.gradients);
       bytes[BufferKind::ReceivedGradients] += received;
       addRowSums(rank, bytes);
     }
@@ -250,11 +251,12 @@ private:
     if (replicas.tables.empty())
       return;
     int64_t sums = replicas.numSums;
+    WireFormat format = rowSumFormat(wire.gradients);
     bytes[BufferKind::Gradients] +=
         (blockOf(replicas.summed.set, rank).size + sums) * kFloatBytes +
-        (castsGradients ? sums * gradientBytes : 0) +
+        (format == WireFormat::F32 ? 0 : sums * valueBytes(format)) +
         reducedValues(reduceLevels(groups, static_cast<int32_t>(rank), sums)) *
-            gradientBytes;
+            valueBytes(format);
     bytes[BufferKind::ReceivedGradients] += sums * kFloatBytes;
     if (engine == Engine::Gpu)
       return;
@@ -290,15 +292,13 @@ private:
     }
   }
 
-  /// Of a gradient; nothing is rounded that stays on the device.
-  int64_t sentBytes() const { return travels ? gradientBytes : kFloatBytes; }
+  bool castsGradients() const { return wire.gradients != WireFormat::F32; }
 
   const ExchangePlan &plan;
   const ExchangeLayout &layout;
   Engine engine;
-  int64_t resultBytes, gradientBytes; ///< of a value that is sent.
-  bool castsResults, castsGradients;
   bool travels;         ///< there are other ranks.
+  WireType wire;        ///< f32 if nothing travels.
   size_t headerNumbers; ///< of a header.
   int64_t bags = 0;     ///< samples of all ranks.
   DeviceGroups groups;

@@ -115,9 +115,7 @@ public:
                 const ExchangeLayout &layout, const ExchangeLoad &load,
                 Sums &sums)
       : ExchangeCounts(plan.exchanges[exchange], load), plan(plan),
-        exchange(exchange), layout(layout),
-        resultBytes(elementBytes(plan.wireType.results)),
-        gradientBytes(elementBytes(plan.wireType.gradients)), sums(sums) {}
+        exchange(exchange), layout(layout), wire(plan.wireType), sums(sums) {}
 
   void add() {
     for (size_t owner = 0; owner < count; ++owner)
@@ -133,15 +131,17 @@ private:
   void addDirect(size_t owner) {
     const StreamSet &set = layout.owners[owner];
     for (const DeviceRange &ranks : runs)
-      addBothWays(ranks, owner, payloadBytes(set, ranks.begin),
-                  blockOf(set, ranks.begin).directSize);
+      addBothWays(ranks, owner, set);
   }
 
-  void addBothWays(const DeviceRange &ranks, size_t owner, int64_t ids,
-                   int64_t values) {
-    sums.add(&ExchangeTraffic::ids, ranks, owner, ids);
-    sums.add(&ExchangeTraffic::results, owner, ranks, values * resultBytes);
-    sums.add(&ExchangeTraffic::gradients, ranks, owner, values * gradientBytes);
+  void addBothWays(const DeviceRange &ranks, size_t owner,
+                   const StreamSet &set) {
+    size_t rank = ranks.begin;
+    sums.add(&ExchangeTraffic::ids, ranks, owner, payloadBytes(set, rank));
+    sums.add(&ExchangeTraffic::results, owner, ranks,
+             directBytes(set, rank, wire.results));
+    sums.add(&ExchangeTraffic::gradients, ranks, owner,
+             directBytes(set, rank, wire.gradients));
   }
 
   /// What all ranks gather, and sums by row to those that add them up, and
@@ -152,13 +152,14 @@ private:
     for (size_t rank = 0; !gathered.entries.empty() && rank < count; ++rank)
       sums.add(&ExchangeTraffic::copies, rank, DeviceRange{0, count},
                payloadBytes(gathered, rank) +
-                   blockOf(gathered, rank).size * gradientBytes);
+                   directBytes(gathered, rank, wire.gradients));
     if (!update.tables.empty())
       addRowSums(update.numSums);
   }
 
   void addRowSums(int64_t numSums) {
     DeviceGroups groups(plan);
+    int64_t bytes = valueBytes(rowSumFormat(wire.gradients));
     for (size_t rank = 0; rank < count; ++rank)
       for (const ReduceLevel &level :
            reduceLevels(groups, static_cast<int32_t>(rank), numSums))
@@ -166,30 +167,32 @@ private:
           // Its sums of the peer's section, and the totals of its own.
           int64_t values = level.section(i).size() + level.ownSection().size();
           sums.add(&ExchangeTraffic::copies, rank,
-                   static_cast<size_t>(level.peers[i]), values * gradientBytes);
+                   static_cast<size_t>(level.peers[i]), values * bytes);
         }
   }
 
   void addRelayed() {
     DeviceGroups groups(plan);
-    HierarchicalSizes sizes(layout, groups, load.batches);
+    HierarchicalSizes results(layout, groups, load.batches, wire.results);
+    HierarchicalSizes gradients(layout, groups, load.batches, wire.gradients);
+    int64_t resultBytes = valueBytes(wire.results);
+    int64_t gradientBytes = valueBytes(wire.gradients);
     for (size_t device = 0; device < count; ++device) {
       auto rank = static_cast<int64_t>(device);
       GroupPlace place = groups.placeOf(rank);
       for (int32_t relay : groups.group(place.group)) {
-        int64_t values = sizes.ownerToRelay(rank, relay);
         auto r = static_cast<size_t>(relay);
-        sums.add(&ExchangeTraffic::results, device, r, values * resultBytes);
+        sums.add(&ExchangeTraffic::results, device, r,
+                 results.ownerToRelay(rank, relay) * resultBytes);
         sums.add(&ExchangeTraffic::relayedGradients, r, device,
-                 values * gradientBytes);
+                 gradients.ownerToRelay(rank, relay) * gradientBytes);
       }
       for (int32_t relay : groups.devicesWithIndex(place.index)) {
-        int64_t values = sizes.relayToSamples(relay, rank);
         auto r = static_cast<size_t>(relay);
         sums.add(&ExchangeTraffic::relayedResults, r, device,
-                 values * resultBytes);
+                 results.relayToSamples(relay, rank) * resultBytes);
         sums.add(&ExchangeTraffic::gradients, device, r,
-                 values * gradientBytes);
+                 gradients.relayToSamples(relay, rank) * gradientBytes);
       }
     }
   }
@@ -197,7 +200,7 @@ private:
   const ExchangePlan &plan;
   size_t exchange;
   const ExchangeLayout &layout;
-  int64_t resultBytes, gradientBytes; ///< of a value.
+  WireType wire;
   Sums &sums;
 };
 

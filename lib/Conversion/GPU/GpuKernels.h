@@ -40,6 +40,8 @@ void setLaunchBounds(mlir::gpu::GPUFuncOp kernel, int32_t residentBlocks);
 
 /// Blocks per multiprocessor of kernels on ids, which need few registers.
 inline constexpr int32_t kIdResidentBlocks = 4;
+/// Of the kernel of rows with scales, which needs 70.
+inline constexpr int32_t kScaledResidentBlocks = 3;
 
 /// A lookup or weight gradient; `variantField`, ... are offsets of fields of
 /// nsg_lookup_task.

@@ -43,7 +43,7 @@ func.func private @load_i64(!ptr, index) -> i64
 func.func private @load_f32(!ptr, index) -> f32
 func.func private @store_i64(!ptr, index, i64)
 
-// nsg_move_rows: copies and sums of rows.
+// nsg_move_rows: copies and sums of rows; those with scales are in ScaledKernels.mlir.
 
 // Row `row` as a list of places numbers it; without a list, itself.
 func.func private @place_of(%places: !ptr, %first_place: i64, %row: index) -> i64 {
@@ -91,8 +91,15 @@ func.func private @copy_unit(%source: !ptr, %target: !ptr, %unit_bytes: i64) {
         %unit = llvm.load %source {alignment = 4 : i64} : !ptr -> i32
         llvm.store %unit, %target {alignment = 4 : i64} : i32, !ptr
       } else {
-        %unit = llvm.load %source {alignment = 2 : i64} : !ptr -> i16
-        llvm.store %unit, %target {alignment = 2 : i64} : i16, !ptr
+        %c2 = arith.constant 2 : i64
+        %is_2 = arith.cmpi eq, %unit_bytes, %c2 : i64
+        scf.if %is_2 {
+          %unit = llvm.load %source {alignment = 2 : i64} : !ptr -> i16
+          llvm.store %unit, %target {alignment = 2 : i64} : i16, !ptr
+        } else {
+          %unit = llvm.load %source {alignment = 1 : i64} : !ptr -> i8
+          llvm.store %unit, %target {alignment = 1 : i64} : i8, !ptr
+        }
       }
     }
   }
@@ -219,11 +226,9 @@ func.func private @move_unit(%move: !ptr, %row: index, %column: index) {
   return
 }
 
-gpu.func @nsg_move_rows(%moves: !ptr, %num_moves_i32: i32) kernel {
-  %block = gpu.block_id x
-  %thread = gpu.thread_id x
+// The last move whose blocks begin at this one or before, by bisection.
+func.func private @move_of_block(%moves: !ptr, %num_moves_i32: i32, %block: index) -> !ptr {
   %num_moves = arith.index_cast %num_moves_i32 : i32 to index
-  // The last move whose blocks begin at this one or before, by bisection.
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %two = arith.constant 2 : index
@@ -242,7 +247,14 @@ gpu.func @nsg_move_rows(%moves: !ptr, %num_moves_i32: i32) kernel {
     %new_high = arith.select %is_after, %middle, %high : index
     scf.yield %new_low, %new_high : index, index
   }
-  %move = func.call @nsg_move.at(%moves, %number) : (!ptr, index) -> !ptr
+  %move = call @nsg_move.at(%moves, %number) : (!ptr, index) -> !ptr
+  return %move : !ptr
+}
+
+gpu.func @nsg_move_rows(%moves: !ptr, %num_moves: i32) kernel {
+  %block = gpu.block_id x
+  %thread = gpu.thread_id x
+  %move = func.call @move_of_block(%moves, %num_moves, %block) : (!ptr, i32, index) -> !ptr
   %first_block = func.call @nsg_move.first_block(%move) : (!ptr) -> index
   %block_of_move = arith.subi %block, %first_block : index
   %size = func.call @NSG_MOVE_UNITS() : () -> index

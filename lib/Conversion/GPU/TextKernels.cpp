@@ -1,8 +1,8 @@
 //===- TextKernels.cpp - The GPU kernels that are written as MLIR ---------===//
 //
-// IdKernels.mlir, RouteKernels.mlir and PackKernels.mlir are parsed. Calls of
-// functions that none of them defines become constants, fields and addresses of
-// GpuKernelABI.h.
+// IdKernels.mlir, RouteKernels.mlir, ScaledKernels.mlir and PackKernels.mlir
+// are parsed. Calls of functions that none of them defines become constants,
+// fields and addresses of GpuKernelABI.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +27,8 @@ static constexpr llvm::StringLiteral kTexts[] = {
 #include "IdKernels.mlir.inc"
     ,
 #include "RouteKernels.mlir.inc"
+    ,
+#include "ScaledKernels.mlir.inc"
     ,
 #include "PackKernels.mlir.inc"
 };
@@ -56,6 +58,7 @@ static constexpr AbiConstant kConstants[] = {
     NSG_CONSTANT(NSG_UNSORTED),   NSG_CONSTANT(NSG_WARP),
     NSG_CONSTANT(NSG_F32),        NSG_CONSTANT(NSG_F16),
     NSG_CONSTANT(NSG_MOVE_UNITS), NSG_CONSTANT(NSG_BAD_ID_POSITION_BITS),
+    NSG_CONSTANT(NSG_INT8),       NSG_CONSTANT(NSG_SCALED_ROWS),
 };
 #undef NSG_CONSTANT
 
@@ -98,6 +101,7 @@ static constexpr AbiField kFields[] = {
     NSG_FIELD(nsg_slot, key_end),
     NSG_FIELD(nsg_rows, first),
     NSG_FIELD(nsg_rows, stride),
+    NSG_FIELD(nsg_rows, scale),
     NSG_FIELD(nsg_move, source),
     NSG_FIELD(nsg_move, target),
     NSG_FIELD(nsg_move, source_places),
@@ -235,7 +239,8 @@ void createTextKernels(gpu::GPUModuleOp module, ArrayRef<StringRef> names) {
   for (StringRef name : names) {
     texts.copy(name, module);
     setLaunchBounds(module.lookupSymbol<gpu::GPUFuncOp>(name),
-                    kIdResidentBlocks);
+                    name == "nsg_move_scaled_rows" ? kScaledResidentBlocks
+                                                   : kIdResidentBlocks);
   }
 }
 

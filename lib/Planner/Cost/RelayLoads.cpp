@@ -43,8 +43,8 @@ void neuroshard::stageRowSums(size_t groupSize, std::vector<DeviceLoad> &loads,
 TableRelay::TableRelay(const ShardingProblem &problem,
                        std::span<const int> features,
                        std::span<const Shard *const> shards)
-    : groupSize(static_cast<size_t>(relayGroupSize(problem))) {
-  double rows = 0;
+    : groupSize(static_cast<size_t>(relayGroupSize(problem))),
+      wire(problem.batch.wireType) {
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     if (feature.pooling != Pooling::None)
@@ -52,51 +52,62 @@ TableRelay::TableRelay(const ShardingProblem &problem,
   }
   if (rows == 0)
     return;
-  const WireType &wire = problem.batch.wireType;
-  forwardBytesPerColumn =
-      rows * static_cast<double>(elementBytes(wire.results));
-  backwardBytesPerColumn =
-      rows * static_cast<double>(elementBytes(wire.gradients));
+  std::map<size_t, std::vector<size_t>> ownersOfGroup;
   std::map<size_t, std::vector<Range>> colsOfGroup;
   for (const Shard *shard : shards) {
     if (shard->replicated())
       continue;
     auto device = static_cast<size_t>(shard->devices.front());
-    owners.push_back({device, static_cast<double>(shard->width())});
+    ownersOfGroup[device / groupSize].push_back(owners.size());
+    owners.push_back({device, static_cast<double>(shard->width()), 0});
     colsOfGroup[device / groupSize].push_back({shard->colBegin, shard->colEnd});
   }
   for (const auto &[group, cols] : colsOfGroup) {
-    int64_t sums = 0;
-    for (const Segment &segment : cutColumns(cols))
-      sums += segment.cols.size();
-    groups.push_back({group, static_cast<double>(sums)});
+    Columns sums{group, 0, 0};
+    for (const Segment &segment : cutColumns(cols)) {
+      sums.count += static_cast<double>(segment.cols.size());
+      ++sums.parts;
+      for (int32_t part : segment.parts)
+        ++owners[ownersOfGroup[group][static_cast<size_t>(part)]].parts;
+    }
+    groups.push_back(sums);
   }
 }
 
+double TableRelay::bytesOf(WireFormat format, double columns,
+                           double parts) const {
+  return rows * (columns * static_cast<double>(valueBytes(format)) +
+                 parts * static_cast<double>(scaleBytes(format)));
+}
+
 double TableRelay::directBytes() const {
-  double columns = 0;
+  double bytes = 0;
   for (const Columns &owner : owners)
-    columns += owner.count;
-  return columns * (forwardBytesPerColumn + backwardBytesPerColumn);
+    for (WireFormat format : {wire.results, wire.gradients})
+      bytes += bytesOf(format, owner.count, 1);
+  return bytes;
 }
 
 void TableRelay::add(std::vector<DeviceLoad> &loads,
                      std::vector<RelayLoad> &relays, double sign) const {
+  auto bytes = [&](WireFormat format, const Columns &row, double parts) {
+    return sign * bytesOf(format, row.count, parts);
+  };
   for (const Columns &owner : owners) {
-    double forward = sign * owner.count * forwardBytesPerColumn;
-    double backward = sign * owner.count * backwardBytesPerColumn;
-    loads[owner.index].forwardBytes -= forward;
-    loads[owner.index].backwardBytes -= backward;
-    relays[owner.index].forwardInside += forward;
-    relays[owner.index].backwardInside += backward;
+    DeviceLoad &load = loads[owner.index];
+    RelayLoad &relay = relays[owner.index];
+    load.forwardBytes -= bytes(wire.results, owner, 1);
+    load.backwardBytes -= bytes(wire.gradients, owner, 1);
+    relay.forwardInside += bytes(wire.results, owner, owner.parts);
+    relay.backwardInside += bytes(wire.gradients, owner, owner.parts);
   }
   // Each device of a group relays the samples of those with its index.
   for (const Columns &group : groups) {
-    double share = sign * group.count / static_cast<double>(groupSize);
+    auto share = static_cast<double>(groupSize);
     for (size_t i = 0; i < groupSize; ++i) {
       RelayLoad &relay = relays[group.index * groupSize + i];
-      relay.forwardAcross += share * forwardBytesPerColumn;
-      relay.backwardAcross += share * backwardBytesPerColumn;
+      relay.forwardAcross += bytes(wire.results, group, group.parts) / share;
+      relay.backwardAcross += bytes(wire.gradients, group, group.parts) / share;
     }
   }
 }

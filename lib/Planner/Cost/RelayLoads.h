@@ -4,6 +4,7 @@
 #define NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
 
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Model/WireType.h"
 #include "neuroshard/Planner/DeviceLoad.h"
 
 #include <optional>
@@ -42,14 +43,19 @@ public:
            double sign) const;
 
 private:
+  /// Columns of a row, and the parts with a scale each that it is sent in.
   struct Columns {
     size_t index;
     double count;
+    double parts;
   };
 
+  double bytesOf(WireFormat format, double columns, double parts) const;
+
   size_t groupSize;
-  double forwardBytesPerColumn = 0, backwardBytesPerColumn = 0;
-  /// Columns of each shard's device, and of the sums of each group.
+  double rows = 0; ///< pooled results of the global batch.
+  WireType wire;
+  /// Of each shard's device, to relays, and of the sums of each group.
   std::vector<Columns> owners, groups;
 };
 

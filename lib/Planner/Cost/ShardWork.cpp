@@ -62,7 +62,7 @@ bool neuroshard::updatesByRowSums(const ShardingProblem &problem, int table,
   if (problem.target == Target::TorchRec19)
     return true;
   const Table &source = problem.tables[static_cast<size_t>(table)];
-  ElementType gradients = problem.batch.wireType.gradients;
+  WireFormat gradients = problem.batch.wireType.gradients;
   int64_t bytes = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
@@ -136,8 +136,9 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
 
   double idEntry = static_cast<double>(work.idBytes) + (sums.weighted ? 4 : 0);
   WireType wire = problem.batch.wireType;
-  double resultBytes = static_cast<double>(elementBytes(wire.results));
-  double gradientBytes = static_cast<double>(elementBytes(wire.gradients));
+  auto bytesOf = [&](double resultRows, WireFormat format) {
+    return resultRows * static_cast<double>(rowBytes(format, shard.width()));
+  };
   if (replicated && updatesByRowSums(problem, table, features)) {
     // Its own gradients, and sums of all rows.
     auto rows = static_cast<double>(source.rows);
@@ -149,15 +150,15 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   }
   if (replicated) {
     // Every replica receives all gradients and ids.
-    work.backwardBytes = work.updateGradientRows * width * gradientBytes +
+    work.backwardBytes = bytesOf(work.updateGradientRows, wire.gradients) +
                          work.updateLookups * idEntry;
     return work;
   }
   work.dims = width * static_cast<double>(work.features);
   // Ids, and a length of 4 bytes per bag.
   work.inputBytes = work.lookups * idEntry + sums.bags * 4;
-  work.forwardBytes = work.outputRows * width * resultBytes;
-  work.backwardBytes = work.outputRows * width * gradientBytes;
+  work.forwardBytes = bytesOf(work.outputRows, wire.results);
+  work.backwardBytes = bytesOf(work.outputRows, wire.gradients);
   // One squared norm per distinct row, sent and received.
   if (work.exactNorms)
     work.backwardBytes += 2 * 4 * work.uniqueRows;

@@ -98,16 +98,16 @@ GatheredMemory gatheredMemory(const ShardingProblem &problem,
                               const Table &table,
                               const std::vector<int> &features,
                               const Shard &shard) {
-  ElementType gradients = problem.batch.wireType.gradients;
+  WireFormat gradients = problem.batch.wireType.gradients;
   GatheredMemory memory;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
     int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
-    memory.bytes += inputBytes(problem, feature, samples, 1.0) +
-                    resultRows(feature, samples, 1.0) * table.dim *
-                        elementBytes(gradients) +
-                    updateBytes(problem, table, feature, shard, ids, false);
+    memory.bytes +=
+        inputBytes(problem, feature, samples, 1.0) +
+        resultRows(feature, samples, 1.0) * rowBytes(gradients, table.dim) +
+        updateBytes(problem, table, feature, shard, ids, false);
     ExchangeLookup lookup;
     lookup.pooling = feature.pooling;
     lookup.weighted = feature.weighted;
@@ -122,11 +122,16 @@ GatheredMemory gatheredMemory(const ShardingProblem &problem,
 /// the sums, a section of those of all devices, and the totals.
 int64_t rowSumMemory(const ShardingProblem &problem, const Table &table,
                      const std::vector<int> &features, const Shard &shard) {
-  ElementType gradients = problem.batch.wireType.gradients;
+  WireFormat format = rowSumFormat(problem.batch.wireType.gradients);
   int64_t sums = table.rows * (paddedColumns(table.dim) + 1);
   int64_t devices = std::max(1, problem.topology.deviceCount());
-  int64_t bytes = 2 * sums * 4 + sums * castBytes(ElementType::F32, gradients) +
-                  ceilDivide(sums, devices) * elementBytes(gradients);
+  int64_t bytes = 2 * sums * 4 + ceilDivide(sums, devices) * valueBytes(format);
+  if (format != WireFormat::F32)
+    bytes += sums * valueBytes(format);
+  // Between groups, messages to each peer of a group and to each group.
+  const std::vector<TopologyLevel> &levels = problem.topology.levels;
+  if (!levels.empty() && levels.back().groupSizes.size() > 1)
+    bytes += 2 * sums * valueBytes(format);
   if (engineOf(problem) == Engine::Cpu)
     bytes += (3 * table.rows + 1) * 8;
   for (int index : features) {
@@ -172,16 +177,18 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   bool rowSplit = shard.rows() != table.rows;
   ElementType result = rowSplit ? ElementType::F32 : problem.batch.outputType;
   WireType wire = problem.batch.wireType;
-  int64_t forwardBytes = elementBytes(result) + castBytes(result, wire.results);
-  int64_t backwardBytes =
-      elementBytes(result) + castBytes(result, wire.gradients);
+  int64_t width = shard.width();
+  int64_t forwardBytes =
+      width * elementBytes(result) + castRowBytes(result, wire.results, width);
+  int64_t backwardBytes = width * elementBytes(result) +
+                          castRowBytes(result, wire.gradients, width);
   int64_t allIds = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
     int64_t ids =
         ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
-    int64_t results = resultRows(feature, samples, share) * shard.width();
+    int64_t results = resultRows(feature, samples, share);
     terms.idsBytes += problem.batch.inputCopies *
                       inputBytes(problem, feature, samples, share);
     terms.forwardBytes += results * forwardBytes;
@@ -280,13 +287,13 @@ static MemoryTerms batchMemory(const ShardingProblem &problem) {
   for (const Feature &feature : problem.features) {
     const Table &table = problem.tables[static_cast<size_t>(feature.table)];
     int64_t samples = localSamples(problem, feature);
-    int64_t elements = resultRows(feature, samples, 1.0) * table.dim;
+    int64_t rows = resultRows(feature, samples, 1.0), dim = table.dim;
     terms.idsBytes +=
         problem.batch.inputCopies * inputBytes(problem, feature, samples, 1.0);
     terms.forwardBytes +=
-        elements * (outputBytes + castBytes(output, wire.results));
-    terms.backwardBytes +=
-        elements * (2 * outputBytes + castBytes(output, wire.gradients));
+        rows * (dim * outputBytes + castRowBytes(output, wire.results, dim));
+    terms.backwardBytes += rows * (2 * dim * outputBytes +
+                                   castRowBytes(output, wire.gradients, dim));
   }
   return terms;
 }

@@ -28,8 +28,7 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
   std::vector<Traffic> results = stagesOf(Direction::Forward);
   std::vector<Traffic> gradients = stagesOf(Direction::Backward);
   // Owners sort what they send by relay, into the copy of a cast if any.
-  bool hasCast =
-      castBytes(ElementType::F32, problem.batch.wireType.results) > 0;
+  bool hasCast = problem.batch.wireType.results != WireFormat::F32;
   auto roundedUp = [](double bytes) {
     return static_cast<int64_t>(std::ceil(bytes));
   };

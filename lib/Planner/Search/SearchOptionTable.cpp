@@ -154,10 +154,10 @@ void readWireTypes(std::string_view text, std::vector<WireType> &out,
                    Diagnostics &errors) {
   if (text == "auto") {
     // Results first, as they go into the loss.
-    out = {ElementType::F32,
-           {ElementType::F32, ElementType::BF16},
-           {ElementType::BF16, ElementType::F32},
-           ElementType::BF16};
+    out = {WireFormat::F32,
+           {WireFormat::F32, WireFormat::BF16},
+           {WireFormat::BF16, WireFormat::F32},
+           WireFormat::BF16};
     return;
   }
   for (size_t begin = 0; begin < text.size();) {

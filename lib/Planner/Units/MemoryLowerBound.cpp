@@ -39,9 +39,9 @@ MemoryTerms leastByRows(const SearchContext &context, int table,
   }
   if (!unpooled)
     return terms;
-  auto shrink = [&](int64_t &value, ElementType wire) {
-    int64_t bytes =
-        elementBytes(batch.outputType) + castBytes(batch.outputType, wire);
+  auto shrink = [&](int64_t &value, WireFormat wire) {
+    int64_t bytes = elementBytes(batch.outputType) +
+                    (wire == formatOf(batch.outputType) ? 0 : valueBytes(wire));
     double ratio = std::min(1.0, 4 / static_cast<double>(bytes));
     value = static_cast<int64_t>(
         std::max(0.0, ratio * (static_cast<double>(value) - segments)));

@@ -24,7 +24,9 @@ struct Piece {
 void addPieces(const RowMove &move, std::vector<Piece> &pieces) {
   if (move.rows == 0 || move.width == 0)
     return;
-  if (move.rows == 1) {
+  // The scale of a row is of all its values.
+  if (move.rows == 1 && !isScaled(move.sourceFormat) &&
+      !isScaled(move.targetFormat)) {
     int64_t count = ceilDivide(move.width, kValuesPerPiece);
     for (int64_t i = 0; i < count; ++i)
       pieces.push_back(
@@ -50,63 +52,73 @@ public:
 
   void run() const {
     bool computes = !move.addends.empty() || move.divisors || move.scale != 1;
-    if (computes || move.sourceType != move.targetType)
+    int64_t room = width + scaleWidth(move.sourceFormat);
+    if (computes || move.sourceFormat != move.targetFormat)
       compute();
     else if (!move.sourcePlaces && !move.targetPlaces &&
-             move.source.stride == width && move.target.stride == width)
-      copy(rows.begin, rows.size() * width);
+             move.source.stride == room && move.target.stride == room)
+      copy(rows.begin, rows.size() * room);
     else
       for (int64_t row = rows.begin; row < rows.end; ++row)
-        copy(row, width);
+        copy(row, room);
   }
 
 private:
+  /// Where a row begins.
   const std::byte *sourceAt(const SourceRows &source, int64_t row) const {
     int64_t place =
         move.sourcePlaces ? move.sourcePlaces[row] - move.firstPlace : row;
-    return source.first + (place * source.stride + columns.begin) *
-                              elementBytes(move.sourceType);
+    return source.first + place * source.stride * valueBytes(move.sourceFormat);
+  }
+  void load(const SourceRows &source, int64_t row, float *values) const {
+    loadRow(sourceAt(source, row), source.column + columns.begin, width,
+            move.sourceFormat, values);
   }
   std::byte *targetAt(int64_t row) const {
     int64_t place =
         move.targetPlaces ? move.targetPlaces[row] - move.firstPlace : row;
     return move.target.first + (place * move.target.stride + columns.begin) *
-                                   elementBytes(move.targetType);
+                                   valueBytes(move.targetFormat);
   }
 
   void copy(int64_t row, int64_t values) const {
-    std::memcpy(targetAt(row), sourceAt(move.source, row),
-                static_cast<size_t>(values * elementBytes(move.targetType)));
+    int64_t bytes = valueBytes(move.targetFormat);
+    std::memcpy(targetAt(row),
+                sourceAt(move.source, row) +
+                    (move.source.column + columns.begin) * bytes,
+                static_cast<size_t>(values * bytes));
   }
 
   void compute() const {
-    bool isRounded = move.targetType != ElementType::F32;
+    bool isRounded = move.targetFormat != WireFormat::F32;
     std::vector<float> sum(isRounded ? static_cast<size_t>(width) : 0);
     std::vector<float> loaded(
-        move.sourceType != ElementType::F32 ? static_cast<size_t>(width) : 0);
+        move.sourceFormat != WireFormat::F32 ? static_cast<size_t>(width) : 0);
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       std::byte *target = targetAt(row);
       float *values =
           isRounded ? sum.data() : reinterpret_cast<float *>(target);
-      loadElements(sourceAt(move.source, row), width, move.sourceType, values);
+      load(move.source, row, values);
       for (const SourceRows &addend : move.addends)
-        add(sourceAt(addend, row), loaded.data(), values);
+        add(addend, row, loaded.data(), values);
       if (move.divisors)
         divideRow(values, width, move.divisors[row]);
       if (move.scale != 1)
         for (int64_t c = 0; c < width; ++c)
           values[c] *= move.scale;
       if (isRounded)
-        storeElements(values, width, move.targetType, target);
+        storeRow(values, width, move.targetFormat, target);
     }
   }
 
-  void add(const std::byte *addend, float *loaded, float *values) const {
-    const float *from = reinterpret_cast<const float *>(addend);
-    if (move.sourceType != ElementType::F32) {
-      loadElements(addend, width, move.sourceType, loaded);
-      from = loaded;
-    }
+  void add(const SourceRows &addend, int64_t row, float *loaded,
+           float *values) const {
+    const float *from = loaded;
+    if (move.sourceFormat == WireFormat::F32)
+      from = reinterpret_cast<const float *>(sourceAt(addend, row)) +
+             addend.column + columns.begin;
+    else
+      load(addend, row, loaded);
     for (int64_t c = 0; c < width; ++c)
       values[c] += from[c];
   }

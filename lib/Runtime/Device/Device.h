@@ -74,7 +74,7 @@ struct ReceivedSet {
 struct LocalRows {
   std::byte *first = nullptr;
   int64_t stride = 0; ///< values.
-  ElementType type = ElementType::F32;
+  WireFormat format = WireFormat::F32;
 };
 
 /// A gradient in the caller's memory.

@@ -4,59 +4,74 @@
 
 namespace neuroshard::runtime {
 
-/// The blocks of a set for all ranks of samples.
+/// The direct blocks of a set for all ranks of samples.
 static std::vector<Block>
-makeBlocks(const StreamSet &set, const Routed &routed,
-           const std::vector<std::vector<int64_t>> &idsOfPeer) {
+makeDirectBlocks(const StreamSet &set, const Routed &routed,
+                 const std::vector<std::vector<int64_t>> &idsOfPeer,
+                 WireFormat format) {
   std::vector<Block> blocks;
   for (size_t peer = 0; peer < idsOfPeer.size(); ++peer)
-    blocks.push_back(
-        makeBlock(set, routed.batchOfPeer[peer],
-                  [&](size_t stream) { return idsOfPeer[peer][stream]; }));
+    blocks.push_back(makeDirectBlock(
+        set, routed.batchOfPeer[peer], format,
+        [&](size_t stream) { return idsOfPeer[peer][stream]; }));
   return blocks;
 }
 
 std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed) {
-  return makeBlocks(device.layout(routed.exchange).owners[device.rank()],
-                    routed, routed.ownedIdsOfPeer);
+  const StreamSet &set = device.layout(routed.exchange).owners[device.rank()];
+  std::vector<Block> blocks;
+  for (size_t peer = 0; peer < routed.ownedIdsOfPeer.size(); ++peer)
+    blocks.push_back(
+        makeBlock(set, routed.batchOfPeer[peer], [&](size_t stream) {
+          return routed.ownedIdsOfPeer[peer][stream];
+        }));
+  return blocks;
+}
+
+std::vector<Block> makeDirectOwnerBlocks(const Device &device,
+                                         const Routed &routed,
+                                         WireFormat format) {
+  return makeDirectBlocks(device.layout(routed.exchange).owners[device.rank()],
+                          routed, routed.ownedIdsOfPeer, format);
 }
 
 std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
-                                   const Routed &routed) {
+                                   const Routed &routed, WireFormat format) {
   std::vector<std::vector<int64_t>> ids;
   for (const std::vector<int64_t> &ofPeer : routed.localIdsOfPeer)
     ids.push_back(subset.idsOf(ofPeer));
-  return makeBlocks(subset.set, routed, ids);
+  return makeDirectBlocks(subset.set, routed, ids, format);
 }
 
-/// The block of a set for the local batch.
-static Block makeOwnBlock(const StreamSet &set, const Routed &routed) {
-  return makeBlock(set, routed.batch, [&](size_t stream) {
+/// The direct block of a set for the local batch.
+static Block makeOwnBlock(const StreamSet &set, const Routed &routed,
+                          WireFormat format) {
+  return makeDirectBlock(set, routed.batch, format, [&](size_t stream) {
     return routed.buckets[set.streams[stream].bucket].numIds;
   });
 }
 
-std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed) {
+std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
+                                   WireFormat format) {
   std::vector<Block> blocks;
-  for (const StreamSet &set : device.layout(routed.exchange).owners) {
-    blocks.push_back(makeOwnBlock(set, routed));
-    blocks.back().size = blocks.back().directSize; // relays have the rest
-  }
+  for (const StreamSet &set : device.layout(routed.exchange).owners)
+    blocks.push_back(makeOwnBlock(set, routed, format));
   return blocks;
 }
 
-Block makeLocalBlock(const Device &device, const Routed &routed) {
+Block makeLocalBlock(const Device &device, const Routed &routed,
+                     WireFormat format) {
   return makeOwnBlock(device.layout(routed.exchange).locals[device.rank()],
-                      routed);
+                      routed, format);
 }
 
-void placeLocalRows(const Block &block, std::byte *first, ElementType type,
+void placeLocalRows(const Block &block, std::byte *first, WireFormat format,
                     std::span<LocalRows> rows,
                     std::span<const int32_t> entries) {
   for (size_t e = 0; e < block.begin.size(); ++e) {
     size_t entry = entries.empty() ? e : static_cast<size_t>(entries[e]);
-    rows[entry] = {first + block.begin[e] * elementBytes(type), block.stride[e],
-                   type};
+    rows[entry] = {first + block.begin[e] * valueBytes(format), block.stride[e],
+                   format};
   }
 }
 

@@ -15,15 +15,22 @@
 
 namespace neuroshard::runtime {
 
-/// The blocks of this device as an owner, one per rank of samples.
+/// The blocks of this device as an owner, one per rank of samples, as kernels
+/// read and write them.
 std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed);
-/// The blocks of a rank of samples, one per owner, without relayed values.
-std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed);
+/// What of them travels directly, as it lies in messages.
+std::vector<Block> makeDirectOwnerBlocks(const Device &device,
+                                         const Routed &routed,
+                                         WireFormat format);
+/// The same for a rank of samples, one per owner.
+std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
+                                   WireFormat format);
 /// The block of the device's replicated tables, on its own batch.
-Block makeLocalBlock(const Device &device, const Routed &routed);
+Block makeLocalBlock(const Device &device, const Routed &routed,
+                     WireFormat format);
 /// Sets where the rows of a block are, which begins at `first`, for the entries
 /// with these numbers; without numbers, for all.
-void placeLocalRows(const Block &block, std::byte *first, ElementType type,
+void placeLocalRows(const Block &block, std::byte *first, WireFormat format,
                     std::span<LocalRows> rows,
                     std::span<const int32_t> entries = {});
 
@@ -31,7 +38,7 @@ void placeLocalRows(const Block &block, std::byte *first, ElementType type,
 ReplicaUpdate makeReplicaUpdate(const Device &device, const Routed &routed);
 /// The blocks of some of the device's replicated tables, one per rank.
 std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
-                                   const Routed &routed);
+                                   const Routed &routed, WireFormat format);
 
 /// Sizes of blocks, in values.
 std::vector<int64_t> sizesOf(const std::vector<Block> &blocks);

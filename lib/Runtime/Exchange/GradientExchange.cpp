@@ -43,8 +43,8 @@ std::vector<int64_t> idBytesOfPeers(const Device &device, const Routed &routed,
 
 void startGather(Device &device, const Routed &routed, Partials &gradients) {
   std::vector<int64_t> receiveBytes = idBytesOfPeers(device, routed, gradients);
-  std::vector<Block> blocks =
-      makeLocalBlocks(gradients.replicas.gathered, routed);
+  std::vector<Block> blocks = makeLocalBlocks(
+      gradients.replicas.gathered, routed, device.wireType().gradients);
   for (size_t peer = 0; peer < blocks.size(); ++peer)
     receiveBytes[peer] += gradientBytes(device, blocks[peer].size);
   int64_t bytes = receiveBytes[static_cast<size_t>(device.rank())];
@@ -60,13 +60,15 @@ struct Message {
   ReceivedBlock *block;
   const std::byte *direct;
   const std::byte *relayed;
+  std::vector<RowsOfMessage> directRows;
+  std::vector<RowsOfMessage> relayedRows;
 };
 
 /// Lets blocks point to their messages, or to values converted from them.
 void setRows(Device &device, std::span<const Message> messages,
              Partials &gradients) {
-  ElementType type = device.wireType().gradients;
-  if (type == ElementType::F32) {
+  WireFormat format = device.wireType().gradients;
+  if (format == WireFormat::F32) {
     for (const Message &message : messages) {
       message.block->direct = reinterpret_cast<const float *>(message.direct);
       message.block->relayed = reinterpret_cast<const float *>(message.relayed);
@@ -81,16 +83,18 @@ void setRows(Device &device, std::span<const Message> messages,
                               total * static_cast<int64_t>(sizeof(float)));
   float *next = as<float>(gradients.decoded);
   std::vector<RowMove> moves;
-  auto convert = [&](const std::byte *from, int64_t count) {
-    moves.push_back(moveOf(from, type, reinterpret_cast<std::byte *>(next),
-                           ElementType::F32, count));
+  auto convert = [&](const std::byte *from,
+                     const std::vector<RowsOfMessage> &pieces, int64_t count) {
+    for (const RowsOfMessage &rows : pieces)
+      rows.addUnpacking(from, next, format, moves);
     return std::exchange(next, next + count);
   };
   for (const Message &message : messages) {
     const Block &block = message.block->block;
-    message.block->direct = convert(message.direct, block.directSize);
-    message.block->relayed =
-        convert(message.relayed, block.size - block.directSize);
+    message.block->direct =
+        convert(message.direct, message.directRows, block.directSize);
+    message.block->relayed = convert(message.relayed, message.relayedRows,
+                                     block.size - block.directSize);
   }
   device.backend->moveRows(moves);
 }
@@ -105,13 +109,27 @@ std::vector<ReceivedBlock> blocksOf(std::vector<Block> layouts) {
 
 void addOwned(Device &device, const Routed &routed, Partials &gradients,
               std::vector<Message> &messages) {
+  WireFormat format = device.wireType().gradients;
+  const ExchangeLayout &layout = device.layout(routed.exchange);
   std::vector<const std::byte *> direct = waitForAll(*gradients.request);
-  std::vector<const std::byte *> relayed(direct.size());
-  if (!device.layout(routed.exchange).relays.empty())
-    relayed = receiveRelayedGradients(device, routed, gradients);
   for (size_t peer = 0; peer < direct.size(); ++peer)
     messages.push_back(
-        {&gradients.gradients[peer], direct[peer], relayed[peer]});
+        {&gradients.gradients[peer],
+         direct[peer],
+         nullptr,
+         directRows(layout.owners[device.rank()], routed.batchOfPeer[peer],
+                    routed.ownedIdsOfPeer[peer], format),
+         {}});
+  if (layout.relays.empty())
+    return;
+  HierarchicalExchange exchange(device, routed, format);
+  std::vector<const std::byte *> relayed =
+      receiveRelayedGradients(device, routed, gradients);
+  for (size_t peer = 0; peer < relayed.size(); ++peer) {
+    messages[peer].relayed = relayed[peer];
+    messages[peer].relayedRows =
+        exchange.relayedRows(static_cast<int64_t>(peer));
+  }
 }
 
 /// Makes the gathered ids of replicated tables readable, too.
@@ -120,15 +138,20 @@ void addGathered(Device &device, const Routed &routed, Partials &gradients,
   const StreamSet &set = gradients.replicas.gathered.set;
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
   std::vector<const std::byte *> payloads = waitForAll(*gradients.gather);
-  gradients.gathered = readPayloads(
-      device, set, idBytes, payloads, routed.batchOfPeer,
-      gatheredIds(routed, gradients), BufferKind::ReceivedGradients);
-  gradients.gatheredGradients =
-      blocksOf(makeLocalBlocks(gradients.replicas.gathered, routed));
+  std::vector<std::vector<int64_t>> ids = gatheredIds(routed, gradients);
+  gradients.gathered =
+      readPayloads(device, set, idBytes, payloads, routed.batchOfPeer, ids,
+                   BufferKind::ReceivedGradients);
+  gradients.gatheredGradients = blocksOf(
+      makeLocalBlocks(gradients.replicas.gathered, routed, WireFormat::F32));
   std::vector<int64_t> sizes = idBytesOfPeers(device, routed, gradients);
   for (size_t peer = 0; peer < payloads.size(); ++peer)
     messages.push_back({&gradients.gatheredGradients[peer],
-                        payloads[peer] + sizes[peer], nullptr});
+                        payloads[peer] + sizes[peer],
+                        nullptr,
+                        directRows(set, routed.batchOfPeer[peer], ids[peer],
+                                   device.wireType().gradients),
+                        {}});
 }
 
 /// Those of a single device.
@@ -161,7 +184,8 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
     gradients.request =
         startValues(device, MessageKind::Gradients, gradients.send,
                     sizesOf(gradients.sendBlocks),
-                    sizesOf(makeOwnerBlocks(device, routed)));
+                    sizesOf(makeDirectOwnerBlocks(
+                        device, routed, device.wireType().gradients)));
   if (!gradients.replicas.gathered.entries.empty())
     startGather(device, routed, gradients);
   if (!gradients.replicas.tables.empty())

@@ -21,18 +21,19 @@
 namespace neuroshard::runtime {
 namespace {
 
-RowBases<std::byte> basesOf(const Device &device, const Partials &gradients) {
+RowBases<std::byte> basesOf(Device &device, const Routed &routed,
+                            const Partials &gradients) {
   RowBases<std::byte> bases;
-  ElementType type = device.wireType().gradients;
+  bases.format = device.wireType().gradients;
   bases.blocks = &gradients.sendBlocks;
   for (size_t peer = 0; peer < gradients.sendBlocks.size(); ++peer)
     bases.rows.push_back(gradients.send.get() +
-                         gradients.sendBegins[peer] * elementBytes(type));
+                         gradientBytes(device, gradients.sendBegins[peer]));
   for (int64_t begin : gradients.relayBegins)
     bases.relayedRows.push_back(gradients.send.get() +
-                                begin * elementBytes(type));
+                                gradientBytes(device, begin));
+  bases.relayedColumns = relayedColumns(device, routed, bases.format);
   bases.local = &gradients.localRows;
-  bases.type = type;
   return bases;
 }
 
@@ -70,25 +71,25 @@ void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
   IdPayload payload(subset.set, routed.batch,
                     device.manifest().exchanges[routed.exchange].idBytes(),
                     subset.idsOf(routed.localIdsOfPeer[rank]));
-  Block block = makeLocalBlocks(subset, routed)[rank];
+  WireFormat format = device.wireType().gradients;
+  Block block = makeLocalBlocks(subset, routed, format)[rank];
   gradients.gatheredIdBytes = payload.bytes();
   gradients.gatherMessage = device.buffers->acquire(
       BufferKind::Gradients,
       payload.bytes() + gradientBytes(device, block.size));
-  placeLocalRows(block, gradients.gatherMessage.get() + payload.bytes(),
-                 device.wireType().gradients, gradients.localRows,
-                 subset.entries);
+  placeLocalRows(block, gradients.gatherMessage.get() + payload.bytes(), format,
+                 gradients.localRows, subset.entries);
   copyIds(device, routed, subset, payload, gradients.gatherMessage.get());
 }
 
 /// Makes room for the gradients that are added up by row.
 void beginSummed(Device &device, const Routed &routed, Partials &gradients) {
   const EntrySubset &subset = gradients.replicas.summed;
-  Block block =
-      makeLocalBlocks(subset, routed)[static_cast<size_t>(device.rank())];
+  Block block = makeLocalBlocks(
+      subset, routed, WireFormat::F32)[static_cast<size_t>(device.rank())];
   gradients.local = device.buffers->acquire(
       BufferKind::Gradients, block.size * static_cast<int64_t>(sizeof(float)));
-  placeLocalRows(block, gradients.local.get(), ElementType::F32,
+  placeLocalRows(block, gradients.local.get(), WireFormat::F32,
                  gradients.localRows, subset.entries);
 }
 
@@ -113,20 +114,19 @@ bool staysInPlace(const Device &device, const ExchangeLookup &lookup,
 }
 
 void addMoves(const Device &device, const Routed &routed,
-              const Partials &gradients, size_t lookup,
+              const RowBases<std::byte> &bases, size_t lookup,
               const ResultGradient &given, std::vector<RowMove> &moves) {
   const LookupState &state = routed.lookups[lookup];
   bool isMean =
       device.manifest().exchanges[routed.exchange].lookups[lookup].pooling ==
       Pooling::Mean;
-  for (const auto &view :
-       makeViews(device, routed, lookup, basesOf(device, gradients))) {
+  for (const auto &view : makeViews(device, routed, lookup, bases)) {
     RowMove &move = moves.emplace_back();
     move.source = {given.first + view.cols.begin * elementBytes(given.type),
                    given.stride};
-    move.sourceType = given.type;
+    move.sourceFormat = formatOf(given.type);
     move.target = {view.first, view.stride};
-    move.targetType = view.type;
+    move.targetFormat = view.format;
     move.rows = view.numRows;
     move.width = view.cols.size();
     move.sourcePlaces = view.places;
@@ -146,7 +146,8 @@ void packValues(Device &device, Routed &routed,
   if (given.size() != spec.lookups.size())
     fail(spec.where, "found ", given.size(), " gradients for ",
          spec.lookups.size(), " lookups");
-  gradients.sendBlocks = makeBatchBlocks(device, routed);
+  gradients.sendBlocks =
+      makeBatchBlocks(device, routed, device.wireType().gradients);
   int64_t total = placeGradients(device, routed, gradients);
   gradients.inPlace.resize(given.size());
   std::vector<size_t> packed;
@@ -165,8 +166,9 @@ void packValues(Device &device, Routed &routed,
   if (device.layout(routed.exchange).hasReplicated)
     beginReplicated(device, routed, gradients);
   std::vector<RowMove> moves;
+  RowBases<std::byte> bases = basesOf(device, routed, gradients);
   for (size_t k : packed)
-    addMoves(device, routed, gradients, k, given[k], moves);
+    addMoves(device, routed, bases, k, given[k], moves);
   device.backend->moveRows(moves);
 }
 

@@ -13,17 +13,19 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_HIERARCHICALALLTOALL_H
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_HIERARCHICALALLTOALL_H
 
+#include "MessageRows.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 
 namespace neuroshard::runtime {
 
-/// One exchange with relays as one device sees it.
+/// One exchange with relays as one device sees it, for what travels in one
+/// format.
 class HierarchicalExchange : public HierarchicalSizes {
 public:
-  HierarchicalExchange(Device &device, const Routed &routed)
+  HierarchicalExchange(Device &device, const Routed &routed, WireFormat format)
       : HierarchicalSizes(device.layout(routed.exchange), device.plan->groups,
-                          routed.batchOfPeer),
+                          routed.batchOfPeer, format),
         device(device), rank(device.rank()),
         relay(layout.relays[static_cast<size_t>(groups.placeOf(rank).group)]) {}
 
@@ -36,10 +38,10 @@ public:
   std::vector<int32_t> ranksServedBy(int64_t relay) const {
     return groups.devicesWithIndex(groups.placeOf(relay).index);
   }
-  /// Values for a relayed row of an owner.
-  int64_t widthOf(int64_t owner) const {
-    return layout.owners[static_cast<size_t>(owner)].relayedWidth;
-  }
+  int64_t bytesOf(int64_t values) const { return values * valueBytes(format); }
+  /// The rows that this device, as an owner, sends to a relay or gets from it,
+  /// of one rank's samples: one piece if the format has no scales.
+  std::vector<RowsOfMessage> relayedRows(int64_t sampleRank) const;
 
   /// countOf(rank) for all ranks.
   template <typename Function>
@@ -51,6 +53,7 @@ public:
   }
 
   using HierarchicalSizes::batches;
+  using HierarchicalSizes::format;
   using HierarchicalSizes::groups;
   using HierarchicalSizes::layout;
 
@@ -58,6 +61,11 @@ public:
   int64_t rank;
   const RelayLayout &relay; ///< of this device's group.
 };
+
+/// Columns of the rows that the relays of each group send, or get gradients
+/// for; empty without relays.
+std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
+                                          WireFormat format);
 
 /// Begins the first stage of results: sends `partials.sendBlocks`.
 void startRelayedResults(Device &device, const Routed &routed,

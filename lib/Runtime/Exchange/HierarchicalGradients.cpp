@@ -12,40 +12,53 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Copies the columns of one rank's samples that one owner gets. Returns where
-/// the next begin.
-std::byte *addCopies(const HierarchicalExchange &exchange, int32_t owner,
-                     int32_t sampleRank, const std::byte *from, std::byte *to,
-                     std::vector<RowMove> &moves) {
-  const Device &device = exchange.device;
-  int32_t index = exchange.groups.placeOf(owner).index;
-  for (const RelaySum &sum : exchange.relay.sums)
-    for (const RelaySource &source : sum.sources) {
-      if (source.index != index)
-        continue;
-      RowMove &move = moves.emplace_back();
-      move.source = {from + gradientBytes(device, sum.column),
-                     exchange.relay.width};
-      move.target = {to + gradientBytes(device, source.column),
-                     exchange.widthOf(owner)};
-      move.sourceType = move.targetType = device.wireType().gradients;
-      move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
-      move.width = sum.size;
-    }
-  return to + gradientBytes(device, exchange.ofSamples(owner, sampleRank));
-}
+/// Copies columns of one rank's samples to the owners of the group.
+class CopyAdder {
+public:
+  explicit CopyAdder(const HierarchicalExchange &exchange)
+      : exchange(exchange), sums(exchange.columnsOfRelays(
+                                exchange.groups.placeOf(exchange.rank).group)) {
+  }
+
+  /// Those that one owner gets. Returns where the next begin.
+  std::byte *add(int32_t owner, int32_t sampleRank, const std::byte *from,
+                 std::byte *to, std::vector<RowMove> &moves) const {
+    ScaledColumns columns = exchange.columnsOfOwner(owner);
+    int32_t index = exchange.groups.placeOf(owner).index;
+    for (const RelaySum &sum : exchange.relay.sums)
+      for (const RelaySource &source : sum.sources) {
+        if (source.index != index)
+          continue;
+        RowMove &move = moves.emplace_back();
+        move.source = {from + exchange.bytesOf(sums.at(sum.column)),
+                       sums.width()};
+        move.target = {to + exchange.bytesOf(columns.at(source.column)),
+                       columns.width()};
+        move.sourceFormat = move.targetFormat = exchange.format;
+        move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
+        move.width = sum.size;
+      }
+    return to + exchange.bytesOf(exchange.ofSamples(owner, sampleRank));
+  }
+
+private:
+  const HierarchicalExchange &exchange;
+  ScaledColumns sums;
+};
 
 /// Waits for the first stage and begins the second.
 void startSecondStageOfGradients(const HierarchicalExchange &exchange,
-                                 Partials &gradients) {
+                                 const Routed &routed, Partials &gradients) {
   Device &device = exchange.device;
   std::vector<const std::byte *> messages = waitForAll(*gradients.request);
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t owner) {
     return exchange.ownerToRelay(owner, exchange.rank);
   });
-  Buffer send =
-      device.buffers->acquire(BufferKind::RelayedGradients,
-                              gradientBytes(device, beginsOf(counts).back()));
+  Buffer send = device.buffers->acquire(
+      BufferKind::RelayedGradients, exchange.bytesOf(beginsOf(counts).back()));
+  std::vector<Block> direct =
+      makeDirectOwnerBlocks(device, routed, exchange.format);
+  CopyAdder adder(exchange);
   std::byte *to = send.get();
   std::vector<RowMove> moves;
   for (int32_t owner = 0; owner < exchange.numRanks(); ++owner) {
@@ -53,9 +66,9 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
       auto peer = static_cast<size_t>(sampleRank);
-      int64_t direct = gradients.gradients[peer].block.directSize;
-      to = addCopies(exchange, owner, sampleRank,
-                     messages[peer] + gradientBytes(device, direct), to, moves);
+      to = adder.add(owner, sampleRank,
+                     messages[peer] + exchange.bytesOf(direct[peer].size), to,
+                     moves);
     }
   }
   device.backend->moveRows(moves);
@@ -75,7 +88,7 @@ int64_t placeGradients(Device &device, const Routed &routed,
     gradients.sendBegins = beginsOf(sizesOf(gradients.sendBlocks));
     return gradients.sendBegins.back();
   }
-  HierarchicalExchange exchange(device, routed);
+  HierarchicalExchange exchange(device, routed, device.wireType().gradients);
   gradients.relayBegins.resize(layout.relays.size());
   int64_t next = 0;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
@@ -91,8 +104,9 @@ int64_t placeGradients(Device &device, const Routed &routed,
 
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients) {
-  HierarchicalExchange exchange(device, routed);
-  std::vector<Block> receive = makeOwnerBlocks(device, routed);
+  WireFormat format = device.wireType().gradients;
+  HierarchicalExchange exchange(device, routed, format);
+  std::vector<Block> receive = makeDirectOwnerBlocks(device, routed, format);
   gradients.request = startValues(
       device, MessageKind::Gradients, gradients.send,
       exchange.countsOf([&](int64_t peer) {
@@ -100,7 +114,7 @@ void startRelayedGradients(Device &device, const Routed &routed,
                exchange.relayToSamples(peer, exchange.rank);
       }),
       exchange.countsOf([&](int64_t peer) {
-        return receive[static_cast<size_t>(peer)].directSize +
+        return receive[static_cast<size_t>(peer)].size +
                exchange.relayToSamples(exchange.rank, peer);
       }));
 }
@@ -108,8 +122,8 @@ void startRelayedGradients(Device &device, const Routed &routed,
 std::vector<const std::byte *> receiveRelayedGradients(Device &device,
                                                        const Routed &routed,
                                                        Partials &gradients) {
-  HierarchicalExchange exchange(device, routed);
-  startSecondStageOfGradients(exchange, gradients);
+  HierarchicalExchange exchange(device, routed, device.wireType().gradients);
+  startSecondStageOfGradients(exchange, routed, gradients);
   std::vector<const std::byte *> messages = waitForAll(*gradients.relayRequest);
   std::vector<const std::byte *> ofRank(
       static_cast<size_t>(exchange.numRanks()));
@@ -117,8 +131,7 @@ std::vector<const std::byte *> receiveRelayedGradients(Device &device,
     const std::byte *rows = messages[static_cast<size_t>(relay)];
     for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
       ofRank[static_cast<size_t>(sampleRank)] = rows;
-      rows +=
-          gradientBytes(device, exchange.ofSamples(exchange.rank, sampleRank));
+      rows += exchange.bytesOf(exchange.ofSamples(exchange.rank, sampleRank));
     }
   }
   return ofRank;

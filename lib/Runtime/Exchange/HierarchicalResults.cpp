@@ -17,38 +17,41 @@ namespace {
 /// Values of the first stage for one rank: its block, and, if it is in the
 /// owner's group, what it adds up for the ranks that it serves.
 int64_t firstStageTo(const HierarchicalExchange &exchange,
-                     const Partials &partials, int64_t peer) {
-  return partials.sendBlocks[static_cast<size_t>(peer)].directSize +
+                     const std::vector<Block> &direct, int64_t peer) {
+  return direct[static_cast<size_t>(peer)].size +
          exchange.ownerToRelay(exchange.rank, peer);
 }
 
-/// The message of the first stage, rank after rank.
-Buffer packResults(const HierarchicalExchange &exchange,
-                   const Partials &partials) {
+/// The message of the first stage, rank after rank, of so many values.
+Buffer packResults(const HierarchicalExchange &exchange, const Routed &routed,
+                   const Partials &partials, int64_t total) {
   Device &device = exchange.device;
-  int64_t total = 0;
-  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
-    total += firstStageTo(exchange, partials, peer);
-  Buffer message = device.buffers->acquire(BufferKind::SentResults,
-                                           resultBytes(device, total));
+  const StreamSet &set = exchange.layout.owners[device.rank()];
+  Buffer message =
+      device.buffers->acquire(BufferKind::SentResults, exchange.bytesOf(total));
   std::byte *to = message.get();
   std::vector<RowMove> moves;
-  auto add = [&](int64_t begin, int64_t count) {
-    const float *from = as<const float>(partials.send) + begin;
-    moves.push_back(moveOf(reinterpret_cast<const std::byte *>(from),
-                           ElementType::F32, to, device.wireType().results,
-                           count));
-    to += resultBytes(device, count);
+  auto add = [&](int64_t begin, const std::vector<RowsOfMessage> &pieces) {
+    for (const RowsOfMessage &rows : pieces)
+      rows.addPacking(as<const float>(partials.send) + begin, to,
+                      exchange.format, moves);
   };
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     auto index = static_cast<size_t>(peer);
-    add(partials.sendBegins[index], partials.sendBlocks[index].directSize);
+    const std::vector<int64_t> &ids = routed.ownedIdsOfPeer[index];
+    add(partials.sendBegins[index],
+        directRows(set, exchange.batches[index], ids, exchange.format));
+    to += exchange.bytesOf(
+        makeDirectBlock(set, exchange.batches[index], exchange.format,
+                        [&](size_t stream) { return ids[stream]; })
+            .size);
     if (!exchange.groups.sameGroup(peer, exchange.rank))
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(peer)) {
       auto sample = static_cast<size_t>(sampleRank);
       add(partials.sendBegins[sample] + partials.sendBlocks[sample].directSize,
-          exchange.ofSamples(exchange.rank, sampleRank));
+          exchange.relayedRows(sampleRank));
+      to += exchange.bytesOf(exchange.ofSamples(exchange.rank, sampleRank));
     }
   }
   device.backend->moveRows(moves);
@@ -56,27 +59,42 @@ Buffer packResults(const HierarchicalExchange &exchange,
 }
 
 /// Adds up the partial sums that the devices of the group have of one rank's
-/// samples. `rows`: where they begin, per device of the group.
-void addSums(const HierarchicalExchange &exchange,
-             const std::vector<const std::byte *> &rows, int32_t sampleRank,
-             std::byte *to, std::vector<RowMove> &moves) {
-  const Device &device = exchange.device;
-  auto source = [&](const RelaySource &part) {
-    auto index = static_cast<size_t>(part.index);
-    return SourceRows{rows[index] + resultBytes(device, part.column),
-                      exchange.widthOf(exchange.ownGroup()[index])};
-  };
-  for (const RelaySum &sum : exchange.relay.sums) {
-    RowMove &move = moves.emplace_back();
-    move.source = source(sum.sources[0]);
-    for (size_t i = 1; i < sum.sources.size(); ++i)
-      move.addends.push_back(source(sum.sources[i]));
-    move.target = {to + resultBytes(device, sum.column), exchange.relay.width};
-    move.sourceType = move.targetType = device.wireType().results;
-    move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
-    move.width = sum.size;
+/// samples.
+class SumAdder {
+public:
+  explicit SumAdder(const HierarchicalExchange &exchange)
+      : exchange(exchange), sums(exchange.columnsOfRelays(
+                                exchange.groups.placeOf(exchange.rank).group)) {
+    for (int32_t owner : exchange.ownGroup())
+      ofOwners.push_back(exchange.columnsOfOwner(owner));
   }
-}
+
+  /// `rows`: where they begin, per device of the group.
+  void add(const std::vector<const std::byte *> &rows, int32_t sampleRank,
+           std::byte *to, std::vector<RowMove> &moves) const {
+    auto source = [&](const RelaySource &part) {
+      auto index = static_cast<size_t>(part.index);
+      const ScaledColumns &columns = ofOwners[index];
+      return SourceRows{rows[index] + exchange.bytesOf(columns.at(part.column)),
+                        columns.width()};
+    };
+    for (const RelaySum &sum : exchange.relay.sums) {
+      RowMove &move = moves.emplace_back();
+      move.source = source(sum.sources[0]);
+      for (size_t i = 1; i < sum.sources.size(); ++i)
+        move.addends.push_back(source(sum.sources[i]));
+      move.target = {to + exchange.bytesOf(sums.at(sum.column)), sums.width()};
+      move.sourceFormat = move.targetFormat = exchange.format;
+      move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
+      move.width = sum.size;
+    }
+  }
+
+private:
+  const HierarchicalExchange &exchange;
+  ScaledColumns sums;
+  std::vector<ScaledColumns> ofOwners; ///< per device of the group.
+};
 
 /// The sums that this relay sends, in the order of the receiving ranks. `rows`
 /// are per device of the group, each in the order of the groups of the ranks.
@@ -86,16 +104,17 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
   Device &device = exchange.device;
   std::vector<int64_t> begins = beginsOf(counts);
   Buffer sums = device.buffers->acquire(BufferKind::RelayedResults,
-                                        resultBytes(device, begins.back()));
+                                        exchange.bytesOf(begins.back()));
+  SumAdder adder(exchange);
   std::vector<RowMove> moves;
   for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
-    addSums(exchange, rows, sampleRank,
-            sums.get() +
-                resultBytes(device, begins[static_cast<size_t>(sampleRank)]),
-            moves);
+    adder.add(rows, sampleRank,
+              sums.get() +
+                  exchange.bytesOf(begins[static_cast<size_t>(sampleRank)]),
+              moves);
     for (size_t m = 0; m < rows.size(); ++m)
-      rows[m] += resultBytes(
-          device, exchange.ofSamples(exchange.ownGroup()[m], sampleRank));
+      rows[m] += exchange.bytesOf(
+          exchange.ofSamples(exchange.ownGroup()[m], sampleRank));
   }
   device.backend->moveRows(moves);
   return sums;
@@ -108,9 +127,8 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
   std::vector<const std::byte *> ofOwners;
   for (int32_t owner : exchange.ownGroup()) {
     auto index = static_cast<size_t>(owner);
-    ofOwners.push_back(
-        partials.receivedRows[index] +
-        resultBytes(device, partials.receivedBlocks[index].size));
+    ofOwners.push_back(partials.receivedRows[index] +
+                       exchange.bytesOf(partials.receivedBlocks[index].size));
   }
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t peer) {
     return exchange.relayToSamples(exchange.rank, peer);
@@ -125,24 +143,54 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
 
 } // namespace
 
+std::vector<RowsOfMessage>
+HierarchicalExchange::relayedRows(int64_t sampleRank) const {
+  int64_t batch = batches[static_cast<size_t>(sampleRank)];
+  int64_t width = layout.owners[static_cast<size_t>(rank)].relayedWidth;
+  if (!isScaled(format))
+    return {{0, batch * width, 0, batch * width, 1, batch * width}};
+  ScaledColumns columns = columnsOfOwner(rank);
+  int32_t index = groups.placeOf(rank).index;
+  std::vector<RowsOfMessage> rows;
+  for (const RelaySum &sum : relay.sums)
+    for (const RelaySource &source : sum.sources)
+      if (source.index == index)
+        rows.push_back({source.column, width, columns.at(source.column),
+                        columns.width(), batch, sum.size});
+  return rows;
+}
+
+std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
+                                          WireFormat format) {
+  std::vector<ScaledColumns> columns;
+  if (device.layout(routed.exchange).relays.empty())
+    return columns;
+  HierarchicalExchange exchange(device, routed, format);
+  for (size_t group = 0; group < exchange.layout.relays.size(); ++group)
+    columns.push_back(exchange.columnsOfRelays(static_cast<int64_t>(group)));
+  return columns;
+}
+
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials) {
-  HierarchicalExchange exchange(device, routed);
-  std::vector<Block> receive = makeBatchBlocks(device, routed);
-  partials.request =
-      startValues(device, MessageKind::Results, packResults(exchange, partials),
-                  exchange.countsOf([&](int64_t peer) {
-                    return firstStageTo(exchange, partials, peer);
-                  }),
-                  exchange.countsOf([&](int64_t peer) {
-                    return receive[static_cast<size_t>(peer)].size +
-                           exchange.ownerToRelay(peer, exchange.rank);
-                  }));
+  WireFormat format = device.wireType().results;
+  HierarchicalExchange exchange(device, routed, format);
+  std::vector<Block> send = makeDirectOwnerBlocks(device, routed, format);
+  std::vector<Block> receive = makeBatchBlocks(device, routed, format);
+  std::vector<int64_t> counts = exchange.countsOf(
+      [&](int64_t peer) { return firstStageTo(exchange, send, peer); });
+  partials.request = startValues(
+      device, MessageKind::Results,
+      packResults(exchange, routed, partials, beginsOf(counts).back()), counts,
+      exchange.countsOf([&](int64_t peer) {
+        return receive[static_cast<size_t>(peer)].size +
+               exchange.ownerToRelay(peer, exchange.rank);
+      }));
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
-  HierarchicalExchange exchange(device, routed);
+  HierarchicalExchange exchange(device, routed, device.wireType().results);
   partials.receivedRows = waitForAll(*partials.request);
   startSecondStageOfResults(exchange, partials);
   std::vector<const std::byte *> sums = waitForAll(*partials.relayRequest);

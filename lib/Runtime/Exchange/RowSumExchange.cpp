@@ -2,7 +2,7 @@
 //
 // Reduce-scatters level by level and all-gathers back, since a rank must add
 // what its peers have in their order: then every copy of a table gets the same
-// bits. Sums are added in f32 and rounded to the wire type before each
+// bits. Sums are added in f32 and rounded to the wire format before each
 // reduce-scatter, and the totals.
 //
 //===----------------------------------------------------------------------===//
@@ -24,7 +24,8 @@ Buffer acquireSums(Device &device, BufferKind kind, int64_t values) {
 class RowSumReducer {
 public:
   RowSumReducer(Device &device, Partials &gradients)
-      : device(device), gradients(gradients), type(device.wireType().gradients),
+      : device(device), gradients(gradients),
+        format(rowSumFormat(device.wireType().gradients)),
         levels(reduceLevels(device.plan->groups, device.rank(),
                             gradients.replicas.numSums)) {}
 
@@ -38,47 +39,48 @@ public:
       part = addSections(levels[level]);
     }
     for (size_t level = levels.size() - 1; level > 0; --level)
-      part = gatherTotals(levels[level], part, BufferKind::Gradients, type);
+      part = gatherTotals(levels[level], part, BufferKind::Gradients, format);
     return gatherTotals(levels.front(), part, BufferKind::ReceivedGradients,
-                        ElementType::F32);
+                        WireFormat::F32);
   }
 
 private:
-  int64_t bytesOf(int64_t values) const {
-    return gradientBytes(device, values);
-  }
+  int64_t bytesOf(int64_t values) const { return values * valueBytes(format); }
 
-  /// The sums in the type in which they travel.
+  /// The sums in the format in which they travel.
   Buffer packSums() {
-    if (type == ElementType::F32)
+    if (format == WireFormat::F32)
       return gradients.rowSums;
     int64_t count = gradients.replicas.numSums;
     Buffer message =
         device.buffers->acquire(BufferKind::Gradients, bytesOf(count));
-    RowMove move = moveOf(gradients.rowSums.get(), ElementType::F32,
-                          message.get(), type, count);
+    RowMove move = moveOf(gradients.rowSums.get(), WireFormat::F32,
+                          message.get(), format, count);
     device.backend->moveRows({&move, 1});
     return message;
   }
 
-  /// `count(peer)` for the ranks of a level, 0 for the others.
-  template <typename Count>
-  std::vector<int64_t> countsOf(const ReduceLevel &level,
-                                const Count &count) const {
-    std::vector<int64_t> counts(static_cast<size_t>(device.numDevices()));
+  /// `bytes(peer)` for the ranks of a level, 0 for the others.
+  template <typename Bytes>
+  std::vector<int64_t> bytesOfRanks(const ReduceLevel &level,
+                                    const Bytes &bytes) const {
+    std::vector<int64_t> all(static_cast<size_t>(device.numDevices()));
     for (size_t peer = 0; peer < level.peers.size(); ++peer)
-      counts[static_cast<size_t>(level.peers[peer])] = count(peer);
-    return counts;
+      all[static_cast<size_t>(level.peers[peer])] = bytes(peer);
+    return all;
   }
 
   /// Sends each peer its section of `sums`, those of the level.
   void startSums(const ReduceLevel &level, Buffer sums) {
-    std::vector<int64_t> send = countsOf(
-        level, [&](size_t peer) { return level.section(peer).size(); });
-    std::vector<int64_t> receive =
-        countsOf(level, [&](size_t) { return level.ownSection().size(); });
-    gradients.sumsRequest =
-        startValues(device, MessageKind::RowSums, sums, send, receive);
+    std::vector<int64_t> send = bytesOfRanks(level, [&](size_t peer) {
+      return bytesOf(level.section(peer).size());
+    });
+    std::vector<int64_t> receive = bytesOfRanks(
+        level, [&](size_t) { return bytesOf(level.ownSection().size()); });
+    countSentBytes(device, Phase::GradientsExchange, send);
+    gradients.sumsRequest = device.communicator->startAllToAll(
+        MessageKind::RowSums, MessageMemory::Device, std::move(sums), send,
+        receive);
   }
 
   /// Adds up what the peers have of this rank's section, in their order.
@@ -91,7 +93,7 @@ private:
     auto sectionOf = [&](size_t peer) {
       return sections[static_cast<size_t>(level.peers[peer])];
     };
-    RowMove move = moveOf(sectionOf(0), type, total.get(), type, count);
+    RowMove move = moveOf(sectionOf(0), format, total.get(), format, count);
     for (size_t peer = 1; peer < level.peers.size(); ++peer)
       move.addends.push_back({sectionOf(peer), count});
     device.backend->moveRows({&move, 1});
@@ -100,19 +102,19 @@ private:
 
   /// Sends this rank's section to the peers, and puts theirs side by side.
   Buffer gatherTotals(const ReduceLevel &level, const Buffer &own,
-                      BufferKind kind, ElementType target) {
+                      BufferKind kind, WireFormat target) {
     startTotals(level, own);
     std::vector<const std::byte *> sections =
         waitForAll(*gradients.sumsRequest);
     Buffer totals =
-        device.buffers->acquire(kind, level.sums.size() * elementBytes(target));
+        device.buffers->acquire(kind, level.sums.size() * valueBytes(target));
     std::vector<RowMove> moves;
     for (size_t peer = 0; peer < level.peers.size(); ++peer) {
       Range section = level.section(peer);
       std::byte *to = totals.get() +
-                      (section.begin - level.sums.begin) * elementBytes(target);
+                      (section.begin - level.sums.begin) * valueBytes(target);
       moves.push_back(moveOf(sections[static_cast<size_t>(level.peers[peer])],
-                             type, to, target, section.size()));
+                             format, to, target, section.size()));
     }
     device.backend->moveRows(moves);
     return totals;
@@ -120,10 +122,11 @@ private:
 
   void startTotals(const ReduceLevel &level, const Buffer &own) {
     int64_t bytes = bytesOf(level.ownSection().size());
-    std::vector<int64_t> receive = countsOf(level, [&](size_t peer) {
+    std::vector<int64_t> receive = bytesOfRanks(level, [&](size_t peer) {
       return bytesOf(level.section(peer).size());
     });
-    std::vector<int64_t> send = countsOf(level, [&](size_t) { return bytes; });
+    std::vector<int64_t> send =
+        bytesOfRanks(level, [&](size_t) { return bytes; });
     countSentBytes(device, Phase::GradientsExchange, send);
     if (levels.size() == 1) {
       gradients.sumsRequest = device.communicator->startAllGather(
@@ -143,7 +146,7 @@ private:
     for (size_t peer = 0; peer < peers; ++peer) {
       std::byte *to = message.get() + static_cast<int64_t>(peer) * bytes;
       moves.push_back(
-          moveOf(own.get(), type, to, type, bytes / elementBytes(type)));
+          moveOf(own.get(), format, to, format, bytes / valueBytes(format)));
     }
     device.backend->moveRows(moves);
     return message;
@@ -151,7 +154,7 @@ private:
 
   Device &device;
   Partials &gradients;
-  ElementType type; ///< in which sums travel.
+  WireFormat format; ///< in which sums travel.
   std::vector<ReduceLevel> levels;
 };
 

@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_ROWVIEWS_H
 
 #include "Device/Device.h"
+#include "neuroshard/Artifact/HierarchicalSizes.h"
 
 #include <cstdint>
 #include <vector>
@@ -17,8 +18,8 @@ namespace neuroshard::runtime {
 
 /// The rows of some columns of a result in a received or sent buffer.
 template <typename Byte> struct RowsView {
-  Byte *first;
-  ElementType type;
+  Byte *first; ///< the scale of the first row, if it has one.
+  WireFormat format;
   int64_t stride; ///< in values.
   Range cols;
   int64_t numRows;
@@ -31,9 +32,11 @@ template <typename Byte> struct RowBases {
   const std::vector<Block> *blocks; ///< per owner.
   std::vector<Byte *> rows;         ///< per owner.
   std::vector<Byte *> relayedRows;  ///< per group.
+  /// Per group: columns of the relayed rows.
+  std::vector<ScaledColumns> relayedColumns;
   /// By entry of replicated tables.
   const std::vector<LocalRows> *local;
-  ElementType type;
+  WireFormat format;
 };
 
 /// The views of a lookup in the order of ResultLayout::parts, or of
@@ -46,11 +49,11 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
   const ResultLayout &result = layout.results[lookup];
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[lookup];
-  auto view = [&](Byte *first, ElementType type, int64_t stride, Range cols,
+  auto view = [&](Byte *first, WireFormat format, int64_t stride, Range cols,
                   int32_t bucket) {
     const BucketState &state = routed.buckets[bucket];
     return RowsView<Byte>{first,
-                          type,
+                          format,
                           stride,
                           cols,
                           spec.pooled() ? routed.batch : state.numIds,
@@ -62,21 +65,23 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
     Range all{0, device.manifest().tables[spec.table].dim};
     const LocalRows &rows =
         (*bases.local)[static_cast<size_t>(result.localEntry)];
-    views.push_back(view(rows.first, rows.type, rows.stride, all,
+    views.push_back(view(rows.first, rows.format, rows.stride, all,
                          layout.bucketsOfLookup[lookup][0]));
   }
-  for (const RelayedColumns &part : result.relayed)
-    views.push_back(
-        {bases.relayedRows[part.group] + part.column * elementBytes(bases.type),
-         bases.type, layout.relays[part.group].width, part.cols, routed.batch,
-         nullptr});
+  for (const RelayedColumns &part : result.relayed) {
+    const ScaledColumns &columns = bases.relayedColumns[part.group];
+    views.push_back({bases.relayedRows[part.group] +
+                         columns.at(part.column) * valueBytes(bases.format),
+                     bases.format, columns.width(), part.cols, routed.batch,
+                     nullptr});
+  }
   if (!result.relayed.empty())
     return views;
   for (const PartialColumns &part : result.parts) {
     const Block &block = (*bases.blocks)[part.device];
     views.push_back(view(bases.rows[part.device] +
-                             block.begin[part.entry] * elementBytes(bases.type),
-                         bases.type, block.stride[part.entry], part.cols,
+                             block.begin[part.entry] * valueBytes(bases.format),
+                         bases.format, block.stride[part.entry], part.cols,
                          part.bucket));
   }
   return views;

@@ -5,28 +5,28 @@
 namespace neuroshard::runtime {
 
 int64_t resultBytes(const Device &device, int64_t count) {
-  return count * elementBytes(device.wireType().results);
+  return count * valueBytes(device.wireType().results);
 }
 
 int64_t gradientBytes(const Device &device, int64_t count) {
-  return count * elementBytes(device.wireType().gradients);
+  return count * valueBytes(device.wireType().gradients);
 }
 
-RowMove moveOf(const std::byte *from, ElementType fromType, std::byte *to,
-               ElementType toType, int64_t count) {
+RowMove moveOf(const std::byte *from, WireFormat fromFormat, std::byte *to,
+               WireFormat toFormat, int64_t count) {
   RowMove move;
   move.source = {from, count};
-  move.sourceType = fromType;
+  move.sourceFormat = fromFormat;
   move.target = {to, count};
-  move.targetType = toType;
+  move.targetFormat = toFormat;
   move.rows = 1;
   move.width = count;
   return move;
 }
 
 RowMove copyOf(const std::byte *from, std::byte *to, int64_t bytes) {
-  return moveOf(from, ElementType::F32, to, ElementType::F32,
-                bytes / elementBytes(ElementType::F32));
+  return moveOf(from, WireFormat::F32, to, WireFormat::F32,
+                bytes / valueBytes(WireFormat::F32));
 }
 
 void countSentBytes(Device &device, Phase phase,

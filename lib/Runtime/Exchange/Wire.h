@@ -1,8 +1,9 @@
 //===- Wire.h - Values as they travel between devices -----------*- C++ -*-===//
 //
-// Results and gradients are computed in f32. Each travel in their own wire type
-// of the manifest. A sender rounds them once, to nearest even. It also rounds
-// what it sends to itself, so that no value depends on which rank has the bag.
+// Results and gradients are computed in f32. Each travel in their own format,
+// the wire type of the manifest. A sender rounds them once, to nearest even. It
+// also rounds what it sends to itself, so that no value depends on which rank
+// has the bag.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +17,15 @@
 
 namespace neuroshard::runtime {
 
-/// Bytes that `count` values of results, or of gradients, take on the wire.
+/// Bytes that `count` values of results, or of gradients, take on the wire. A
+/// scale of a row counts as the values that have its room.
 int64_t resultBytes(const Device &device, int64_t count);
 int64_t gradientBytes(const Device &device, int64_t count);
 
-/// Copies `count` consecutive values; rounds them if types differ.
-RowMove moveOf(const std::byte *from, ElementType fromType, std::byte *to,
-               ElementType toType, int64_t count);
+/// Copies `count` consecutive values of formats without scales; rounds them if
+/// formats differ.
+RowMove moveOf(const std::byte *from, WireFormat fromFormat, std::byte *to,
+               WireFormat toFormat, int64_t count);
 /// Copies bytes, a multiple of 4.
 RowMove copyOf(const std::byte *from, std::byte *to, int64_t bytes);
 

@@ -51,10 +51,10 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
     addLookups(layout.owners[device.rank()], routed.owned, partials.sendBlocks,
                as<float>(partials.send), now, parts);
   if (layout.hasReplicated) {
-    Block block = makeLocalBlock(device, routed);
+    Block block = makeLocalBlock(device, routed, WireFormat::F32);
     partials.local = acquire(block.size);
     partials.localRows.resize(block.begin.size());
-    placeLocalRows(block, partials.local.get(), ElementType::F32,
+    placeLocalRows(block, partials.local.get(), WireFormat::F32,
                    partials.localRows);
     addLookups(layout.locals[device.rank()], routed.local, {block},
                as<float>(partials.local), now, parts);

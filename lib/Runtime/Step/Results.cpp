@@ -11,23 +11,27 @@
 #include "Steps.h"
 #include "neuroshard/Artifact/Error.h"
 
+#include <optional>
+
 namespace neuroshard::runtime {
 namespace {
 
 using ResultView = RowsView<const std::byte>;
 
-RowBases<const std::byte> basesOf(const Device &device,
+RowBases<const std::byte> basesOf(Device &device, const Routed &routed,
                                   const Partials &partials) {
-  return {&partials.receivedBlocks, partials.receivedRows, partials.relayedRows,
-          &partials.localRows, device.wireType().results};
+  WireFormat format = device.wireType().results;
+  return {&partials.receivedBlocks, partials.receivedRows,
+          partials.relayedRows,     relayedColumns(device, routed, format),
+          &partials.localRows,      format};
 }
 
 /// Adds what writes one result.
 class ResultMoves {
 public:
   ResultMoves(const Device &device, const Routed &routed,
-              const Partials &partials, const ResultTarget &target,
-              std::vector<RowMove> &moves)
+              const RowBases<const std::byte> &bases,
+              const ResultTarget &target, std::vector<RowMove> &moves)
       : state(routed.lookups[static_cast<size_t>(target.lookup)]),
         result(device.layout(routed.exchange)
                    .results[static_cast<size_t>(target.lookup)]),
@@ -36,7 +40,7 @@ public:
                  .lookups[static_cast<size_t>(target.lookup)]),
         dim(device.manifest().tables[spec.table].dim), target(target),
         views(makeViews(device, routed, static_cast<size_t>(target.lookup),
-                        basesOf(device, partials))),
+                        bases)),
         moves(moves) {}
 
   void add() {
@@ -54,19 +58,17 @@ private:
   RowMove &addMove(const ResultView &view, Range cols) {
     RowMove &move = moves.emplace_back();
     move.source = sourceOf(view, cols);
-    move.sourceType = view.type;
+    move.sourceFormat = view.format;
     move.target = {target.out + cols.begin * elementBytes(target.type),
                    target.stride};
-    move.targetType = target.type;
+    move.targetFormat = formatOf(target.type);
     move.rows = view.numRows;
     move.width = cols.size();
     return move;
   }
 
   static SourceRows sourceOf(const ResultView &view, Range cols) {
-    return {view.first +
-                (cols.begin - view.cols.begin) * elementBytes(view.type),
-            view.stride};
+    return {view.first, view.stride, cols.begin - view.cols.begin};
   }
 
   void addSegment(const Segment &segment) {
@@ -102,7 +104,8 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (device.numDevices() > 1 && layout.hasRemote && !partials.request)
     fail("results of exchange ", routed.exchange,
          " are read before nsrt_results_start");
-  partials.receivedBlocks = makeBatchBlocks(device, routed);
+  partials.receivedBlocks =
+      makeBatchBlocks(device, routed, device.wireType().results);
   if (partials.request && !layout.relays.empty())
     receiveRelayedResults(device, routed, partials);
   else if (partials.request)
@@ -113,17 +116,26 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   partials.received = true;
 }
 
-/// The results as they are sent.
-Buffer packResults(Device &device, const Partials &partials) {
-  ElementType type = device.wireType().results;
-  if (type == ElementType::F32)
+/// The results as they are sent: to each rank so many values.
+Buffer packResults(Device &device, const Routed &routed,
+                   const Partials &partials,
+                   const std::vector<int64_t> &counts) {
+  WireFormat format = device.wireType().results;
+  if (format == WireFormat::F32)
     return partials.send;
-  int64_t count = partials.sendBegins.back();
+  const StreamSet &set = device.layout(routed.exchange).owners[device.rank()];
+  std::vector<int64_t> begins = beginsOf(counts);
   Buffer message = device.buffers->acquire(BufferKind::SentResults,
-                                           resultBytes(device, count));
-  RowMove move =
-      moveOf(partials.send.get(), ElementType::F32, message.get(), type, count);
-  device.backend->moveRows({&move, 1});
+                                           resultBytes(device, begins.back()));
+  std::vector<RowMove> moves;
+  for (size_t peer = 0; peer < counts.size(); ++peer)
+    for (const RowsOfMessage &rows :
+         directRows(set, routed.batchOfPeer[peer], routed.ownedIdsOfPeer[peer],
+                    format))
+      rows.addPacking(
+          as<const float>(partials.send) + partials.sendBegins[peer],
+          message.get() + resultBytes(device, begins[peer]), format, moves);
+  device.backend->moveRows(moves);
   return message;
 }
 
@@ -137,9 +149,13 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   if (!layout.relays.empty())
     return startRelayedResults(device, routed, partials);
-  partials.request = startValues(
-      device, MessageKind::Results, packResults(device, partials),
-      sizesOf(partials.sendBlocks), sizesOf(makeBatchBlocks(device, routed)));
+  WireFormat format = device.wireType().results;
+  std::vector<int64_t> counts =
+      sizesOf(makeDirectOwnerBlocks(device, routed, format));
+  partials.request =
+      startValues(device, MessageKind::Results,
+                  packResults(device, routed, partials, counts), counts,
+                  sizesOf(makeBatchBlocks(device, routed, format)));
 }
 
 void writeResults(Device &device, Routed &routed, Partials &partials,
@@ -147,6 +163,7 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
   std::vector<bool> written = writeDirectly(device, routed, partials, targets);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
   std::vector<RowMove> moves;
+  std::optional<RowBases<const std::byte>> bases;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (written[i])
       continue;
@@ -156,7 +173,9 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
             spec.lookups[static_cast<size_t>(target.lookup)].resultType)
       finishDeferred(device); // kernels write the compiled type only
     receiveResults(device, routed, partials);
-    ResultMoves(device, routed, partials, target, moves).add();
+    if (!bases)
+      bases = basesOf(device, routed, partials);
+    ResultMoves(device, routed, *bases, target, moves).add();
   }
   PhaseTimer timer(device.figures, Phase::Results);
   device.backend->moveRows(moves);

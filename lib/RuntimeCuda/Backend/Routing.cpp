@@ -13,45 +13,61 @@ using namespace runtime;
 
 namespace {
 
-int32_t numberOf(ElementType type) {
-  switch (type) {
-  case ElementType::F32:
+int32_t numberOf(WireFormat format) {
+  switch (format) {
+  case WireFormat::F32:
     return NSG_F32;
-  case ElementType::F16:
+  case WireFormat::F16:
     return NSG_F16;
-  case ElementType::BF16:
+  case WireFormat::BF16:
     return NSG_BF16;
+  case WireFormat::Int8:
+    return NSG_INT8;
+  case WireFormat::Fp8:
+    return NSG_FP8;
   }
   return NSG_F32;
 }
 
-nsg_rows rowsOf(const std::byte *first, int64_t stride, ElementType type) {
-  return {first, stride * elementBytes(type)};
+/// As they are read to compute.
+nsg_rows valuesOf(const SourceRows &rows, WireFormat format) {
+  int64_t before = scaleBytes(format) + rows.column * valueBytes(format);
+  return {rows.first + before, rows.stride * valueBytes(format), before};
+}
+
+/// From where rows begin.
+nsg_rows wholeRows(const std::byte *first, int64_t stride, WireFormat format) {
+  return {first, stride * valueBytes(format), 0};
 }
 
 bool computes(const RowMove &move) {
   return !move.addends.empty() || move.divisors || move.scale != 1 ||
-         move.sourceType != move.targetType;
+         move.sourceFormat != move.targetFormat;
+}
+
+/// Moves of nsg_move_scaled_rows.
+bool computesScales(const RowMove &move) {
+  return computes(move) &&
+         (isScaled(move.sourceFormat) || isScaled(move.targetFormat));
 }
 
 /// The largest unit that a row has a number of, and that can be read at once
 /// wherever a row begins.
 int32_t unitOf(const nsg_move &move, int64_t rowBytes) {
-  for (int32_t bytes : {16, 8, 4})
+  for (int32_t bytes : {16, 8, 4, 2})
     if (rowBytes % bytes == 0 && isMultiple(move.source.first, bytes) &&
         isMultiple(move.target.first, bytes) &&
         move.source.stride % bytes == 0 && move.target.stride % bytes == 0)
       return bytes;
-  return 2;
+  return 1;
 }
 
 /// Without its addends.
 nsg_move describe(const RowMove &move) {
   nsg_move result = {};
-  result.source =
-      rowsOf(move.source.first, move.source.stride, move.sourceType);
+  result.source = valuesOf(move.source, move.sourceFormat);
   result.target =
-      rowsOf(move.target.first, move.target.stride, move.targetType);
+      wholeRows(move.target.first, move.target.stride, move.targetFormat);
   result.source_places = move.sourcePlaces;
   result.target_places = move.targetPlaces;
   result.first_place = move.firstPlace;
@@ -59,12 +75,15 @@ nsg_move describe(const RowMove &move) {
   result.rows = move.rows;
   result.width = move.width;
   result.num_addends = static_cast<int32_t>(move.addends.size());
-  result.source_type = numberOf(move.sourceType);
-  result.target_type = numberOf(move.targetType);
+  result.source_type = numberOf(move.sourceFormat);
+  result.target_type = numberOf(move.targetFormat);
   result.scale = move.scale;
   if (computes(move))
     return result;
-  int64_t rowBytes = move.width * elementBytes(move.sourceType);
+  result.source = wholeRows(
+      move.source.first + move.source.column * valueBytes(move.sourceFormat),
+      move.source.stride, move.sourceFormat);
+  int64_t rowBytes = neuroshard::rowBytes(move.sourceFormat, move.width);
   // What lies in one piece is one row, of units as large as can be.
   bool isDense = !move.sourcePlaces && !move.targetPlaces &&
                  (move.rows == 1 || (result.source.stride == rowBytes &&
@@ -81,6 +100,7 @@ nsg_move describe(const RowMove &move) {
 
 void shift(nsg_rows &rows, int64_t bytes) {
   rows.first = static_cast<const std::byte *>(rows.first) + bytes;
+  rows.scale += bytes;
 }
 
 /// Adds to a table, in parts if rows are too wide for the kernel.
@@ -90,28 +110,37 @@ public:
       : move(move), table(table), whole(describe(move)) {}
 
   void add() {
+    // Rows with scales are computed as a whole, of any width.
+    if (computesScales(move))
+      return addPart(whole, 0,
+                     ceilDivide(whole.rows, int64_t{NSG_SCALED_ROWS}));
     for (int64_t column = 0; column < whole.width; column += NSG_WIDEST_MOVE)
       addColumns(column,
                  std::min<int64_t>(whole.width - column, NSG_WIDEST_MOVE));
   }
 
 private:
-  int64_t bytesOf(int64_t columns, ElementType type) const {
-    return columns * (whole.unit_bytes ? whole.unit_bytes : elementBytes(type));
+  int64_t bytesOf(int64_t columns, WireFormat format) const {
+    return columns * (whole.unit_bytes ? whole.unit_bytes : valueBytes(format));
   }
 
   void addColumns(int64_t first, int64_t width) {
     nsg_move part = whole;
-    int64_t before = bytesOf(first, move.sourceType);
+    int64_t before = bytesOf(first, move.sourceFormat);
     shift(part.source, before);
-    shift(part.target, bytesOf(first, move.targetType));
+    shift(part.target, bytesOf(first, move.targetFormat));
     part.width = width;
+    addPart(part, before,
+            ceilDivide(part.rows * width, int64_t{NSG_MOVE_UNITS}));
+  }
+
+  /// `before`: bytes of a row that are not read.
+  void addPart(nsg_move part, int64_t before, int64_t blocks) {
     part.first_block = static_cast<int32_t>(table.blocks);
-    table.blocks += ceilDivide(part.rows * width, int64_t{NSG_MOVE_UNITS});
+    table.blocks += blocks;
     table.moves.push_back(part);
     for (const SourceRows &addend : move.addends) {
-      table.addends.push_back(
-          rowsOf(addend.first, addend.stride, move.sourceType));
+      table.addends.push_back(valuesOf(addend, move.sourceFormat));
       shift(table.addends.back(), before);
     }
   }
@@ -145,16 +174,28 @@ void append(std::span<const T> values, std::vector<std::byte> &bytes) {
 
 } // namespace
 
-MoveTable describeMoves(std::span<const RowMove> moves) {
+static MoveTable describe(std::span<const RowMove> moves, bool withScales) {
   MoveTable table;
   for (const RowMove &move : moves)
-    if (move.rows > 0)
+    if (move.rows > 0 && computesScales(move) == withScales)
       MoveAdder(move, table).add();
   return table;
 }
 
-void Routing::moveRows(std::span<const RowMove> given, CUstream stream) {
-  MoveTable table = describeMoves(given);
+MoveTable describeMoves(std::span<const RowMove> moves) {
+  return describe(moves, false);
+}
+
+MoveTable describeScaledMoves(std::span<const RowMove> moves) {
+  return describe(moves, true);
+}
+
+void Routing::moveRows(std::span<const RowMove> moves, CUstream stream) {
+  launch(Kernel::MoveRows, describeMoves(moves), stream);
+  launch(Kernel::MoveScaledRows, describeScaledMoves(moves), stream);
+}
+
+void Routing::launch(Kernel kernel, MoveTable table, CUstream stream) {
   if (table.moves.empty())
     return;
   auto movesBytes = static_cast<int64_t>(table.moves.size() * sizeof(nsg_move));
@@ -171,7 +212,7 @@ void Routing::moveRows(std::span<const RowMove> given, CUstream stream) {
   append<nsg_move>(table.moves, bytes);
   append<nsg_rows>(table.addends, bytes);
   arguments.upload(bytes, stream);
-  kernels.launch(Kernel::MoveRows, table.blocks, stream, moves,
+  kernels.launch(kernel, table.blocks, stream, moves,
                  static_cast<int32_t>(table.moves.size()));
 }
 

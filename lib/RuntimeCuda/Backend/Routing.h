@@ -17,6 +17,13 @@
 
 namespace neuroshard::cuda {
 
+/// The moves of one launch, as the kernel reads them.
+struct MoveTable {
+  std::vector<nsg_move> moves;
+  std::vector<nsg_rows> addends; ///< of all moves; `addends` there are null.
+  int64_t blocks = 0;
+};
+
 class Routing {
 public:
   Routing(const Gpu &gpu, const Kernels &kernels)
@@ -41,19 +48,16 @@ public:
   void divide(float *values, int64_t count, float divisor, CUstream stream);
 
 private:
+  void launch(Kernel kernel, MoveTable table, CUstream stream);
+
   const Kernels &kernels;
   KernelArguments arguments;
 };
 
-/// The moves of one launch, as the kernel reads them.
-struct MoveTable {
-  std::vector<nsg_move> moves;
-  std::vector<nsg_rows> addends; ///< of all moves; `addends` there are null.
-  int64_t blocks = 0;
-};
-
-/// Leaves out moves of nothing.
+/// The moves that nsg_move_rows runs. Leaves out moves of nothing.
 MoveTable describeMoves(std::span<const runtime::RowMove> moves);
+/// Those that nsg_move_scaled_rows runs: rows with scales, which are computed.
+MoveTable describeScaledMoves(std::span<const runtime::RowMove> moves);
 
 } // namespace neuroshard::cuda
 

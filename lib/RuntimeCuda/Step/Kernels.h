@@ -28,6 +28,7 @@ enum class Kernel {
   SmallSums,
   SmallUpdate,
   MoveRows,
+  MoveScaledRows,
   AddUp,
   CheckOffsets,
   TrustOffsets,

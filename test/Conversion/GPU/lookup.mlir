@@ -61,6 +61,8 @@ neuroshard.device_program @program0 for [0] {
 // CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_move_rows(
 // CHECK-NOT: gpu.func
+// CHECK: gpu.func @nsg_move_scaled_rows(
+// CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_add_up(
 // CHECK-NOT: gpu.func
 // CHECK: gpu.func @nsg_check_offsets(

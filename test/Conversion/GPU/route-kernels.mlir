@@ -1,5 +1,6 @@
 // The kernels that move the values of an exchange are in all programs, also where nothing is trained.
 // RUN: mlir-opt %S/../../../lib/Conversion/GPU/RouteKernels.mlir | FileCheck %s --check-prefix=TEXT
+// RUN: mlir-opt %S/../../../lib/Conversion/GPU/ScaledKernels.mlir | FileCheck %s --check-prefix=SCALED
 // RUN: neuroshard-opt %s --convert-neuroshard-to-gpu --neuroshard-gpu-simplify | FileCheck %s
 
 !ids = !neuroshard.jagged<["a"], i64>
@@ -18,13 +19,12 @@ neuroshard.device_program @program0 for [0] {
 
 // TEXT: gpu.func @nsg_move_rows(
 // TEXT: gpu.func @nsg_add_up(
+// SCALED: gpu.func @nsg_move_scaled_rows(
 
 // CHECK: gpu.func @nsg_move_rows({{.*}}) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 4 : i32
+// CHECK: call @move_of_block
 // CHECK-NOT: call
-// The move of a block is found by bisection, 112 bytes to each.
-// CHECK: scf.while
-// CHECK: arith.muli %{{.*}}, %c112
 // The row and the column of a unit: 64 bits once for a block, then 32.
 // CHECK: arith.divui %{{.*}} : index
 // CHECK: arith.remui %{{.*}} : index
@@ -37,11 +37,25 @@ neuroshard.device_program @program0 for [0] {
 // CHECK: arith.mulf
 // CHECK: arith.truncf %{{.*}} : f32 to f16
 // CHECK: arith.truncf %{{.*}} : f32 to bf16
-// Copies: 16, 8, 4 or 2 bytes at a time.
+// Copies: 16, 8, 4, 2 or 1 bytes at a time.
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>
 // CHECK: llvm.store {{.*}} {alignment = 8 : i64} : i64
 // CHECK: llvm.store {{.*}} {alignment = 4 : i64} : i32
 // CHECK: llvm.store {{.*}} {alignment = 2 : i64} : i16
+// CHECK: llvm.store {{.*}} {alignment = 1 : i64} : i8
+// CHECK: gpu.return
+// The move of a block is found by bisection, 128 bytes to each.
+// CHECK: func.func private @move_of_block
+// CHECK: scf.while
+// CHECK: arith.muli %{{.*}}, %c128
+
+// Rows with scales: the largest magnitude of a row by shuffles, the scale, and a byte for each value.
+// CHECK: gpu.func @nsg_move_scaled_rows({{.*}}) kernel
+// CHECK-SAME: nvvm.minctasm = 3 : i32
+// CHECK: arith.maxui
+// CHECK: gpu.shuffle xor
+// CHECK: llvm.store {{.*}} {alignment = 1 : i64} : f32
+// CHECK: llvm.store {{.*}} {alignment = 1 : i64} : i8
 // CHECK: gpu.return
 // CHECK: gpu.func @nsg_add_up({{.*}}) kernel
 // CHECK-NOT: call

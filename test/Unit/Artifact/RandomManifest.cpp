@@ -19,7 +19,7 @@ public:
     manifest.numDevices = 1 << below(4);
     manifest.optimizerSemantics =
         below(2) ? OptimizerSemantics::Exact : OptimizerSemantics::PerShard;
-    manifest.wireType = WireType(type(), type());
+    manifest.wireType = WireType(format(), format());
     addGroups();
     for (int64_t i = 1 + below(4); i > 0; --i)
       addTable();
@@ -38,6 +38,7 @@ private:
     return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
   }
   ElementType type() { return static_cast<ElementType>(below(3)); }
+  WireFormat format() { return kWireFormats[below(5)]; }
   static std::string named(const char *name, size_t number) {
     return name + std::to_string(number);
   }

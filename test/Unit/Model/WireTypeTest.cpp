@@ -9,17 +9,23 @@ using namespace neuroshard;
 namespace {
 
 TEST(WireTypeTest, OneTypeOrTwo) {
-  EXPECT_EQ(WireType(), WireType(ElementType::F32, ElementType::F32));
-  EXPECT_EQ(toString(WireType(ElementType::BF16)), "bf16");
-  EXPECT_EQ(toString(WireType(ElementType::F32, ElementType::BF16)),
-            "f32/bf16");
-  EXPECT_EQ(parseWireType("f16"), WireType(ElementType::F16));
+  EXPECT_EQ(WireType(), WireType(WireFormat::F32, WireFormat::F32));
+  EXPECT_EQ(toString(WireType(WireFormat::BF16)), "bf16");
+  EXPECT_EQ(toString(WireType(WireFormat::F32, WireFormat::BF16)), "f32/bf16");
+  EXPECT_EQ(parseWireType("f16"), WireType(WireFormat::F16));
   EXPECT_EQ(parseWireType("bf16/f32"),
-            WireType(ElementType::BF16, ElementType::F32));
+            WireType(WireFormat::BF16, WireFormat::F32));
+  EXPECT_EQ(parseWireType("int8/fp8"),
+            WireType(WireFormat::Int8, WireFormat::Fp8));
+}
+
+TEST(WireTypeTest, TablesAreNotStoredAsBytes) {
+  for (const char *text : {"int8", "fp8", "f8E4M3FN"})
+    EXPECT_FALSE(parseElementType(text)) << text;
 }
 
 TEST(WireTypeTest, EachHasOneText) {
-  EXPECT_EQ(allWireTypes().size(), 9U);
+  EXPECT_EQ(allWireTypes().size(), 25U);
   for (WireType type : allWireTypes())
     EXPECT_EQ(parseWireType(toString(type)), type);
   for (const char *text : {"", "f8", "bf16/bf16", "f32/", "/f32", "f32/f8",

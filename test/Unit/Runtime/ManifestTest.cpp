@@ -80,10 +80,11 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/tables/0/optimizer/kind", "lamb", "$.tables[0].optimizer.kind"},
       {"/optimizer_semantics", "both", "$.optimizer_semantics"},
       {"/wire_type", "f8",
-       "$.wire_type: expected f32, f16 or bf16, or one of them for results and "
+       "$.wire_type: expected f32, f16, bf16, int8 or fp8, or one of them for "
+       "results and "
        "another for gradients, such as f32/bf16, found \"f8\""},
       {"/wire_type", "f32/f8",
-       "$.wire_type: expected f32, f16 or bf16, or one"},
+       "$.wire_type: expected f32, f16, bf16, int8 or fp8, or one"},
       {"/wire_type", nullptr, "$.wire_type: expected"},
       {"/groups",
        {{0, 1}, {2}},

@@ -1,6 +1,6 @@
 //===- MoveRowsTest.cpp - Copies and sums of rows -------------------------===//
 //
-// Compares moves with a loop that computes one value at a time.
+// Compares moves with a loop that computes one row at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,44 +13,58 @@
 #include <random>
 #include <utility>
 
-using neuroshard::ElementType;
+using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-float loadAt(const std::byte *first, int64_t index, ElementType type) {
-  float value;
-  loadElements(first + index * elementBytes(type), 1, type, &value);
-  return value;
-}
-
 /// Row `i` is at row placeOf(places, i) of a matrix.
 int64_t placeOf(const int64_t *places, int64_t i, int64_t firstPlace) {
   return places ? places[i] - firstPlace : i;
 }
 
-/// What a move must do, one value at a time.
+/// One row of a source.
+std::vector<float> loadAt(const SourceRows &rows, int64_t place,
+                          const RowMove &move) {
+  std::vector<float> values(static_cast<size_t>(move.width));
+  loadRow(rows.first + place * rows.stride * valueBytes(move.sourceFormat),
+          rows.column, move.width, move.sourceFormat, values.data());
+  return values;
+}
+
+/// Whether rows with scales travel on as they are.
+bool copiesScales(const RowMove &move) {
+  return isScaled(move.sourceFormat) &&
+         move.sourceFormat == move.targetFormat && move.addends.empty() &&
+         !move.divisors && move.scale == 1;
+}
+
+/// What a move must do, row after row.
 void moveSlowly(const RowMove &move) {
-  std::vector<SourceRows> sources = {move.source};
-  sources.insert(sources.end(), move.addends.begin(), move.addends.end());
-  for (int64_t i = 0; i < move.rows; ++i)
-    for (int64_t c = 0; c < move.width; ++c) {
-      int64_t from = placeOf(move.sourcePlaces, i, move.firstPlace);
-      float sum = loadAt(sources[0].first, from * sources[0].stride + c,
-                         move.sourceType);
-      for (size_t s = 1; s < sources.size(); ++s)
-        sum += loadAt(sources[s].first, from * sources[s].stride + c,
-                      move.sourceType);
-      if (move.divisors && move.divisors[i] != 0)
-        sum /= move.divisors[i];
-      sum *= move.scale;
-      int64_t to = placeOf(move.targetPlaces, i, move.firstPlace);
-      storeElements(&sum, 1, move.targetType,
-                    move.target.first + (to * move.target.stride + c) *
-                                            elementBytes(move.targetType));
+  for (int64_t i = 0; i < move.rows; ++i) {
+    int64_t from = placeOf(move.sourcePlaces, i, move.firstPlace);
+    std::vector<float> row = loadAt(move.source, from, move);
+    for (const SourceRows &addend : move.addends) {
+      std::vector<float> more = loadAt(addend, from, move);
+      for (size_t c = 0; c < row.size(); ++c)
+        row[c] += more[c];
     }
+    for (float &value : row) {
+      if (move.divisors && move.divisors[i] != 0)
+        value /= move.divisors[i];
+      value *= move.scale;
+    }
+    std::byte *to = move.target.first +
+                    placeOf(move.targetPlaces, i, move.firstPlace) *
+                        move.target.stride * valueBytes(move.targetFormat);
+    if (copiesScales(move))
+      std::copy_n(move.source.first + from * move.source.stride,
+                  rowBytes(move.sourceFormat, move.width), to);
+    else
+      storeRow(row.data(), move.width, move.targetFormat, to);
+  }
 }
 
 /// Random rows, and what tells where they go.
@@ -61,8 +75,8 @@ public:
     move.width = pick(0, 9) == 0 ? 40000 : pick(1, 70);
     if (move.width == 40000)
       move.rows = pick(0, 2);
-    move.sourceType = type();
-    move.targetType = type();
+    move.sourceFormat = format();
+    move.targetFormat = format();
     move.source = source();
     for (int64_t i = pick(0, 3); i > 0; --i)
       move.addends.push_back(source());
@@ -75,13 +89,16 @@ public:
       move.sourcePlaces = placesOfRows();
     else if (pick(0, 1))
       move.targetPlaces = placesOfRows();
-    move.target.stride = move.width + pick(0, 9);
+    move.target.stride =
+        move.width + scaleWidth(move.targetFormat) + pick(0, 9);
+    if (copiesScales(move))
+      move.source.column = 0;
   }
 
   /// The move into a target of its own.
   RowMove into(Bytes &target) const {
     target.assign(static_cast<size_t>(move.rows * move.target.stride *
-                                      elementBytes(move.targetType)),
+                                      valueBytes(move.targetFormat)),
                   std::byte{0x5a});
     RowMove result = move;
     result.target.first = target.data();
@@ -92,19 +109,22 @@ private:
   int64_t pick(int64_t least, int64_t most) {
     return std::uniform_int_distribution<int64_t>(least, most)(random);
   }
-  ElementType type() { return static_cast<ElementType>(pick(0, 2)); }
+  WireFormat format() { return kWireFormats[pick(0, 4)]; }
 
   SourceRows source() {
-    int64_t stride = move.width + pick(0, 9);
-    int64_t count = move.rows * stride;
+    WireFormat format = move.sourceFormat;
+    int64_t column = pick(0, 2), width = column + move.width + pick(0, 3);
+    int64_t stride = width + scaleWidth(format) + pick(0, 9);
     Bytes &memory = sources.emplace_back(
-        static_cast<size_t>(count * elementBytes(move.sourceType)));
-    for (int64_t i = 0; i < count; ++i) {
-      float value = static_cast<float>(pick(-800, 800)) / 64;
-      storeElements(&value, 1, move.sourceType,
-                    memory.data() + i * elementBytes(move.sourceType));
+        static_cast<size_t>(move.rows * stride * valueBytes(format)));
+    std::vector<float> values(static_cast<size_t>(width));
+    for (int64_t i = 0; i < move.rows; ++i) {
+      for (float &value : values)
+        value = static_cast<float>(pick(-800, 800)) / 64;
+      storeRow(values.data(), width, format,
+               memory.data() + i * stride * valueBytes(format));
     }
-    return {memory.data(), stride};
+    return {memory.data(), stride, column};
   }
 
   const float *divisorsOfRows() {
@@ -127,7 +147,7 @@ private:
   std::vector<int64_t> places;
 };
 
-TEST(MoveRows, EqualsALoopOverValues) {
+TEST(MoveRows, EqualsALoopOverRows) {
   std::mt19937 random(3);
   for (int threads : {1, 3}) {
     ThreadPool pool(threads);
@@ -144,6 +164,24 @@ TEST(MoveRows, EqualsALoopOverValues) {
       EXPECT_EQ(found[1], expected[1]);
     }
   }
+}
+
+/// Rows of int8 that travel on keep their scales, without a second rounding.
+TEST(MoveRows, CopiesRowsWithTheirScales) {
+  std::vector<std::byte> from(3 * 9), to(3 * 7, std::byte{0x5a});
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<std::byte>(i);
+  RowMove move;
+  move.source = {from.data(), 9};
+  move.target = {to.data(), 7};
+  move.sourceFormat = move.targetFormat = WireFormat::Int8;
+  move.rows = 3;
+  move.width = 2;
+  ThreadPool pool(1);
+  runMoves({&move, 1}, pool);
+  for (size_t row = 0; row < 3; ++row)
+    for (size_t i = 0; i < 7; ++i)
+      EXPECT_EQ(to[row * 7 + i], i < 6 ? from[row * 9 + i] : std::byte{0x5a});
 }
 
 /// Payloads of ids travel as values that are copied.

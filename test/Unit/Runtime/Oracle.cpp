@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Oracle.h"
+#include "NaiveFormats.h"
 
 #include <cmath>
 #include <functional>
@@ -35,6 +36,12 @@ float countOf(const Lookup &lookup, const std::vector<int64_t> &bag) {
   for (int64_t id : bag)
     count += counts(lookup, id);
   return count;
+}
+
+/// Rounds rows as they travel.
+void roundRows(WireFormat format, std::vector<float> &rows, int64_t dim) {
+  for (size_t i = 0; i < rows.size(); i += static_cast<size_t>(dim))
+    roundNaively(format, rows.data() + i, dim);
 }
 
 /// Calls function(bag, position, id, row of the result).
@@ -98,8 +105,8 @@ StepResult Oracle::forward(const std::vector<Batch> &batches) const {
                      weight * tables[static_cast<size_t>(lookup.table)]
                                     [static_cast<size_t>(id * dim + c)];
              });
+      roundRows(model.wire.results, result, dim);
       for (size_t i = 0; i < result.size(); ++i) {
-        result[i] = roundTo(model.wire.results, result[i]);
         if (lookup.pooling == Pool::Mean) {
           float count = countOf(
               lookup, batches[x].ids[static_cast<size_t>(lookup.feature)]
@@ -198,8 +205,8 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
                                     [i / static_cast<size_t>(dim)]);
           rows[i] = count > 0 ? rows[i] / count : rows[i];
         }
-        rows[i] = roundTo(model.wire.gradients, rows[i]);
       }
+      roundRows(model.wire.gradients, rows, dim);
       forIds(lookup, batches[x],
              [&](size_t b, size_t j, int64_t id, int64_t r) {
                const float *gradient = rows.data() + r * dim;

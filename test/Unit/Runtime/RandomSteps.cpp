@@ -17,8 +17,8 @@ RandomPlan::RandomPlan(std::mt19937 &random) : random(random) {
                              : test::Optimizer::Sgd);
   model.exchanges[0].idBytes = model.exchanges[1].idBytes = below(2) ? 4 : 8;
   devices = 2 << below(3);
-  model.wire.results = static_cast<Element>(below(3));
-  model.wire.gradients = static_cast<Element>(below(3));
+  model.wire.results = kWireFormats[below(5)];
+  model.wire.gradients = kWireFormats[below(5)];
   if (devices >= 4 && below(2))
     for (int d = 0; d < devices; d += 2)
       model.groups.push_back({d, d + 1});
@@ -67,8 +67,7 @@ ShardingProblem describeProblem(const RandomPlan &plan,
   problem.batch.globalSize = plan.batches[0];
   problem.batch.idType =
       model.exchanges[0].idBytes == 4 ? IdType::I32 : IdType::I64;
-  problem.batch.wireType = {static_cast<ElementType>(model.wire.results),
-                            static_cast<ElementType>(model.wire.gradients)};
+  problem.batch.wireType = model.wire;
   for (const test::Table &table : model.tables) {
     neuroshard::Table described;
     described.name = table.name;

@@ -15,6 +15,8 @@
 
 using namespace neuroshard::test;
 using neuroshard::Phase;
+using neuroshard::WireFormat;
+using neuroshard::WireType;
 using testing::StartsWith;
 
 namespace {
@@ -55,7 +57,7 @@ std::vector<RelayCase> relayCases() {
 
 class Relays : public testing::TestWithParam<RelayCase> {
 protected:
-  Model model(Optimizer optimizer, WireElements wire = {}) const {
+  Model model(Optimizer optimizer, WireType wire = {}) const {
     Model result = makeModel(optimizer);
     result.groups = GetParam().groups;
     result.wire = wire;
@@ -82,8 +84,8 @@ const std::vector<std::vector<int64_t>> kRelayBatchSizes = {
     {13, 7}, {1, 1}, {3, 0}};
 
 TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
-  for (WireElements wire : {WireElements(), WireElements(Element::F16),
-                            WireElements(Element::F16, Element::F32)}) {
+  for (WireType wire : {WireType(), WireType(WireFormat::F16),
+                        WireType(WireFormat::F16, WireFormat::F32)}) {
     Trial both = trial(model(Optimizer::None, wire), Data::Integers, 1);
     for (const auto &sizes : kRelayBatchSizes)
       both.expectSameForward(sizes);
@@ -93,11 +95,11 @@ TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
 TEST_P(Relays, TrainingIsBitwise) {
   for (Optimizer optimizer : {Optimizer::Sgd, Optimizer::Adagrad,
                               Optimizer::RowwiseAdagrad, Optimizer::Adam}) {
-    WireElements wire;
+    WireType wire;
     if (optimizer == Optimizer::Adam)
-      wire = Element::BF16;
+      wire = WireFormat::BF16;
     if (optimizer == Optimizer::Adagrad)
-      wire.gradients = Element::F16;
+      wire.gradients = WireFormat::F16;
     Model grouped = model(optimizer, wire);
     grouped.initialAccumulator = optimizer == Optimizer::Adam ? 0 : 0.5f;
     // Integers: norms over column shards add in another order.
@@ -117,7 +119,7 @@ TEST_P(Relays, ThreadsDoNotChangeABit) {
   std::vector<std::vector<float>> first;
   for (int threads : {1, 3}) {
     Trial both =
-        trial(model(Optimizer::Sgd, Element::F16), Data::Reals, 3, threads);
+        trial(model(Optimizer::Sgd, WireFormat::F16), Data::Reals, 3, threads);
     both.train({1200, 700}, 0.5f, 1);
     if (first.empty())
       first = both.allValues();
@@ -171,8 +173,7 @@ TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
 
 /// A table with one column, and one row on each device.
 struct RowPerDevice {
-  RowPerDevice(const std::vector<float> &values, Groups groups,
-               WireElements wire)
+  RowPerDevice(const std::vector<float> &values, Groups groups, WireType wire)
       : model{{{"t", static_cast<int64_t>(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
@@ -214,29 +215,32 @@ TEST(RelayedRows, AddInsideGroupsFirst) {
   // In f32, 2^25 + 1 is 2^25, and so are its sums from the left with more 1.
   const float big = 0x1p25f;
   auto all = [](float value) { return std::vector<float>(4, value); };
-  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, {}, Element::F32).sums(), all(big));
-  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, kTwoPairs, Element::F32).sums(),
+  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, {}, WireFormat::F32).sums(), all(big));
+  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, kTwoPairs, WireFormat::F32).sums(),
             all(big + 4)); // (big + 1) + (2 + 2)
-  EXPECT_EQ(RowPerDevice({2, big, 1, 2}, {{0, 3}, {1, 2}}, Element::F32).sums(),
-            all(big + 4)); // (2 + 2) + (big + 1)
+  EXPECT_EQ(
+      RowPerDevice({2, big, 1, 2}, {{0, 3}, {1, 2}}, WireFormat::F32).sums(),
+      all(big + 4)); // (2 + 2) + (big + 1)
 }
 
 TEST(RelayedRows, AddGroupsInTheirOrder) {
   const float big = 0x1p24f; // + 1 is the same
   const std::vector<float> values = {big, 0, 1, 0, 0, 1};
-  EXPECT_EQ(RowPerDevice(values, {{0, 1}, {2, 3}, {4, 5}}, Element::F32).sums(),
-            std::vector<float>(6, big)); // (big + 1) + 1
-  EXPECT_EQ(RowPerDevice(values, {{4, 5}, {2, 3}, {0, 1}}, Element::F32).sums(),
-            std::vector<float>(6, big + 2)); // (1 + 1) + big
+  EXPECT_EQ(
+      RowPerDevice(values, {{0, 1}, {2, 3}, {4, 5}}, WireFormat::F32).sums(),
+      std::vector<float>(6, big)); // (big + 1) + 1
+  EXPECT_EQ(
+      RowPerDevice(values, {{4, 5}, {2, 3}, {0, 1}}, WireFormat::F32).sums(),
+      std::vector<float>(6, big + 2)); // (1 + 1) + big
 }
 
 TEST(RelayedRows, AreRoundedOnEachHop) {
   // As f16: 2051 becomes 2052, as a tie; 2052 + 1 becomes 2052; + 0.25 stays.
-  EXPECT_EQ(
-      RowPerDevice({2051, 1, 0.125f, 0.125f}, kTwoPairs, Element::F16).sums(),
-      std::vector<float>(4, 2052.25f));
+  EXPECT_EQ(RowPerDevice({2051, 1, 0.125f, 0.125f}, kTwoPairs, WireFormat::F16)
+                .sums(),
+            std::vector<float>(4, 2052.25f));
   // 4099 of the gradient becomes 4100 once; a row gets it from every rank.
-  RowPerDevice rows({0, 1, 2, 3}, kTwoPairs, Element::F16);
+  RowPerDevice rows({0, 1, 2, 3}, kTwoPairs, WireFormat::F16);
   StepResult result;
   std::vector<int64_t> all = {0, 1, 2, 3};
   ASSERT_TRUE(rows.world.train({rows.batchOf({all, all, all, all})},
@@ -248,8 +252,8 @@ TEST(RelayedRows, AreRoundedOnEachHop) {
 TEST(RelayedRows, AreRoundedInTheTypeOfTheirDirection) {
   // As f16, 2051 becomes 2052.
   std::vector<float> values = {2051, 2, 0.125f, 0.125f};
-  WireElements coarseResults(Element::F16, Element::F32);
-  WireElements coarseGradients(Element::F32, Element::F16);
+  WireType coarseResults(WireFormat::F16, WireFormat::F32);
+  WireType coarseGradients(WireFormat::F32, WireFormat::F16);
   EXPECT_EQ(RowPerDevice(values, kTwoPairs, coarseResults).sums(),
             std::vector<float>(4, 2054.25f));
   EXPECT_EQ(RowPerDevice(values, kTwoPairs, coarseGradients).sums(),
@@ -297,8 +301,8 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
     shards.push_back({1, 2 * d, 2 * d + 2, 0, 4, {d}});
   Model grouped = model;
   grouped.groups = kTwoFours;
-  for (WireElements wire : {WireElements(), WireElements(Element::BF16),
-                            WireElements(Element::F32, Element::BF16)}) {
+  for (WireType wire : {WireType(), WireType(WireFormat::BF16),
+                        WireType(WireFormat::F32, WireFormat::BF16)}) {
     grouped.wire = wire;
     Trial both(grouped, shards, 8, Data::Integers, 5);
     std::vector<Batch> batches = both.maker.batches({19}); // 11 in group 0
@@ -310,7 +314,7 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
          {std::pair(Phase::ResultsExchange, wire.results),
           std::pair(Phase::GradientsExchange, wire.gradients)})
       EXPECT_EQ(bytesBetweenGroups(both.world, batches, gradients, phase),
-                values * (type == Element::F32 ? 4 : 2));
+                values * (type == WireFormat::F32 ? 4 : 2));
   }
 }
 
@@ -330,7 +334,7 @@ void startAndLeave(void **args) {
 }
 
 TEST(RelayedRows, RankThatMissesTheSecondHopIsNamed) {
-  RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, Element::F32);
+  RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, WireFormat::F32);
   std::vector<std::vector<void *>> args;
   std::vector<void **> pointers;
   for (int rank = 0; rank < 4; ++rank) {

@@ -41,9 +41,9 @@ Model twoTables() {
 TEST(RowSums, TravelWhereTheyTakeFewerBytes) {
   // 2 hops x 10 rows of 8 + 1 values take 720 bytes; gathered, one bag with one
   // id of two lookups 2 x (4 + 8 + 24) bytes.
-  EXPECT_EQ(gatheredBytes({}, 6, 8, ElementType::F32, 10, 10), 360);
-  EXPECT_FALSE(sendsRowSums(10, 6, ElementType::F32, 720));
-  EXPECT_TRUE(sendsRowSums(10, 6, ElementType::F32, 721));
+  EXPECT_EQ(gatheredBytes({}, 6, 8, WireFormat::F32, 10, 10), 360);
+  EXPECT_FALSE(sendsRowSums(10, 6, WireFormat::F32, 720));
+  EXPECT_TRUE(sendsRowSums(10, 6, WireFormat::F32, 721));
   EXPECT_TRUE(updateOf(twoTables(), 2, 10, 10).tables.empty());
 
   ReplicaUpdate update = updateOf(twoTables(), 2, 11, 11);
@@ -165,7 +165,8 @@ std::vector<std::byte> bytesOf(nsrt_world *world, int device, size_t slot) {
 TEST(RowSums, KeepAllCopiesAlikeToTheBit) {
   constexpr int kDevices = 4;
   for (auto [wire, isGrouped] :
-       {std::pair(Element::F32, false), std::pair(Element::BF16, true)}) {
+       {std::pair(WireFormat::F32, false), std::pair(WireFormat::BF16, true),
+        std::pair(WireFormat::Int8, true)}) {
     Model model = oneInput(Optimizer::Adagrad);
     model.wire = wire;
     if (isGrouped)

@@ -83,8 +83,7 @@ Manifest describe(const Model &model, const std::vector<ShardPlace> &shards,
   manifest.numDevices = devices;
   manifest.optimizerSemantics =
       model.exact ? OptimizerSemantics::Exact : OptimizerSemantics::PerShard;
-  manifest.wireType = {typeOf(model.wire.results),
-                       typeOf(model.wire.gradients)};
+  manifest.wireType = model.wire;
   for (const std::vector<int> &group : model.groups)
     manifest.groups.emplace_back(group.begin(), group.end());
   for (const Table &table : model.tables)

@@ -52,22 +52,14 @@ struct ShardPlace {
   std::vector<int> devices;
 };
 
-/// In which results and gradients travel between devices.
-struct WireElements {
-  WireElements(Element both = Element::F32) : results(both), gradients(both) {}
-  WireElements(Element results, Element gradients)
-      : results(results), gradients(gradients) {}
-
-  Element results, gradients;
-};
-
 struct Model {
   std::vector<Table> tables;
   std::vector<Exchange> exchanges;
   Optimizer optimizer = Optimizer::Sgd;
   float initialAccumulator = 0;
   bool exact = true;
-  WireElements wire;
+  /// In which results and gradients travel between devices.
+  WireType wire;
   /// Groups of devices; empty: the manifest has none.
   std::vector<std::vector<int>> groups = {};
 };

@@ -22,16 +22,25 @@ using namespace neuroshard::runtime;
 
 namespace {
 
-/// Small multiples of 1/8, exact in all types.
-void fill(Arena &arena, std::byte *to, int64_t count, ElementType type) {
-  std::vector<float> values;
-  for (int64_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>(arena.below(201)) / 8.0f - 12.5f);
-  storeElements(values.data(), count, type, to);
+/// Rows of small multiples of 1/8, exact in formats without scales.
+void fill(Arena &arena, std::byte *to, int64_t rows, int64_t stride,
+          int64_t width, WireFormat format) {
+  std::vector<float> values(static_cast<size_t>(width));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (float &value : values)
+      value = static_cast<float>(arena.below(201)) / 8.0f - 12.5f;
+    if (isScaled(format) && arena.below(4) == 0)
+      for (float &value : values)
+        value *= static_cast<float>(arena.below(3)) * 0x1p-120f;
+    storeRow(values.data(), width, format,
+             to + row * stride * valueBytes(format));
+  }
 }
 
-std::byte *takeRows(Arena &arena, int64_t values, ElementType type) {
-  return type == ElementType::F32
+std::byte *takeRows(Arena &arena, int64_t values, WireFormat format) {
+  if (isScaled(format))
+    return reinterpret_cast<std::byte *>(arena.take<uint8_t>(values));
+  return format == WireFormat::F32
              ? reinterpret_cast<std::byte *>(arena.take<float>(values))
              : reinterpret_cast<std::byte *>(arena.take<uint16_t>(values));
 }
@@ -47,34 +56,39 @@ const int64_t *takePlaces(Arena &arena, int64_t rows, int64_t firstPlace) {
 }
 
 RowMove randomMove(Arena &arena) {
-  constexpr ElementType types[] = {ElementType::F32, ElementType::F16,
-                                   ElementType::BF16};
   RowMove move;
   move.rows = arena.below(60);
   move.width = 1 + arena.below(arena.below(2) ? 70 : 6);
   if (arena.below(4) == 0)
     move.width = 4 * arena.below(16) + 4;
-  move.sourceType = types[arena.below(3)];
-  move.targetType = arena.below(2) ? move.sourceType : types[arena.below(3)];
+  // Half of the moves have no scales.
+  uint32_t formats = arena.below(2) ? 3 : 5;
+  move.sourceFormat = kWireFormats[arena.below(formats)];
+  move.targetFormat =
+      arena.below(2) ? move.sourceFormat : kWireFormats[arena.below(formats)];
   int64_t gap = arena.below(2) * arena.below(9);
-  move.source.stride = move.width + gap;
-  move.target.stride = move.width + (arena.below(2) ? gap : 0);
+  move.source.stride = move.width + scaleWidth(move.sourceFormat) + gap;
+  move.target.stride =
+      move.width + scaleWidth(move.targetFormat) + (arena.below(2) ? gap : 0);
+  move.source.column = gap / 2;
   auto takeSource = [&] {
     int64_t count = move.rows * move.source.stride;
-    std::byte *rows = takeRows(arena, count, move.sourceType);
-    fill(arena, rows, count, move.sourceType);
+    std::byte *rows = takeRows(arena, count, move.sourceFormat);
+    fill(arena, rows, move.rows, move.source.stride, move.width + gap,
+         move.sourceFormat);
     return rows;
   };
   move.source.first = takeSource();
   move.target.first =
-      takeRows(arena, move.rows * move.target.stride, move.targetType);
+      takeRows(arena, move.rows * move.target.stride, move.targetFormat);
   move.firstPlace = arena.below(100);
   if (arena.below(3) == 0)
     move.sourcePlaces = takePlaces(arena, move.rows, move.firstPlace);
   if (arena.below(3) == 0)
     move.targetPlaces = takePlaces(arena, move.rows, move.firstPlace);
   for (uint32_t i = arena.below(2) * arena.below(4); i > 0; --i)
-    move.addends.push_back({takeSource(), move.source.stride});
+    move.addends.push_back(
+        {takeSource(), move.source.stride, move.source.column});
   if (arena.below(3) == 0) {
     float *divisors = arena.take<float>(move.rows);
     for (int64_t i = 0; i < move.rows; ++i)
@@ -83,6 +97,10 @@ RowMove randomMove(Arena &arena) {
   }
   if (arena.below(3) == 0)
     move.scale = 0.3f;
+  bool computes = !move.addends.empty() || move.divisors || move.scale != 1;
+  if (!computes && isScaled(move.sourceFormat) &&
+      move.sourceFormat == move.targetFormat)
+    move.source.column = 0; // rows are copied from their scale on
   return move;
 }
 
@@ -110,11 +128,22 @@ int64_t placeOf(const int64_t *places, const RowMove &move, int64_t i) {
 void moveRow(const RowMove &move, int64_t row) {
   auto count = static_cast<size_t>(move.width);
   std::vector<float> sum(count), addend(count);
+  int64_t from = placeOf(move.sourcePlaces, move, row);
+  auto at = [&](const SourceRows &rows) {
+    return rows.first + from * rows.stride * valueBytes(move.sourceFormat);
+  };
+  std::byte *to = move.target.first + placeOf(move.targetPlaces, move, row) *
+                                          move.target.stride *
+                                          valueBytes(move.targetFormat);
+  bool computes = !move.addends.empty() || move.divisors || move.scale != 1;
+  if (!computes && isScaled(move.sourceFormat) &&
+      move.sourceFormat == move.targetFormat) {
+    std::copy_n(at(move.source), rowBytes(move.sourceFormat, move.width), to);
+    return;
+  }
   auto load = [&](const SourceRows &rows, std::vector<float> &values) {
-    int64_t place = placeOf(move.sourcePlaces, move, row);
-    loadElements(rows.first +
-                     place * rows.stride * elementBytes(move.sourceType),
-                 move.width, move.sourceType, values.data());
+    loadRow(at(rows), rows.column, move.width, move.sourceFormat,
+            values.data());
   };
   load(move.source, sum);
   for (const SourceRows &rows : move.addends) {
@@ -127,10 +156,7 @@ void moveRow(const RowMove &move, int64_t row) {
       value /= move.divisors[row];
     value *= move.scale;
   }
-  int64_t place = placeOf(move.targetPlaces, move, row);
-  storeElements(sum.data(), move.width, move.targetType,
-                move.target.first +
-                    place * move.target.stride * elementBytes(move.targetType));
+  storeRow(sum.data(), move.width, move.targetFormat, to);
 }
 
 /// Runs launches on copies of an arena in the memory of the emulated GPU.
@@ -153,29 +179,36 @@ public:
       for (SourceRows &addend : move.addends)
         addend.first = there.at(addend.first);
     }
-    MoveTable table = describeMoves(movesThere);
-    CUdeviceptr addends = upload(table.addends);
-    for (nsg_move &move : table.moves) {
-      move.addends = reinterpret_cast<const nsg_rows *>(addends);
-      addends += static_cast<size_t>(move.num_addends) * sizeof(nsg_rows);
-    }
     std::vector<nsg_bags> sets;
     for (const BagLengths &set : bags)
       sets.push_back(
           {there.at(set.lengths), there.at(set.offsets), set.bags, nullptr});
-    bool runs = launch("nsg_move_rows", table.blocks, upload(table.moves),
-                       static_cast<int32_t>(table.moves.size())) &&
-                launch("nsg_add_up",
-                       ceilDivide(static_cast<int64_t>(sets.size()),
-                                  NSG_THREADS / NSG_WARP),
-                       upload(sets), static_cast<int32_t>(sets.size()));
+    bool runs =
+        launch("nsg_move_rows", describeMoves(movesThere)) &&
+        launch("nsg_move_scaled_rows", describeScaledMoves(movesThere)) &&
+        RoutingKernels::launch("nsg_add_up",
+                               ceilDivide(static_cast<int64_t>(sets.size()),
+                                          NSG_THREADS / NSG_WARP),
+                               upload(sets), static_cast<int32_t>(sets.size()));
     return runs ? there.download() : std::vector<std::byte>();
   }
 
   /// Adds up lengths in memory of the host.
   CUresult addUpHere(nsg_bags set) {
-    launch("nsg_add_up", 1, upload(std::vector<nsg_bags>{set}), 1);
+    RoutingKernels::launch("nsg_add_up", 1, upload(std::vector<nsg_bags>{set}),
+                           1);
     return emulator->streamSynchronize(nullptr);
+  }
+
+private:
+  bool launch(const char *kernel, MoveTable table) {
+    CUdeviceptr addends = upload(table.addends);
+    for (nsg_move &move : table.moves) {
+      move.addends = reinterpret_cast<const nsg_rows *>(addends);
+      addends += static_cast<size_t>(move.num_addends) * sizeof(nsg_rows);
+    }
+    return RoutingKernels::launch(kernel, table.blocks, upload(table.moves),
+                                  static_cast<int32_t>(table.moves.size()));
   }
 };
 
@@ -243,6 +276,29 @@ TEST(RouteKernelsTest, ChangesAreNoticed) {
            {"arith.cmpi uge", "arith.cmpi ugt"},   // lanes before this one
        }) {
     RouteKernels kernels(replaceOnce(text, from, to));
+    uint32_t seed = 0;
+    while (seed < kSeeds && agrees(kernels, seed))
+      ++seed;
+    EXPECT_LT(seed, kSeeds) << "nothing notices " << to;
+  }
+}
+
+TEST(RouteKernelsTest, ChangesOfRowsWithScalesAreNoticed) {
+  std::string text = routeModule();
+  size_t kernel = text.find("gpu.func @nsg_move_scaled_rows");
+  ASSERT_NE(kernel, std::string::npos);
+  for (auto [from, to] :
+       std::initializer_list<std::pair<const char *, const char *>>{
+           {"arith.minui", "arith.maxui"},         // the last rows of a move
+           {"arith.maxui", "arith.minui"},         // the largest of a lane
+           {"gpu.shuffle  xor", "gpu.shuffle up"}, // that of the others
+           {"arith.sitofp", "arith.uitofp"},       // bytes have a sign
+           {"arith.mulf", "arith.addf"},
+           {"arith.divf", "arith.mulf"},
+           {"arith.cmpf ogt", "arith.cmpf olt"}, // rows of zeros
+       }) {
+    RouteKernels kernels(text.substr(0, kernel) +
+                         replaceOnce(text.substr(kernel), from, to));
     uint32_t seed = 0;
     while (seed < kSeeds && agrees(kernels, seed))
       ++seed;

@@ -44,7 +44,7 @@ std::string errorOf(const std::string &json) {
 ShardingProblem everything() {
   ShardingProblem problem = twoTables("2x2xA100-40GB");
   problem.source = "a test; \"quoted\", ünïcode";
-  problem.batch = {96, IdType::I32, ElementType::F16, ElementType::BF16, 3};
+  problem.batch = {96, IdType::I32, ElementType::F16, WireFormat::BF16, 3};
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.target = Target::TorchRec19;
   problem.optimizerSemantics = OptimizerSemantics::PerShard;

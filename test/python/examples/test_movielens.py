@@ -199,7 +199,7 @@ def trained(tmp_path_factory):
         "PYTHONPATH": os.pathsep.join([str(ROOT / "examples"), str(BUILD / "python")])}
     result = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-         str(RANKS), "-m", "movielens.train", "--batch", "512", "--dim", "16", "--wire", "bf16",
+         str(RANKS), "-m", "movielens.train", "--batch", "512", "--dim", "16", "--wire", "bf16", "int8",
          "--steps",
          str(STEPS), "--out", folder / "out"],
         env=environment, capture_output=True, text=True, timeout=1200)
@@ -236,8 +236,9 @@ def test_predictions_are_better_than_chance_and_alike(trained):
     assert auc["NeuroShard"] > 0.7
     assert abs(auc["NeuroShard"] - auc["unsharded"]) < 1e-3
     assert abs(auc["TorchRec"] - auc["unsharded"]) < 1e-3
-    assert abs(auc["bf16"] - auc["unsharded"]) < 2e-3
-    assert trained.runs["bf16"]["losses"] != trained.runs["NeuroShard"]["losses"]
+    for smaller in ("bf16", "int8"):
+        assert abs(auc[smaller] - auc["unsharded"]) < 2e-3
+        assert trained.runs[smaller]["losses"] != trained.runs["NeuroShard"]["losses"]
 
 
 def test_output_names_what_was_compared(trained):

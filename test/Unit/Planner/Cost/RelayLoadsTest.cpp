@@ -91,8 +91,9 @@ void expectGradients(const Traffic &stage, const PairBytes &bytes) {
 }
 
 /// Pads in no message: columns are multiples of 4.
-void expectTraffic(const std::vector<Shard> &shards) {
+void expectTraffic(const std::vector<Shard> &shards, WireType wire) {
   ShardingProblem problem = twoNodes();
+  problem.batch.wireType = wire;
   ShardingPlan plan = makePlan(problem, shards);
   std::unique_ptr<CostModel> model = makeRooflineModel();
   std::vector<DeviceLoad> loads = planLoads(problem, plan, *model);
@@ -121,12 +122,15 @@ std::vector<Shard> rowsInOneGroup(Route route) {
 }
 
 TEST(RelayLoadsTest, AreTheTrafficOfThePlan) {
-  for (Route route : {Route::Auto, Route::Direct, Route::Relay})
-    expectTraffic(rowsInOneGroup(route));
-  // A whole table leaves over the links of all devices of its group.
-  for (Route route : {Route::Auto, Route::Direct, Route::Relay})
-    expectTraffic({routed(makeShard("a", "a", 0, 1000, 0, 16, {5}), route),
-                   makeShard("b", "b", 0, 500, 0, 8, {2})});
+  for (WireType wire : {WireType(), WireType(WireFormat::Int8),
+                        WireType(WireFormat::Fp8, WireFormat::F16)})
+    for (Route route : {Route::Auto, Route::Direct, Route::Relay}) {
+      expectTraffic(rowsInOneGroup(route), wire);
+      // A whole table leaves over the links of all devices of its group.
+      expectTraffic({routed(makeShard("a", "a", 0, 1000, 0, 16, {5}), route),
+                     makeShard("b", "b", 0, 500, 0, 8, {2})},
+                    wire);
+    }
 }
 
 TEST(RelayLoadsTest, NoneWithoutGroupsOrReplicatedTables) {

@@ -82,14 +82,16 @@ TEST(TrafficTest, TermsOfShardsAreTheTrafficOfAPlan) {
                                    makeShard("b_0", "b", 0, 125, 0, 8, {1}),
                                    makeShard("b_1", "b", 125, 500, 0, 8, {2})});
   problem.batch.idType = IdType::I32;
-  problem.batch.wireType = ElementType::BF16;
+  problem.batch.wireType = WireFormat::BF16;
   problem.features[0].weighted = true;
   expectTermsToBeTraffic(problem, {makeShard("a_0", "a", 0, 250, 0, 16, {0}),
                                    makeShard("a_1", "a", 250, 1000, 0, 8, {0}),
                                    makeShard("a_2", "a", 250, 1000, 8, 16, {1}),
                                    makeShard("b", "b", 0, 500, 0, 8, {3})});
-  for (WireType wire : {WireType(ElementType::F32, ElementType::BF16),
-                        WireType(ElementType::F16, ElementType::F32)}) {
+  for (WireType wire :
+       {WireType(WireFormat::F32, WireFormat::BF16),
+        WireType(WireFormat::F16, WireFormat::F32), WireType(WireFormat::Int8),
+        WireType(WireFormat::BF16, WireFormat::Fp8)}) {
     problem.batch.wireType = wire;
     expectTermsToBeTraffic(problem,
                            {makeShard("a_0", "a", 0, 250, 0, 16, {0}),
@@ -120,14 +122,19 @@ TEST(TrafficTest, BreakdownHasTheBytesOfTheArtifact) {
   EXPECT_EQ(breakdown.devices[2].forwardBytes, 16 * (16 + 8) * 4);
   EXPECT_EQ(breakdown.devices[2].backwardBytes, 16 * (16 + 8) * 4);
 
-  problem.batch.wireType = {ElementType::F32, ElementType::BF16};
+  problem.batch.wireType = {WireFormat::F32, WireFormat::BF16};
   breakdown = evaluate(problem, makePlan(problem, shards), *model, {});
   EXPECT_EQ(breakdown.devices[0].forwardBytes, 48 * 16 * 4 + 16 * 8 * 4);
   EXPECT_EQ(breakdown.devices[0].backwardBytes, 48 * 16 * 2 + 16 * 8 * 2);
-  problem.batch.wireType = {ElementType::F16, ElementType::F32};
+  problem.batch.wireType = {WireFormat::F16, WireFormat::F32};
   breakdown = evaluate(problem, makePlan(problem, shards), *model, {});
   EXPECT_EQ(breakdown.devices[2].forwardBytes, 16 * (16 + 8) * 2);
   EXPECT_EQ(breakdown.devices[2].backwardBytes, 16 * (16 + 8) * 4);
+  // A scale for each row of each table.
+  problem.batch.wireType = {WireFormat::Int8, WireFormat::Fp8};
+  breakdown = evaluate(problem, makePlan(problem, shards), *model, {});
+  EXPECT_EQ(breakdown.devices[0].forwardBytes, 48 * (16 + 4) + 16 * (8 + 4));
+  EXPECT_EQ(breakdown.devices[2].backwardBytes, 16 * (16 + 4 + 8 + 4));
 }
 
 TEST(TrafficTest, CopiesExchangeGradientsInTheirType) {
@@ -140,10 +147,12 @@ TEST(TrafficTest, CopiesExchangeGradientsInTheirType) {
     return planTraffic(problem, shards).exchanges[0].copies[0][1];
   };
   // Gradients of 16 samples.
-  EXPECT_EQ(bytesOf({ElementType::BF16, ElementType::F32}),
-            bytesOf(ElementType::F32));
-  EXPECT_EQ(bytesOf({ElementType::F32, ElementType::BF16}),
-            bytesOf(ElementType::F32) - 16 * 16 * 2);
+  EXPECT_EQ(bytesOf({WireFormat::BF16, WireFormat::F32}),
+            bytesOf(WireFormat::F32));
+  EXPECT_EQ(bytesOf({WireFormat::F32, WireFormat::BF16}),
+            bytesOf(WireFormat::F32) - 16 * 16 * 2);
+  EXPECT_EQ(bytesOf({WireFormat::F32, WireFormat::Int8}),
+            bytesOf(WireFormat::F32) - 16 * 16 * 4 + 16 * (16 + 4));
 }
 
 TEST(TrafficTest, RelaysSendEachWayInItsType) {
@@ -151,7 +160,7 @@ TEST(TrafficTest, RelaysSendEachWayInItsType) {
   std::vector<Shard> shards = {makeShard("a_0", "a", 0, 500, 0, 16, {0}),
                                makeShard("a_1", "a", 500, 1000, 0, 16, {1}),
                                makeShard("b", "b", 0, 500, 0, 8, {3})};
-  problem.batch.wireType = {ElementType::F32, ElementType::BF16};
+  problem.batch.wireType = {WireFormat::F32, WireFormat::BF16};
   ExchangeTraffic one = planTraffic(problem, shards).exchanges[0];
   // Device 0 adds up the sums of its 16 samples and of those of device 2, and
   // hands the gradients to device 1.

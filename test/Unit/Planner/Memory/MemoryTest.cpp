@@ -85,7 +85,7 @@ TEST(MemoryTest, EachColumnShardHasItsRowState) {
 TEST(MemoryTest, RowShardCastsPartialSumsOfFullWidth) {
   ShardingProblem problem = twoTables();
   problem.batch.outputType = ElementType::F16;
-  problem.batch.wireType = ElementType::F16;
+  problem.batch.wireType = WireFormat::F16;
   MemoryTerms terms =
       termsOf(problem, makeShard("a_0", "a", 0, 250, 0, 16, {0}));
   EXPECT_EQ(terms.weightsBytes, 250 * 64);
@@ -105,14 +105,14 @@ TEST(MemoryTest, UnpooledResultsGrowWithTheIds) {
 
 TEST(MemoryTest, WireCastNeedsStaging) {
   ShardingProblem problem = twoTables();
-  problem.batch.wireType = ElementType::BF16;
+  problem.batch.wireType = WireFormat::BF16;
   EXPECT_EQ(termsOf(problem, wholeA()).forwardBytes, 64 * 16 * (4 + 2));
 }
 
 TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   ShardingProblem problem = twoTables();
   int64_t values = 64 * 16, update = 256 * 56;
-  problem.batch.wireType = {ElementType::F32, ElementType::BF16};
+  problem.batch.wireType = {WireFormat::F32, WireFormat::BF16};
   MemoryTerms terms = termsOf(problem, wholeA());
   EXPECT_EQ(terms.forwardBytes, values * 4);
   EXPECT_EQ(terms.backwardBytes, values * (4 + 2) + update);
@@ -123,7 +123,7 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
             (256 * 8 + 64 * 8) + values * 2 + update);
 
-  problem.batch.wireType = {ElementType::BF16, ElementType::F32};
+  problem.batch.wireType = {WireFormat::BF16, WireFormat::F32};
   terms = termsOf(problem, wholeA());
   EXPECT_EQ(terms.forwardBytes, values * (4 + 2));
   EXPECT_EQ(terms.backwardBytes, values * 4 + update);
@@ -133,9 +133,21 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
             (256 * 8 + 64 * 8) + values * 4 + update);
 
+  // Each row has a scale.
+  problem.batch.wireType = {WireFormat::Int8, WireFormat::Fp8};
+  int64_t sent = 64 * (16 + 4);
+  terms = termsOf(problem, wholeA());
+  EXPECT_EQ(terms.forwardBytes, values * 4 + sent);
+  EXPECT_EQ(terms.backwardBytes, values * 4 + sent + update);
+  base = deviceBaseMemory(problem)[0];
+  EXPECT_EQ(base.forwardBytes, 32 * (24 * 4 + 24 + 2 * 4));
+  EXPECT_EQ(base.backwardBytes, 32 * (24 * 2 * 4 + 24 + 2 * 4));
+  EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
+            (256 * 8 + 64 * 8) + sent + update);
+
   // f16 results need no cast to f16, and partial sums none to f32.
   problem.batch.outputType = ElementType::F16;
-  problem.batch.wireType = {ElementType::F16, ElementType::F32};
+  problem.batch.wireType = {WireFormat::F16, WireFormat::F32};
   terms = termsOf(problem, wholeA());
   EXPECT_EQ(terms.forwardBytes, values * 2);
   EXPECT_EQ(terms.backwardBytes, values * (2 + 4) + update);

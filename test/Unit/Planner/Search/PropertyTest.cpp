@@ -57,10 +57,11 @@ ShardingProblem randomProblem(uint64_t seed) {
   MersenneTwister dice(seed);
   ShardingProblem problem;
   problem.batch.globalSize = dice.between(1, 512);
-  problem.batch.wireType =
-      dice.oneOf({WireType(), WireType(ElementType::BF16),
-                  WireType(ElementType::F32, ElementType::BF16),
-                  WireType(ElementType::BF16, ElementType::F32)});
+  problem.batch.wireType = dice.oneOf(
+      {WireType(), WireType(WireFormat::BF16),
+       WireType(WireFormat::F32, WireFormat::BF16),
+       WireType(WireFormat::BF16, WireFormat::F32), WireType(WireFormat::Int8),
+       WireType(WireFormat::F16, WireFormat::Fp8)});
   problem.batch.idType = dice.oneOf({IdType::I32, IdType::I64});
   problem.target = dice.chance(30) ? Target::TorchRec19 : Target::Native;
   problem.optimizerSemantics =

@@ -285,10 +285,10 @@ TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
   SearchResult plain = mustPlan(problem, options);
   EXPECT_EQ(chosenWireType(plain.plan), std::nullopt);
 
-  options.wireTypes = {ElementType::F32, ElementType::F16, ElementType::BF16};
+  options.wireTypes = {WireFormat::F32, WireFormat::F16, WireFormat::BF16};
   SearchResult smaller = mustPlan(problem, options);
   // f16 and bf16 take the same time.
-  EXPECT_EQ(chosenWireType(smaller.plan), ElementType::F16);
+  EXPECT_EQ(chosenWireType(smaller.plan), WireFormat::F16);
   EXPECT_LT(smaller.breakdown.costMs, plain.breakdown.costMs);
   EXPECT_THAT(smaller.explanation.front(),
               HasSubstr("results and gradients travel as f16: a step takes "
@@ -297,7 +297,7 @@ TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
   EXPECT_THAT(settings, Contains(std::pair("wire_type", "f16")));
   EXPECT_THAT(settings, Contains(std::pair("wire_types", "f32,f16,bf16")));
   // The batch's own type does not matter, and the cost is that of the chosen.
-  problem.batch.wireType = ElementType::F16;
+  problem.batch.wireType = WireFormat::F16;
   EXPECT_EQ(mustPlan(problem, options).plan, smaller.plan);
   EXPECT_EQ(evaluate(problem, smaller.plan, *makeRooflineModel(), {}).costMs,
             smaller.breakdown.costMs);
@@ -321,9 +321,9 @@ TEST(WireTypesTest, ResultsAndGradientsApart) {
   SearchOptionValues values;
   values.wireTypes = "auto";
   options.wireTypes = makeSearchOptions(values, nullptr)->wireTypes;
-  WireType f32 = ElementType::F32, bf16 = ElementType::BF16;
-  WireType gradients(ElementType::F32, ElementType::BF16);
-  WireType results(ElementType::BF16, ElementType::F32);
+  WireType f32 = WireFormat::F32, bf16 = WireFormat::BF16;
+  WireType gradients(WireFormat::F32, WireFormat::BF16);
+  WireType results(WireFormat::BF16, WireFormat::F32);
   ASSERT_THAT(options.wireTypes, ElementsAre(f32, gradients, results, bf16));
   SearchResult both = mustPlan(problem, options);
   EXPECT_EQ(chosenWireType(both.plan), bf16);
@@ -350,24 +350,44 @@ TEST(WireTypesTest, OfCopiesOnlyGradientsTravel) {
     table.rows = std::min<int64_t>(table.rows, 1000);
   allowOnly(ShardingKind::Replicated, problem);
   SearchOptions options;
-  options.wireTypes = {WireType(ElementType::BF16, ElementType::F32),
-                       WireType(ElementType::F32, ElementType::BF16),
-                       ElementType::BF16};
+  options.wireTypes = {WireType(WireFormat::BF16, WireFormat::F32),
+                       WireType(WireFormat::F32, WireFormat::BF16),
+                       WireFormat::BF16};
   EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan),
-            WireType(ElementType::F32, ElementType::BF16));
+            WireType(WireFormat::F32, WireFormat::BF16));
+}
+
+TEST(WireTypesTest, RowsWithScalesAreChosenWhereTheyAreNamed) {
+  ShardingProblem problem = problemOf("criteo_kaggle", "2x2xH100");
+  allowOnly(ShardingKind::TableWise, problem);
+  SearchOptions options;
+  options.evaluationBudget = 500;
+  options.wireTypes = {WireFormat::F32, WireFormat::BF16,
+                       WireType(WireFormat::F32, WireFormat::Int8),
+                       WireFormat::Int8};
+  SearchResult bytes = mustPlan(problem, options);
+  EXPECT_EQ(chosenWireType(bytes.plan), WireFormat::Int8);
+  options.wireTypes.pop_back();
+  EXPECT_LT(bytes.breakdown.costMs,
+            mustPlan(problem, options).breakdown.costMs);
+  // A scale takes what bytes spare in rows of 4 columns.
+  for (Table &table : problem.tables)
+    table.dim = 4;
+  options.wireTypes = {WireFormat::BF16, WireFormat::Int8};
+  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan), WireFormat::BF16);
 }
 
 TEST(WireTypesTest, NothingTravelsOnOneDevice) {
   ShardingProblem problem = problemOf("criteo_kaggle", "1xH100");
   SearchOptions options;
-  options.wireTypes = {ElementType::F32, ElementType::BF16};
-  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan), ElementType::F32);
+  options.wireTypes = {WireFormat::F32, WireFormat::BF16};
+  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan), WireFormat::F32);
 }
 
 TEST(WireTypesTest, WithoutAPlanForAnyTypeTheLimitIsNamed) {
   ShardingProblem problem = problemOf("criteo_kaggle", "2xH100@10GiB");
   SearchOptions options;
-  options.wireTypes = {ElementType::F32, ElementType::BF16};
+  options.wireTypes = {WireFormat::F32, WireFormat::BF16};
   auto result = search(problem, *makeRooflineModel(), options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().limit, Limit::DeviceMemory) << result.error().str();
