@@ -15,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 using namespace neuroshard;
@@ -153,6 +154,62 @@ TEST(TrafficTest, CopiesExchangeGradientsInTheirType) {
             bytesOf(WireFormat::F32) - 16 * 16 * 2);
   EXPECT_EQ(bytesOf({WireFormat::F32, WireFormat::Int8}),
             bytesOf(WireFormat::F32) - 16 * 16 * 4 + 16 * (16 + 4));
+}
+
+/// Table a has 16 rows on all of 4 devices: 272 sums, which each device adds up
+/// 68 of.
+ShardingProblem copiedTable(const std::string &topology,
+                            std::vector<Shard> &shards) {
+  ShardingProblem problem = twoTables(topology);
+  problem.tables[0].rows = 16;
+  shards = {makeShard("a", "a", 0, 16, 0, 16, {0, 1, 2, 3}),
+            makeShard("b", "b", 0, 500, 0, 8, {1})};
+  return problem;
+}
+
+TEST(TrafficTest, CopiesOfFewRowsExchangeSums) {
+  std::vector<Shard> shards;
+  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
+  PairBytes bytes = planTraffic(problem, shards).exchanges[0].copies;
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to)
+      EXPECT_EQ(bytes[from][to], (68 + 68) * 4);
+  ShardWork work = describeShard(problem, 0, {0}, shards[0]);
+  EXPECT_EQ(work.rowSumBytes, 2 * 272 * 4);
+  EXPECT_EQ(work.backwardBytes, work.rowSumBytes);
+  EXPECT_EQ(work.updateLookups,
+            work.lookups + 16 * (1 - std::pow(15. / 16, 256)));
+  // Cast, and as bf16 where rows of gradients have scales.
+  for (WireFormat format :
+       {WireFormat::F16, WireFormat::Int8, WireFormat::Fp8}) {
+    problem.batch.wireType = {WireFormat::F32, format};
+    EXPECT_EQ(planTraffic(problem, shards).exchanges[0].copies,
+              PairBytes(4, std::vector<int64_t>(4, (68 + 68) * 2)));
+  }
+}
+
+TEST(TrafficTest, SumsGoWithinGroupsAndThenBetweenThem) {
+  std::vector<Shard> shards;
+  ShardingProblem problem = copiedTable("2x2xCPU@1GiB", shards);
+  PairBytes bytes = planTraffic(problem, shards).exchanges[0].copies;
+  // Within a group 136 sums and totals of 136; between groups 68 and 68.
+  EXPECT_EQ(bytes[0],
+            (std::vector<int64_t>{(136 + 136 + 68 + 68) * 4, (136 + 136) * 4,
+                                  (68 + 68) * 4, 0}));
+  EXPECT_EQ(bytes[3], (std::vector<int64_t>{0, (68 + 68) * 4, (136 + 136) * 4,
+                                            (136 + 136 + 68 + 68) * 4}));
+  // As relays do, in the price.
+  std::vector<DeviceLoad> loads(4);
+  std::vector<RelayLoad> stages(4);
+  for (DeviceLoad &load : loads)
+    load.backwardBytes = load.rowSumBytes = 2 * 272 * 4;
+  for (RelayLoad &stage : stages)
+    stage = {0, 0, 2 * 272 * 4, 2 * 136 * 4};
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  EXPECT_EQ(composeCost(problem.topology, loads, *model, {}).costMs,
+            composeCost(problem.topology, std::vector<DeviceLoad>(4), *model,
+                        {}, stages)
+                .costMs);
 }
 
 TEST(TrafficTest, RelaysSendEachWayInItsType) {
