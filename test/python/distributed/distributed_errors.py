@@ -253,8 +253,12 @@ def check_successor(context, plan, problem, tables):
 
 
 def case_artifact(context):
-    """An artifact without a part of a step, or with two inputs, is refused when it is opened."""
+    """An artifact of another problem, without a part of a step, or with two inputs, is refused when
+    it is opened."""
     problem, plan = small(context.size)
+    other = problem.replace(features=[one.replace(pooling="sum") for one in problem.features])
+    raises(ValueError, "pooling: mean in the artifact, sum in the problem",
+           lambda: context.make(plan, other, artifact=make_artifact(plan, problem)))
     cut = context.folder / f"{context.name}-{context.rank}"
     shutil.copytree(make_artifact(plan, problem), cut)
     manifest = json.loads((cut / "manifest.json").read_text())
