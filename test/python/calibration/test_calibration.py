@@ -85,6 +85,8 @@ def test_a_machine_file_of_torchrec(tmp_path):
     (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
     (("--cost-model", "guess"), "expected auto, roofline"),
     (("--cost-model", "old.json"), "is a machine file; expected the model"),
+    (("--minutes", "nan"), "expected a finite number, got: nan"),
+    (("--minutes", "inf"), "is not in the range 0.05<=x<=1440"),
     (("--batch", "33"), "a batch of 33 does not divide among 2 ranks"),
     (("-o", "none/machine.json"), "there is no folder")])
 def test_wrong_arguments_end_at_once(tmp_path, arguments, text):

@@ -112,6 +112,8 @@ def test_options_of_a_snapshot_need_one(run, tmp_path):
     save_batch("a.npz", user_id=[[1], [2, 3]])
     done = run("profile", "small.json", "a.npz", "--weight", 2, "-o", "new.json")
     assert done.code == 2 and "--weight needs --snapshot" in done.err
+    done = run("profile", "small.json", "a.npz", "--snapshot", "a", "--weight", "nan")
+    assert done.code == 2 and "--weight': expected a finite number, got: nan" in done.err
     done = run("profile", "small.json", "a.npz", "--snapshot", "", "-o", "new.json")
     assert done.code == 1 and done.err.startswith("error: snapshots[0].name: "), done.err
     assert not (tmp_path / "new.json").exists()
