@@ -3,25 +3,52 @@
 #include "Tolerance.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace neuroshard::run {
+namespace {
 
-/// Relative error of a rounding to the type; 0: below what is tolerated anyway.
-static double roundingOf(ElementType type) {
+/// Bits of a type's fraction, and its least exponent of normal numbers.
+struct Precision {
+  int bits, leastExponent;
+};
+
+Precision precisionOf(ElementType type) {
   switch (type) {
   case ElementType::F32:
-    return 0;
+    return {23, -126};
   case ElementType::F16:
-    return 0x1p-11;
+    return {10, -14};
   case ElementType::BF16:
-    return 0x1p-8;
+    return {7, -126};
   }
-  return 0;
+  return {23, -126};
 }
 
-double toleranceFor(ElementType travelled, double largestValue) {
+/// Relative error of a rounding to the type; 0: below what is tolerated anyway.
+double roundingOf(ElementType type) {
+  return type == ElementType::F32 ? 0
+                                  : std::ldexp(1, -1 - precisionOf(type).bits);
+}
+
+double lastPlaceOf(ElementType type, double value) {
+  Precision precision = precisionOf(type);
+  int exponent = value == 0 || !std::isfinite(value)
+                     ? precision.leastExponent
+                     : std::max(std::ilogb(value), precision.leastExponent);
+  return std::ldexp(1, exponent - precision.bits);
+}
+
+} // namespace
+
+double Tolerance::limitAt(ElementType type, double value,
+                          double largestValue) const {
+  if (given >= 0)
+    return given;
   constexpr double kLeast = 1e-5, kRoundings = 8;
-  return std::max(kLeast, kRoundings * roundingOf(travelled) * largestValue);
+  return std::max(kLeast * std::max(1.0, largestValue),
+                  kRoundings * roundingOf(travelled) * largestValue) +
+         static_cast<double>(roundings) * lastPlaceOf(type, value);
 }
 
 ElementType coarser(ElementType a, ElementType b) {
