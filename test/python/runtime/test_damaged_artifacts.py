@@ -4,6 +4,8 @@ to its tables and exchanges."""
 
 import json
 import os
+import pathlib
+import platform
 import random
 import shutil
 
@@ -176,3 +178,30 @@ def test_narrow_gradients_are_right(tmp_path, wire, optimizer, pooling):
     folder = compile_half(tmp_path / "model", "f32", optimizer, wire, pooling)
     for seed in range(matrix.seed(), matrix.seed() + 5):
         assert train(folder, "--seed", str(seed)) == (0, "")
+
+
+# Code for another CPU
+
+def lacks(instructions):
+    return platform.machine() == "x86_64" and instructions not in \
+        pathlib.Path("/proc/cpuinfo").read_text().split()
+
+
+@pytest.mark.skipif(not lacks("xop"), reason="needs x86-64, and a CPU without the instructions XOP")
+def test_code_for_another_cpu_is_refused(tmp_path):
+    folder = artifact.compile_text(
+        MODEL, tmp_path / "model", "--topology", "2xCPU", "--batch", "8", "--training",
+        "--reference", "-O", "0", "--target-cpu", "bdver4")
+    code, message = run(folder)
+    assert code == 1
+    assert message.startswith("neuroshard-run: the artifact is compiled for the CPU bdver4 and uses ")
+    assert "xop" in message and message.count("\n") == 1
+    assert "lacks; compile it on this machine, or elsewhere with --target-cpu x86-64" in message
+
+
+def test_code_for_this_cpu_runs(tmp_path):
+    folder = artifact.compile_text(
+        MODEL, tmp_path / "model", "--topology", "2xCPU", "--batch", "8", "--training",
+        "--reference", "-O", "0", "--target-cpu", "x86-64")
+    assert sealing.read_manifest(folder)["target_features"] == []
+    assert run(folder) == (0, "")
