@@ -343,7 +343,7 @@ def test_a_warm_start_keeps_what_changing_would_not_pay():
     assert free.migration.bytes == sum(move.bytes for move in free.migration.moves)
 
 
-# Routes of plans that are brought
+# Routes and wire types of plans that are brought
 
 def relayed(topology, target="native", **feature):
     """A table in two rows shards on the devices 0 and 1, by relay; a problem for it."""
@@ -397,3 +397,27 @@ def test_shards_by_hand_have_one_route():
         plan.replace(shards=shards).verify(problem)
     with pytest.raises(ns.InvalidProblem, match=text):
         problem.replace(constraints=ns.Constraints(fixed_shards=shards))
+
+
+def test_a_plan_for_another_wire_type_gets_a_remark():
+    problem = small_problem()
+    half = problem.replace(batch=problem.batch.replace(wire_type="bf16"))
+    made = ns.plan(half, evaluation_budget=50).plan
+    said = "the plan was made for results and gradients that travel as "
+    assert [one for one in ns.inspect(problem, made).remarks if said in one] == [
+        f"{said}bf16, and the problem has wire_type f32: its costs are those of f32, as the problem "
+        "says"]
+    assert not [one for one in ns.inspect(half, made).remarks if said in one]
+    chosen = ns.plan(problem, evaluation_budget=50, wire_types=["bf16"]).plan
+    assert [one for one in ns.inspect(problem, chosen).remarks if said in one] == [
+        f"{said}bf16, and the problem has wire_type f32: its costs are those of bf16, which its "
+        "search chose"]
+
+
+def test_a_plan_with_no_wire_type_at_all_is_refused():
+    text = ns.plan(small_problem(), evaluation_budget=50).plan.to_json()
+    wrong = text.replace('"wire_type","value":"f32"', '"wire_type","value":"f33"').replace(
+        '"wire_type", "value": "f32"', '"wire_type", "value": "f33"')
+    assert wrong != text
+    with pytest.raises(ns.InvalidPlan, match="settings.*value: expected f32, f16 or bf16.*'f33'"):
+        ns.Plan.from_json(wrong)
