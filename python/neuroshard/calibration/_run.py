@@ -22,6 +22,7 @@ from neuroshard._torch_library import code_version
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
 from neuroshard.calibration import _memory as memory
+from neuroshard.calibration._capacity import within_machines
 from neuroshard.calibration._engines import Tables, open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
@@ -61,9 +62,11 @@ def calibrate(settings: Settings) -> None:
     with ranks():
         hosts = links.hosts_of_ranks()
         given = together(lambda: check(settings, hosts), None, "the check of the arguments")
-        topology = links.with_measured_links(given, hosts)
+        limited = within_machines(given)
+        topology = links.with_measured_links(limited, hosts)
         if rank_of(None) == 0:
             print_links(topology)
+            print_memory(given, limited)
         runs, uses = measure(settings, topology)
         if rank_of(None) == 0:
             finish(settings, topology, runs, memory.fit(uses))
@@ -89,6 +92,19 @@ def print_links(topology: Topology) -> None:
                   if level.group_bandwidth_gb_per_s else "")
         print(f"links of level {level.name}: {level.latency_us:g} us, "
               f"{level.bandwidth_gb_per_s:g} GB/s{shared}", flush=True)
+
+
+def print_memory(given: Topology, limited: Topology) -> None:
+    """What the machine file says of memory, and why it is not what the topology said."""
+    def sized(count: int) -> str:
+        return f"{count / 2**30:.1f} GiB"
+
+    for what, before, after in (("device", given.devices, limited.devices),
+                                ("host", given.hosts, limited.hosts)):
+        own, said = after[0].memory_bytes, before[0].memory_bytes
+        why = ("" if own == said else
+               f", of the {sized(said)} that the topology says: its share of this machine's memory")
+        print(f"memory of a {what}: {sized(own)}{why}", flush=True)
 
 
 def check(settings: Settings, hosts: list[int]) -> Topology:
