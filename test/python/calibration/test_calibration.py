@@ -1,6 +1,7 @@
 """neuroshard calibrate on two ranks, its file in a plan; the fit on numbers with known answers."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -98,6 +99,19 @@ def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
     assert done.returncode != 0
     assert text in done.stderr
     assert not (tmp_path / "machine.json").exists()
+
+
+def test_a_file_that_cannot_be_replaced_is_found_before_measuring(tmp_path):
+    file = tmp_path / "machine.json"
+    file.write_text("{}")
+    if not shutil.which("chattr") or subprocess.run(["chattr", "+i", file], check=False).returncode:
+        pytest.skip("needs root, and a file system with the attribute i")
+    try:
+        done = calibrate("-o", file, ranks=1)
+    finally:
+        subprocess.run(["chattr", "-i", file], check=True)
+    assert done.returncode == 1 and "machine.json: cannot write: Operation not permitted" in done.stderr
+    assert "links of level" not in done.stdout
 
 
 def test_lines_through_known_points():
