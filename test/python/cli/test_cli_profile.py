@@ -274,7 +274,8 @@ def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
 
 
 @pytest.mark.parametrize("content, said", [
-    ("[]", "for 2 devices"), ("{", "run.json: not JSON"), ("[1, 2]", "memory_stats()"),
+    ("[]", "run.json: statistics of 0 ranks, but the plan is for 2 devices"),
+    ('[{"allocated_bytes.all.peak": 1' + "0" * 40 + '}, {}]', "rank 0: allocated_bytes.all.peak"), ("{", "run.json: not JSON"), ("[1, 2]", "memory_stats()"),
     ("[" * 100_000, "run.json: not JSON"),
     ('[{"allocated_bytes.all.peak": -1}, {}]', "rank 0: allocated_bytes.all.peak"),
     ('[{"allocated_bytes.all.peak": 2, "reserved_bytes.all.peak": 1}, {}]', "<="),
