@@ -27,7 +27,7 @@ from neuroshard.calibration._engines import Tables, open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
 from neuroshard.planning import evaluate, plan
-from neuroshard.plans import Plan
+from neuroshard.plans import Plan, counted
 from neuroshard.problem import ShardingProblem, Target
 from neuroshard.results import Breakdown, PlanResult
 from neuroshard.topology import Topology
@@ -119,8 +119,8 @@ def check(settings: Settings, hosts: list[int]) -> Topology:
         raise ValueError(f"a batch of {settings.batch} does not divide among {size_of(None)} ranks")
     topology = Topology.parse(shape)
     if topology.device_count != size_of(None):
-        raise ValueError(f"topology {shape} has {topology.device_count} devices, but there are "
-                         f"{size_of(None)} ranks; start as many with torchrun")
+        raise ValueError(f"topology {shape} has {counted(topology.device_count, 'device')}, but the "
+                         f"group has {counted(size_of(None), 'rank')}; start as many with torchrun")
     classes = {device.device_class for device in topology.devices}
     if classes != {"CPU"}:
         raise ValueError(f"topology {shape}: expected CPUs, whose steps run here; found "

@@ -69,7 +69,8 @@ class Session:
         self.engine.load()
         if plan.device_count != self.size:
             raise ValueError(
-                f"the plan is for {plan.device_count} devices, but there are {self.size} ranks"
+                f"the plan is for {counted(plan.device_count, 'device')}, but the group has "
+                f"{counted(self.size, 'rank')}"
                 + ("" if dist.is_initialized() else "; torch.distributed is not initialised"))
         plan.verify(problem)
         own = [feature.name for feature in problem.features

@@ -85,7 +85,7 @@ def test_a_machine_file_of_torchrec(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "text"), [
-    (("--topology", "4xCPU"), "has 4 devices, but there are 2 ranks"),
+    (("--topology", "4xCPU"), "has 4 devices, but the group has 2 ranks"),
     (("--topology", "2x1xCPU"), "has nodes of 1+1 devices, but torchrun has started 2 ranks"),
     (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
     (("--cost-model", "guess"), "expected auto, roofline"),

@@ -197,8 +197,8 @@ def case_construction(context):
     """A module that cannot be built raises one error on all ranks before anything is built."""
     problem, plan = small(context.size)
     other, other_plan = small(context.size + 1)
-    raises(ValueError, f"the plan is for {context.size + 1} devices, but there are "
-           f"{context.size} ranks", lambda: context.make(other_plan, other))
+    raises(ValueError, f"the plan is for {context.size + 1} devices, but the group has "
+           f"{context.size} rank", lambda: context.make(other_plan, other))
     taller = problem.replace(tables=[table.replace(rows=table.rows + 1)
                                      for table in problem.tables])
     raises(InvalidPlan, "a", lambda: context.make(plan, taller))
