@@ -46,17 +46,15 @@ void addDifference(const Tensor &actual, const Tensor &expected,
   std::vector<float> a = valuesOf(actual), b = valuesOf(expected);
   double largestValue = 0;
   for (float value : b)
-    largestValue =
-        std::max(largestValue, std::abs(static_cast<double>(value)));
+    largestValue = std::max(largestValue, std::abs(static_cast<double>(value)));
   auto width = static_cast<size_t>(bytesOf(actual.type));
   for (size_t i = 0; i < a.size(); ++i) {
     total.differing += std::memcmp(&actual.bytes[i * width],
                                    &expected.bytes[i * width], width) != 0;
     double difference = distance(a[i], b[i]);
     total.largest = std::max(total.largest, difference);
-    double limit =
-        tolerance.limitAt(type, std::max(std::abs(a[i]), std::abs(b[i])),
-                          largestValue);
+    double limit = tolerance.limitAt(
+        type, std::max(std::abs(a[i]), std::abs(b[i])), largestValue);
     if (difference <= limit)
       continue;
     ++total.beyond;

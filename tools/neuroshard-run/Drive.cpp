@@ -262,10 +262,10 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
     reference->update(context, done.gradients, options.learningRate, number);
   });
   out << format(", unsharded update %.2f ms; tables:\n", unsharded);
-  checkDifference(reference->compareTables(
-                      world.get(),
-                      {signature.wireType.gradients, number, options.tolerance}),
-                  signature, out);
+  checkDifference(
+      reference->compareTables(world.get(), {signature.wireType.gradients,
+                                             number, options.tolerance}),
+      signature, out);
 }
 
 void Driver::run() {

@@ -64,7 +64,7 @@ struct ReferenceProgram {
 
 struct Manifest : ExchangePlan {
   std::string targetCpu; ///< LLVM's name of the CPU.
-  /// Instruction sets that code for it may use, by LLVM's names (CpuFeatures.h).
+  /// Instruction sets that its code may use, by LLVM's names: CpuFeatures.h.
   std::vector<std::string> targetFeatures;
   std::vector<ProgramFiles> programs;
   /// Of each exchange. parseManifest reads them; writeManifest makes them if
