@@ -2,6 +2,7 @@
 
 #include "neuroshard/CostModel/Registry.h"
 
+#include "RouteRemarks.h"
 #include "neuroshard/CostModel/CalibratedModel.h"
 #include "neuroshard/CostModel/ModelLibrary.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
@@ -126,5 +127,6 @@ neuroshard::remarksOnPlan(const ShardingProblem &problem,
                       " has run, the plan is for " +
                       std::string(toString(problem.target)) +
                       ": calibrate with its --engine");
+  addRouteRemarks(problem, plan, remarks);
   return remarks;
 }

@@ -132,15 +132,21 @@ LogicalResult PlanOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // ShardOp
 //===----------------------------------------------------------------------===//
 
+/// The accessors of the bounds have no sign.
+static LogicalResult verifyRange(ShardOp op, StringRef what, IntegerAttr begin,
+                                 IntegerAttr end) {
+  if (begin.getInt() >= 0 && begin.getInt() < end.getInt())
+    return success();
+  return op.emitOpError(what) << " must be a non-empty range from 0, got: ["
+                              << begin.getInt() << ", " << end.getInt() << ")";
+}
+
 LogicalResult ShardOp::verify() {
   if (getName().empty())
     return emitOpError("name must not be empty");
-  if (static_cast<int64_t>(getRowBegin()) < 0 || getRowBegin() >= getRowEnd())
-    return emitOpError("rows must be a non-empty range from 0, got: [")
-           << getRowBegin() << ", " << getRowEnd() << ")";
-  if (static_cast<int64_t>(getColBegin()) < 0 || getColBegin() >= getColEnd())
-    return emitOpError("columns must be a non-empty range from 0, got: [")
-           << getColBegin() << ", " << getColEnd() << ")";
+  if (failed(verifyRange(*this, "rows", getRowBeginAttr(), getRowEndAttr())) ||
+      failed(verifyRange(*this, "columns", getColBeginAttr(), getColEndAttr())))
+    return failure();
   if (getColBegin() % kColumnAlignment != 0)
     return emitOpError("inner column boundary must be a multiple of ")
            << kColumnAlignment << ", got: " << getColBegin();

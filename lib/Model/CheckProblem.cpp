@@ -339,8 +339,10 @@ void Checker::checkFixedShards() {
   }
   if (errors.size() != before)
     return;
-  for (size_t i = 0; i < ofTable.size(); ++i)
+  for (size_t i = 0; i < ofTable.size(); ++i) {
     checkOverlap(problem.tables[i], ofTable[i], errors);
+    checkRoutes(problem, i, ofTable[i], errors);
+  }
 }
 
 void Checker::checkSetConflicts() {

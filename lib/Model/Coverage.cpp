@@ -174,3 +174,36 @@ void neuroshard::checkGaps(const Table &table,
                     "no shard covers " + gap +
                         "; every element must be covered exactly once"});
 }
+
+void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,
+                             const std::vector<const Shard *> &shards,
+                             Diagnostics &errors) {
+  if (shards.empty())
+    return;
+  const Shard &first = *shards.front();
+  auto error = [&](std::string message) {
+    errors.push_back(
+        {"table '" + problem.tables[table].name + "'", std::move(message)});
+  };
+  for (const Shard *shard : shards)
+    if (shard->route != first.route)
+      return error("its results travel one way: shard '" + first.name +
+                   "' has route " + std::string(toString(first.route)) +
+                   ", shard '" + shard->name + "' " +
+                   std::string(toString(shard->route)));
+  if (first.route != Route::Relay)
+    return;
+  std::string found =
+      "expected route auto or direct, got: relay of shard '" + first.name + "'";
+  if (problem.target != Target::Native)
+    return error("target " + std::string(toString(problem.target)) +
+                 " has no relays; " + found);
+  bool read = false, pooled = false;
+  for (const Feature &feature : problem.features)
+    if (static_cast<size_t>(feature.table) == table) {
+      read = true;
+      pooled |= feature.pooling != Pooling::None;
+    }
+  if (read && !pooled)
+    error("results without pooling never go by relay; " + found);
+}

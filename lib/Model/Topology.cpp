@@ -30,6 +30,9 @@ std::string inShort(double number) {
   return text;
 }
 
+/// Gigabytes per second with which times stay finite.
+bool isRate(double gigabytes) { return gigabytes >= 1e-9 && gigabytes <= 1e30; }
+
 void checkLevel(const TopologyLevel &level, const std::string &where,
                 Diagnostics &errors) {
   if (level.groupSizes.empty())
@@ -39,13 +42,11 @@ void checkLevel(const TopologyLevel &level, const std::string &where,
       errors.push_back({where + ".groups[" + std::to_string(i) + "]",
                         "a group needs at least 1 device, got: " +
                             std::to_string(level.groupSizes[i])});
-  // Times stay finite within these ranges.
-  if (!(level.bandwidthGBps >= 1e-9 && level.bandwidthGBps <= 1e30))
+  if (!isRate(level.bandwidthGBps))
     errors.push_back({where + ".bandwidth_gb_per_s",
                       "expected a number in [1e-9, 1e30], got: " +
                           inShort(level.bandwidthGBps)});
-  if (double shared = level.groupBandwidthGBps;
-      shared != 0 && !(shared >= 1e-9 && shared <= 1e30))
+  if (double shared = level.groupBandwidthGBps; shared != 0 && !isRate(shared))
     errors.push_back(
         {where + ".group_bandwidth_gb_per_s",
          "expected 0, for links that nobody shares, or a number in "
@@ -62,6 +63,12 @@ void checkLevels(const Topology &topology, Diagnostics &errors) {
   for (size_t i = 0; i < topology.levels.size(); ++i) {
     std::string where = "topology.levels[" + std::to_string(i) + "]";
     checkLevel(topology.levels[i], where, errors);
+    if (double shared = topology.levels[i].groupBandwidthGBps;
+        shared != 0 && i + 1 == topology.levels.size())
+      errors.push_back({where + ".group_bandwidth_gb_per_s",
+                        "expected 0 on the innermost level, whose groups have "
+                        "no inner ones to share a link, got: " +
+                            inShort(shared)});
     sound = sound && std::ranges::all_of(topology.levels[i].groupSizes,
                                          [](int size) { return size > 0; });
     std::string error =
@@ -296,11 +303,19 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
     return failure("topology", "counts must be whole numbers, and 1 to " +
                                    std::to_string(kMaxDevices) +
                                    " devices in all, got: " + inQuotes(text));
-  int64_t memoryBytes = deviceClass->memoryBytes;
-  double nodeRate = 0;
+  std::optional<int64_t> memoryBytes;
+  std::optional<double> nodeRate;
   for (size_t i = 1; i < settings.size(); ++i) {
     std::string_view setting = trimmed(settings[i]);
     if (std::optional<double> rate = parseRate(setting)) {
+      if (nodeRate)
+        return failure("topology", "in " + inQuotes(text) + ": a second rate " +
+                                       inQuotes(setting));
+      if (!isRate(*rate))
+        return failure("topology", "in " + inQuotes(text) +
+                                       ": expected a rate in [1e-9, 1e30] "
+                                       "gigabytes per second, got: " +
+                                       inQuotes(setting));
       nodeRate = *rate;
       continue;
     }
@@ -311,13 +326,17 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
                          size.error().front().message +
                          "; or the rate that the devices of a node share, such "
                          "as 200mbit, 25gbit, 25MB/s or 12.5GB/s");
+    if (memoryBytes)
+      return failure("topology", "in " + inQuotes(text) + ": a second size " +
+                                     inQuotes(setting));
     memoryBytes = *size;
   }
-  Topology topology = build(nodes, *deviceClass, network, memoryBytes);
-  if (nodeRate > 0 && nodes.size() == 1)
+  Topology topology = build(nodes, *deviceClass, network,
+                            memoryBytes.value_or(deviceClass->memoryBytes));
+  if (nodeRate && nodes.size() == 1)
     return failure("topology", "in " + inQuotes(text) +
                                    ": one node has no link to others, so its "
                                    "devices share none");
-  topology.levels.front().groupBandwidthGBps = nodeRate;
+  topology.levels.front().groupBandwidthGBps = nodeRate.value_or(0);
   return topology;
 }

@@ -4,9 +4,11 @@
 #include "Errors.h"
 
 #include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
 using namespace neuroshard;
@@ -24,4 +26,7 @@ void python::bindArtifact(nb::module_ &module) {
       nb::arg("folder"),
       "Raises a TensorError unless the folder is an artifact with all files "
       "that its manifest lists, as they were written.");
+  module.def("device_groups", &groupsOfSizes, nb::arg("sizes"),
+             "The groups of devices between which results may go by relay, "
+             "from the sizes of those of the topology's innermost level.");
 }

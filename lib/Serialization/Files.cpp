@@ -123,6 +123,12 @@ Expected<void> neuroshard::checkWritable(const std::string &path) {
   Expected<fs::path> file = fileBehind(path);
   if (!file)
     return tl::unexpected(file.error());
+  // A file that nobody may change (chattr +i) cannot be replaced either.
+  int descriptor = open(file->c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0 && errno == EPERM)
+    return failure(path, std::string("cannot write: ") + std::strerror(errno));
+  if (descriptor >= 0)
+    close(descriptor);
   return {};
 }
 

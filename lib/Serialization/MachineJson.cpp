@@ -2,7 +2,9 @@
 
 #include "JsonReader.h"
 #include "TopologyJson.h"
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/ShortestText.h"
 
 using namespace neuroshard;
 using namespace neuroshard::json;
@@ -15,12 +17,14 @@ constexpr double kLargestScale = 1e6, kLargestMs = 1e9;
 void readNumber(Object &object, std::string_view key, double least, double most,
                 const char *expected, double &out) {
   if (object.required(key, out) && !(out >= least && out <= most))
-    object.reader.error(Path(object.path, key), expected);
+    object.reader.error(Path(object.path, key),
+                        std::string(expected) + ", got: " + shortestText(out));
 }
 
 void readCount(Object &object, std::string_view key, int &out) {
   if (object.required(key, out) && out < 1)
-    object.reader.error(Path(object.path, key), "expected at least 1");
+    object.reader.error(Path(object.path, key),
+                        "expected at least 1, got: " + std::to_string(out));
 }
 
 void readTime(Object &terms, std::string_view key, TimeCorrection &out) {
@@ -75,7 +79,11 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     readSchema(object, kMachineSchema);
     object.required("cost_model", machine.costModel);
     object.name("target", machine.target, parseTarget);
-    object.required("device_class", machine.deviceClass);
+    if (object.required("device_class", machine.deviceClass) &&
+        !findDeviceClass(machine.deviceClass))
+      reader.error(Path(path, "device_class"),
+                   "unknown device class '" + machine.deviceClass +
+                       "'; known: " + deviceClassNames());
     readCount(object, "devices", machine.devices);
     readCount(object, "groups", machine.groups);
     readTerms(object, machine);
@@ -87,7 +95,9 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     if (const Json *topology = object.find("topology"))
       topologyErrors =
           check(readTopology(reader, *topology, Path(path, "topology")));
-    object.find("measured"); // for people
+    if (const Json *measured = object.find("measured"); // for people
+        measured && !measured->is_object())
+      reader.wrongType(*measured, Path(path, "measured"), "an object");
   }
   if (errors.empty())
     errors = std::move(topologyErrors);

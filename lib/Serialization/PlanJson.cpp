@@ -42,7 +42,12 @@ static Provenance readProvenance(Reader &reader, const Json &value,
                   Object entry(reader, item, where);
                   auto &setting = provenance.settings.emplace_back();
                   entry.required("name", setting.first);
-                  entry.required("value", setting.second);
+                  if (entry.required("value", setting.second) &&
+                      setting.first == kWireType &&
+                      !parseWireType(setting.second))
+                    reader.error(Path(where, "value"),
+                                 "expected " + choicesOf<WireType>() +
+                                     ", got: '" + setting.second + "'");
                 });
   return provenance;
 }

@@ -146,6 +146,7 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
         raise TensorError(f"input \"{exchange.name}\": expected the features "
                           f"{list(exchange.features)}, found {list(given)}")
     values = [given[name] for name in exchange.features]
+    check_meta(values, exchange)
     if are_bags_of_one_size(values):
         for name, value in zip(exchange.features, values):
             check_id_type(value, f"feature \"{name}\"")
@@ -173,6 +174,17 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
     end = offsets[0].new_full((1,), begin[-1])
     return Jagged(torch.cat(ids), torch.cat([*offsets, end]).long(),
                   torch.cat(weights) if weights else None, 0, begin)
+
+
+def check_meta(values: Sequence[object], exchange: Exchange) -> None:
+    """Raises for a feature on the meta device among others: those have the right one."""
+    tensors = [(name, one) for name, value in zip(exchange.features, values)
+               for one in (value if isinstance(value, (tuple, list)) else (value,))
+               if isinstance(one, torch.Tensor)]
+    on_meta = [name for name, one in tensors if one.is_meta]
+    if on_meta and len(on_meta) < len(tensors):
+        raise TensorError(f"feature \"{on_meta[0]}\": expected tensors with values, found one on the "
+                          "meta device")
 
 
 def are_bags_of_one_size(values: Sequence[object]) -> bool:

@@ -184,7 +184,21 @@ def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "
     started = time.perf_counter()
     arguments = _given(problem, plan, "inspect", cost_model, objective)
     answer = json.loads(_planner.inspect(*arguments))
+    answer["remarks"] = [*answer.get("remarks", ()), *_wire_remarks(problem, plan)]
     return result_of_plain({**answer, "seconds": time.perf_counter() - started})
+
+
+def _wire_remarks(problem: ShardingProblem, plan: Plan) -> list[str]:
+    """On a plan that was made for another wire type than the problem's."""
+    settings = plan.provenance.settings if plan.provenance else ()
+    own = problem.batch.wire_type
+    made = next((one.value for one in settings if one.name == "wire_type"), own)
+    if made == own:
+        return []
+    used = (f"{made}, which its search chose" if plan.chosen_wire_type
+            else f"{own}, as the problem says")
+    return [f"the plan was made for results and gradients that travel as {made}, and the problem "
+            f"has wire_type {own}: its costs are those of {used}"]
 
 
 def evaluate(problem: ShardingProblem, plan: Plan, *,

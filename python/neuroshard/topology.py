@@ -37,6 +37,9 @@ class Level(_fields.Record):
         self._text("name")
         self._set("groups", _fields.device_list(self.groups, "Level.groups"))
         self._number("bandwidth_gb_per_s", "latency_us", "group_bandwidth_gb_per_s")
+        if self.group_bandwidth_gb_per_s < 0:
+            raise ValueError("Level.group_bandwidth_gb_per_s: expected 0, for links that nobody "
+                             f"shares, or a number above it, got: {self.group_bandwidth_gb_per_s}")
 
 
 @dataclass(frozen=True, kw_only=True)

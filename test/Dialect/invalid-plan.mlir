@@ -65,7 +65,7 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 100 x 10 x f32
 neuroshard.plan @plan on @cluster semantics exact {
-  // expected-error@below {{rows must be a non-empty range from 0}}
+  // expected-error@below {{rows must be a non-empty range from 0, got: [-1, 5)}}
   neuroshard.shard "s" of @t rows [-1, 5) cols [0, 10) on [0]
 }
 

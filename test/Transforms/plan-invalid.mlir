@@ -118,7 +118,7 @@ module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {colour = "
 
 // -----
 
-// expected-error @below {{'neuroshard.planning' has an unusable value for 'table': @nobody}}
+// expected-error @below {{'neuroshard.planning' has an unusable value for 'table': @nobody; expected the name of a table of the module, such as @user}}
 module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {forbid = [{table = @nobody, devices = array<i64: 0>}]}} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
     levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]
@@ -127,7 +127,7 @@ module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {forbid = [
 
 // -----
 
-// expected-error @below {{'neuroshard.planning' has an unusable value for 'wire_type': "f32/f32"}}
+// expected-error @below {{'neuroshard.planning' has an unusable value for 'wire_type': "f32/f32"; expected f32, f16 or bf16, or one of them for results}}
 module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {wire_type = "f32/f32"}} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
     levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]
@@ -136,7 +136,7 @@ module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {wire_type 
 
 // -----
 
-// expected-error @below {{'neuroshard.planning' has an unusable value for 'input_copies': "two"}}
+// expected-error @below {{'neuroshard.planning' has an unusable value for 'input_copies': "two"; expected a number of type i64}}
 module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {input_copies = "two"}} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
     levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]

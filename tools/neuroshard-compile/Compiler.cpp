@@ -153,6 +153,7 @@ LogicalResult Compiler::run() {
     return failure();
   manifest = std::move(*described);
   manifest.targetCpu = target->cpu;
+  manifest.targetFeatures = target->instructionSets;
   if (failed(compilePrograms()) ||
       failed(directory.write("plan.json", *planJson, loc)) ||
       failed(writeManifest()))

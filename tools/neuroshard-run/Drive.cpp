@@ -4,8 +4,8 @@
 
 #include "Call.h"
 #include "Devices.h"
+#include "Difference.h"
 #include "Reference.h"
-#include "Tolerance.h"
 #include "Train.h"
 
 #include <algorithm>
@@ -148,25 +148,20 @@ void printMemory(nsrt_world *world, std::ostream &out) {
   }
 }
 
-/// travelled: the format in which what is compared, or what it is made from,
-/// has travelled. tolerance: as DriveOptions has it.
-void checkDifference(const Difference &difference, WireFormat travelled,
-                     const Signature &signature, double tolerance,
+void checkDifference(const Difference &difference, const Signature &signature,
                      std::ostream &out) {
   out << format("  largest difference %.3g (largest value %.3g), %lld of %lld "
                 "values differ\n",
                 difference.largest, difference.largestValue,
                 static_cast<long long>(difference.differing),
                 static_cast<long long>(difference.elements));
-  double limit = tolerance >= 0
-                     ? tolerance
-                     : toleranceFor(travelled, difference.largestValue);
-  if (!(difference.largest <= limit))
+  if (difference.beyond > 0)
     throw std::runtime_error(format(
         "the result differs from the unsharded program by %.3g, more "
         "than %.3g; results and gradients travel as %s, and --tolerance sets "
         "another limit",
-        difference.largest, limit, toString(signature.wireType).c_str()));
+        difference.worst, difference.worstLimit,
+        toString(signature.wireType).c_str()));
 }
 
 /// A batch on all devices and in the unsharded program.
@@ -185,6 +180,8 @@ private:
   void forward(int64_t number, const std::vector<Value> &inputs, Step &step);
   void train(int64_t number, const std::vector<Value> &inputs,
              const Step &step);
+  /// The coarsest type to which updates round: gradients, or rows of tables.
+  WireFormat roundingsOfUpdates() const;
   /// The jagged ones among the arguments of `function`, in the order in which
   /// a training step takes them.
   std::vector<Value> idsOf(const std::vector<Value> &arguments) const;
@@ -211,12 +208,17 @@ void Driver::forward(int64_t number, const std::vector<Value> &inputs,
   double unsharded = milliseconds(
       [&] { expected = reference->run(options.function, inputs); });
   out << format(", unsharded on one thread %.2f ms\n", unsharded);
-  // Updates of earlier steps are in the tables.
-  WireFormat travelled = signature.wireType.results;
-  if (options.train && number > 1)
-    travelled = coarser(travelled, signature.wireType.gradients);
-  checkDifference(compare(results, expected), travelled, signature,
-                  options.tolerance, out);
+  Tolerance tolerance{signature.wireType.results, 1, options.tolerance};
+  if (options.train && number > 1) // updates of earlier steps are in the tables
+    tolerance.travelled = coarser(tolerance.travelled, roundingsOfUpdates());
+  checkDifference(compare(results, expected, tolerance), signature, out);
+}
+
+WireFormat Driver::roundingsOfUpdates() const {
+  WireFormat format = signature.wireType.gradients;
+  for (const TableSpec &table : signature.tables)
+    format = coarser(format, formatOf(table.elementType));
+  return format;
 }
 
 std::vector<Value> Driver::idsOf(const std::vector<Value> &arguments) const {
@@ -260,9 +262,10 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
     reference->update(context, done.gradients, options.learningRate, number);
   });
   out << format(", unsharded update %.2f ms; tables:\n", unsharded);
-  checkDifference(reference->compareTables(world.get()),
-                  signature.wireType.gradients, signature, options.tolerance,
-                  out);
+  checkDifference(
+      reference->compareTables(world.get(), {signature.wireType.gradients,
+                                             number, options.tolerance}),
+      signature, out);
 }
 
 void Driver::run() {

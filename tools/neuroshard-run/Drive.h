@@ -27,7 +27,7 @@ struct DriveOptions {
   bool train = false;
   float learningRate = 0.125;
   /// A step further than this from the reference is an error; negative: see
-  /// toleranceFor.
+  /// Tolerance.
   double tolerance = -1;
 };
 

@@ -6,9 +6,6 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 
@@ -118,40 +115,12 @@ void Reference::update(const Value &context, const Value &gradients,
   call.takeResults();
 }
 
-Difference Reference::compareTables(nsrt_world *world) const {
-  std::vector<Tensor> actual, expected;
-  for (size_t i = 0; i < tables.size(); ++i)
-    if (tables[i].type == "f32") {
-      actual.push_back(readTable(world, signature->tables[i]));
-      expected.push_back(tables[i]);
-    }
-  return compare(actual, expected);
-}
-
-static void compare(const Tensor &actual, const Tensor &expected,
-                    Difference &total) {
-  if (actual.shape != expected.shape || actual.type != "f32")
-    throw std::runtime_error("results differ in shape, or are not f32");
-  for (int64_t i = 0; i < actual.elements(); ++i) {
-    float a = actual.as<float>()[i], b = expected.as<float>()[i];
-    double difference = std::abs(static_cast<double>(a) - b);
-    // A value that is not a number is as far away as can be.
-    if (std::isnan(difference))
-      difference = INFINITY;
-    total.largest = std::max(total.largest, difference);
-    total.largestValue =
-        std::max(total.largestValue, std::abs(static_cast<double>(b)));
-    total.differing += std::memcmp(&a, &b, sizeof(a)) != 0;
-  }
-  total.elements += actual.elements();
-}
-
-Difference compare(const std::vector<Tensor> &actual,
-                   const std::vector<Tensor> &expected) {
-  Difference total;
-  for (size_t i = 0; i < actual.size(); ++i)
-    compare(actual[i], expected.at(i), total);
-  return total;
+Difference Reference::compareTables(nsrt_world *world,
+                                    const Tolerance &tolerance) const {
+  std::vector<Tensor> actual;
+  for (const TableSpec &table : signature->tables)
+    actual.push_back(readTable(world, table));
+  return compare(actual, tables, tolerance);
 }
 
 } // namespace neuroshard::run

@@ -4,24 +4,16 @@
 #define NEUROSHARD_TOOLS_RUN_REFERENCE_H
 
 #include "Call.h"
+#include "Difference.h"
 #include "Signature.h"
 #include "Tensor.h"
 
-#include "neuroshard/Model/Types.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <optional>
 #include <string>
 
 namespace neuroshard::run {
-
-/// How far two lists of results are apart.
-struct Difference {
-  double largest = 0;      ///< largest |a - b|.
-  double largestValue = 0; ///< largest |b|.
-  int64_t differing = 0;   ///< elements with other bits.
-  int64_t elements = 0;
-};
 
 /// The unsharded program of an artifact with a copy of the world's tables.
 /// Throws std::runtime_error if something cannot be read.
@@ -40,8 +32,8 @@ public:
   void update(const Value &context, const Value &gradients, float learningRate,
               int64_t step);
 
-  /// The f32 tables' largest difference from the world's.
-  Difference compareTables(nsrt_world *world) const;
+  /// How far the world's tables are from these.
+  Difference compareTables(nsrt_world *world, const Tolerance &tolerance) const;
 
 private:
   nsrt_host_function find(const std::string &name) const;
@@ -53,10 +45,6 @@ private:
   std::vector<Tensor> tables;
   std::vector<std::vector<Tensor>> states;
 };
-
-/// Compares f32 results. Throws std::runtime_error if shapes differ.
-Difference compare(const std::vector<Tensor> &actual,
-                   const std::vector<Tensor> &expected);
 
 } // namespace neuroshard::run
 

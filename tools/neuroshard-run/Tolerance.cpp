@@ -3,12 +3,31 @@
 #include "Tolerance.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace neuroshard::run {
+namespace {
 
-/// Relative error of a rounding; 0: below what is tolerated anyway.
-/// With a scale, relative to the largest value of the row.
-static double roundingOf(WireFormat format) {
+/// Bits of a type's fraction, and its least exponent of normal numbers.
+struct Precision {
+  int bits, leastExponent;
+};
+
+Precision precisionOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return {23, -126};
+  case ElementType::F16:
+    return {10, -14};
+  case ElementType::BF16:
+    return {7, -126};
+  }
+  return {23, -126};
+}
+
+/// Relative error of a rounding; 0: below what is tolerated anyway. With a
+/// scale, relative to the largest value of the row.
+double roundingOf(WireFormat format) {
   switch (format) {
   case WireFormat::F32:
     return 0;
@@ -24,9 +43,24 @@ static double roundingOf(WireFormat format) {
   return 0;
 }
 
-double toleranceFor(WireFormat travelled, double largestValue) {
+double lastPlaceOf(ElementType type, double value) {
+  Precision precision = precisionOf(type);
+  int exponent = value == 0 || !std::isfinite(value)
+                     ? precision.leastExponent
+                     : std::max(std::ilogb(value), precision.leastExponent);
+  return std::ldexp(1, exponent - precision.bits);
+}
+
+} // namespace
+
+double Tolerance::limitAt(ElementType type, double value,
+                          double largestValue) const {
+  if (given >= 0)
+    return given;
   constexpr double kLeast = 1e-5, kRoundings = 8;
-  return std::max(kLeast, kRoundings * roundingOf(travelled) * largestValue);
+  return std::max(kLeast * std::max(1.0, largestValue),
+                  kRoundings * roundingOf(travelled) * largestValue) +
+         static_cast<double>(roundings) * lastPlaceOf(type, value);
 }
 
 WireFormat coarser(WireFormat a, WireFormat b) {

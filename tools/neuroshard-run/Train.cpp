@@ -73,7 +73,10 @@ int64_t numLookups(const Signature &signature) {
   return count;
 }
 
-/// A gradient for the whole batch, like the results of one lookup.
+/// A gradient for the whole batch, like the results of one lookup: from 0.5 to
+/// 1, and negative in every second column. So no gradients of a row cancel each
+/// other, and their sum has the relative error of its terms. Where they cancel,
+/// roundings decide the sign of the sum, and with it where Adagrad and Adam go.
 Tensor randomGradient(const Results &results, int64_t lookup,
                       std::mt19937_64 &random) {
   const Tensor &first = results.front().at(lookup).tensor;
@@ -83,7 +86,11 @@ Tensor randomGradient(const Results &results, int64_t lookup,
   for (const std::vector<Result> &local : results)
     rows += local[lookup].tensor.shape[0];
   Tensor gradient("f32", {rows, first.shape.at(1)});
-  fillUniform(gradient, -1, 1, random);
+  fillUniform(gradient, 0.5, 1, random);
+  int64_t width = gradient.shape[1];
+  for (int64_t i = 0; i < gradient.elements(); ++i)
+    if (i % width % 2 == 1)
+      gradient.as<float>()[i] *= -1;
   return gradient;
 }
 

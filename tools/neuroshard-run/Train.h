@@ -19,7 +19,7 @@ struct TrainingStep {
 };
 
 /// Starts the embeddings of the jagged arguments of each device, waits for the
-/// results, and updates by random gradients in [-1, 1). Throws
+/// results, and updates by random gradients. Throws
 /// std::runtime_error if a step fails or a result is not f32. `device`: as in
 /// openWorld.
 TrainingStep train(nsrt_world *world, const std::string &device,

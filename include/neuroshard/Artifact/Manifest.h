@@ -64,6 +64,8 @@ struct ReferenceProgram {
 
 struct Manifest : ExchangePlan {
   std::string targetCpu; ///< LLVM's name of the CPU.
+  /// Instruction sets that its code may use, by LLVM's names: CpuFeatures.h.
+  std::vector<std::string> targetFeatures;
   std::vector<ProgramFiles> programs;
   /// Of each exchange. parseManifest reads them; writeManifest makes them if
   /// there are none.
@@ -83,8 +85,8 @@ std::string writeManifest(const Manifest &manifest);
 
 /// Reads and checks a manifest. Throws a RuntimeError that names the place in
 /// the file (`$.shards[3].rows`), what is expected and what was found. Unknown
-/// fields are ignored; every field is required, but for `wire_type`, `groups`,
-/// `reference` and `files`.
+/// fields are ignored; every field is required, but for `target_features`,
+/// `wire_type`, `groups`, `reference` and `files`.
 Manifest parseManifest(const std::string &text);
 
 /// The second half of parseManifest: checks that hold between the parts.

@@ -31,6 +31,11 @@ void checkOverlap(const Table &table, const std::vector<const Shard *> &shards,
 void checkGaps(const Table &table, const std::vector<const Shard *> &shards,
                Diagnostics &errors);
 
+/// Shards of one table that differ in their route, and relays that the target
+/// has none of or that no pooled result of the table could take.
+void checkRoutes(const ShardingProblem &problem, size_t table,
+                 const std::vector<const Shard *> &shards, Diagnostics &errors);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_MODEL_COVERAGE_H

@@ -262,6 +262,9 @@ Manifest readManifest(const Value &root) {
   Manifest manifest;
   root["schema"].oneOf<bool>({{kManifestSchema, true}});
   manifest.targetCpu = root["target_cpu"].text();
+  if (root.has("target_features"))
+    manifest.targetFeatures = root["target_features"].list(
+        [](const Value &item) { return item.text(); });
   manifest.numDevices =
       static_cast<int32_t>(root["devices"].integer(1, kMaxDevices));
   manifest.optimizerSemantics =

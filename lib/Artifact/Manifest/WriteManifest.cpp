@@ -132,6 +132,7 @@ Json functionsJson(const std::vector<FunctionSpec> &functions) {
 std::string writeManifest(const Manifest &manifest) {
   Json json = {{"schema", kManifestSchema},
                {"target_cpu", manifest.targetCpu},
+               {"target_features", manifest.targetFeatures},
                {"devices", manifest.numDevices},
                {"tables", listJson(manifest.tables, tableJson)},
                {"optimizer_semantics", toString(manifest.optimizerSemantics)},

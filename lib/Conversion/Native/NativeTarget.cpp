@@ -2,6 +2,7 @@
 
 #include "neuroshard/Conversion/Native/NativeTarget.h"
 
+#include "neuroshard/Artifact/CpuFeatures.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -36,13 +37,20 @@ static std::string getHostFeatures() {
 
 /// Whether the CPU runs 64-bit code, if that is what the triple means. LLVM
 /// ends the process for one that does not.
-static bool hasModeOfTriple(const NativeTarget &native) {
-  if (native.triple.getArch() != llvm::Triple::x86_64)
-    return true;
-  std::unique_ptr<llvm::MCSubtargetInfo> info(
-      native.target->createMCSubtargetInfo(native.triple, native.cpu,
-                                           native.features));
-  return info->checkFeatures("+64bit");
+static bool hasModeOfTriple(const NativeTarget &native,
+                            const llvm::MCSubtargetInfo &info) {
+  return native.triple.getArch() != llvm::Triple::x86_64 ||
+         info.checkFeatures("+64bit");
+}
+
+static std::vector<std::string>
+findInstructionSets(const llvm::MCSubtargetInfo &info) {
+  std::vector<std::string> names;
+  for (const llvm::SubtargetFeatureKV &feature :
+       info.getEnabledProcessorFeatures())
+    if (isCpuFeature(feature.Key))
+      names.emplace_back(feature.Key);
+  return names;
 }
 
 FailureOr<NativeTarget> findNativeTarget(Location loc,
@@ -64,11 +72,15 @@ FailureOr<NativeTarget> findNativeTarget(Location loc,
                           << "' for " << native.triple.str()
                           << ": give a name that `llc -mcpu=help` lists, or "
                              "host";
-  if (!hasModeOfTriple(native))
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      native.target->createMCSubtargetInfo(native.triple, native.cpu,
+                                           native.features));
+  if (!hasModeOfTriple(native, *info))
     return emitError(loc) << "target cpu '" << printable(native.cpu)
                           << "' cannot run code for " << native.triple.str()
                           << ": it has no 64-bit mode; give one that has, such "
                              "as x86-64, or host";
+  native.instructionSets = findInstructionSets(*info);
   return native;
 }
 

@@ -171,9 +171,14 @@ void writeRoutes(const SearchContext &context, const std::vector<bool> &relayed,
       shard.route = Route::Auto;
   std::vector<bool> byRule =
       relayedTables(exchangePlan(context.problem, plan.shards));
+  std::vector<bool> pooled(context.problem.tables.size());
+  for (const Feature &feature : context.problem.features)
+    if (feature.pooling != Pooling::None)
+      pooled[static_cast<size_t>(feature.table)] = true;
   for (Shard &shard : plan.shards) {
-    bool byRelay = relayed[indexOf(shard)];
-    if (isFree(shard) && (byRelay || byRule[indexOf(shard)]))
+    size_t table = indexOf(shard);
+    bool byRelay = relayed[table];
+    if (isFree(shard) && pooled[table] && (byRelay || byRule[table]))
       shard.route = byRelay ? Route::Relay : Route::Direct;
   }
 }

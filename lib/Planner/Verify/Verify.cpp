@@ -39,8 +39,6 @@ private:
   void checkTable(size_t index);
   void checkReplicas(const Table &table,
                      const std::vector<const Shard *> &shards);
-  void checkRoutes(const Table &table,
-                   const std::vector<const Shard *> &shards);
   void checkDecay(const Table &table, const std::vector<const Shard *> &shards);
   void checkMemory();
   void collectDevices();
@@ -107,18 +105,6 @@ void Verifier::checkReplicas(const Table &table,
                  "shard '" + shard->name + "'", errors);
 }
 
-void Verifier::checkRoutes(const Table &table,
-                           const std::vector<const Shard *> &shards) {
-  for (const Shard *shard : shards)
-    if (shard->route != shards.front()->route)
-      return error("table '" + table.name + "'",
-                   "its results travel one way: shard '" +
-                       shards.front()->name + "' has route " +
-                       std::string(toString(shards.front()->route)) +
-                       ", shard '" + shard->name + "' " +
-                       std::string(toString(shard->route)));
-}
-
 /// Column owners of the same rows exchange norms of the gradients, without the
 /// decay that the whole row's update would have added to them.
 void Verifier::checkDecay(const Table &table,
@@ -147,7 +133,7 @@ void Verifier::checkTable(size_t index) {
   if (errors.size() != before)
     return;
   checkReplicas(table, shards);
-  checkRoutes(table, shards);
+  checkRoutes(problem, index, shards, errors);
   checkDecay(table, shards);
   verifyTarget(problem, table, shards, innerGroupOfDevice, errors);
 }

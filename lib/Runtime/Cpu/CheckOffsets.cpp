@@ -3,7 +3,9 @@
 #include "CheckOffsets.h"
 #include "neuroshard/Artifact/Error.h"
 
+#include <algorithm>
 #include <limits>
+#include <string>
 
 namespace neuroshard::runtime {
 namespace {
@@ -30,6 +32,27 @@ void checkLastOffset(const ExchangeSpec &spec, const JaggedInput &input) {
          ", found ", last);
 }
 
+/// Of the bag that begins at offset i, by its feature: callers may have the
+/// offsets of each in a tensor of its own, from 0.
+[[noreturn]] void failAtOffset(const ExchangeSpec &spec,
+                               const JaggedInput &input, int64_t i) {
+  int64_t batch =
+      (input.numOffsets - 1) /
+      std::max<int64_t>(1, static_cast<int64_t>(spec.features.size()));
+  int64_t feature = i / batch, begin = input.offsets[i],
+          end = input.offsets[i + 1], first = input.offsets[feature * batch];
+  std::string ofInput;
+  if (feature > 0)
+    ofInput = " (offset " + std::to_string(i) + " of the input is " +
+              std::to_string(begin) + ", the next " + std::to_string(end) + ")";
+  fail(spec.where,
+       "offsets must not decrease and bags hold less than 2^31 "
+       "ids: feature \"",
+       spec.features[static_cast<size_t>(feature)], "\": offset ",
+       i - feature * batch, " is ", begin - first, ", the next ", end - first,
+       ofInput);
+}
+
 } // namespace
 
 void checkOffsets(const ExchangeSpec &spec, const JaggedInput &input) {
@@ -39,14 +62,10 @@ void checkOffsets(const ExchangeSpec &spec, const JaggedInput &input) {
     fail(spec.where, "offsets must start at 0, found ", offsets[0]);
   if (bagsAreSized(offsets, last)) // the usual case, in a fast loop
     return checkLastOffset(spec, input);
-  for (int64_t i = 0; i < last; ++i) {
+  for (int64_t i = 0; i < last; ++i)
     if (offsets[i + 1] < offsets[i] ||
         offsets[i + 1] - offsets[i] > kLargestBag)
-      fail(spec.where,
-           "offsets must not decrease and bags "
-           "hold less than 2^31 ids: offset ",
-           i, " is ", offsets[i], ", the next ", offsets[i + 1]);
-  }
+      failAtOffset(spec, input, i);
 }
 
 } // namespace neuroshard::runtime

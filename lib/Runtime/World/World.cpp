@@ -8,6 +8,7 @@
 #include "Exchange/StagedCommunicator.h"
 #include "Host/TensorPool.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Artifact/CpuFeatures.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>
@@ -90,6 +91,7 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       BackendFactory *backends) {
   fs::path root = fs::absolute(directory);
   Manifest manifest = openManifest(root);
+  checkCpu(manifest);
   nsrt_world::Libraries libraries;
   for (size_t program = 0; program < manifest.programs.size(); ++program)
     libraries.push_back(loadProgram(root, manifest, program));
@@ -103,6 +105,7 @@ joinWorld(const std::string &directory, int threads,
           BackendFactory *backends) {
   fs::path root = fs::absolute(directory);
   Manifest manifest = openManifest(root);
+  checkCpu(manifest);
   if (communicator->size() != manifest.numDevices)
     fail("the artifact in ", root.string(), " is for ", manifest.numDevices,
          " devices, but the group has ", communicator->size(), " ranks");

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace neuroshard;
 
 void DictionaryReader::text(llvm::StringRef key, std::string &out) {
-  read(key, [&](Attribute value) {
+  read(key, "a string", [&](Attribute value) {
     auto string = dyn_cast<StringAttr>(value);
     if (string)
       out = string.str();
@@ -25,7 +25,7 @@ void DictionaryReader::integer(llvm::StringRef key,
 }
 
 void DictionaryReader::number(llvm::StringRef key, double &out) {
-  read(key, [&](Attribute value) {
+  read(key, "a float, such as 0.5", [&](Attribute value) {
     auto number = dyn_cast<FloatAttr>(value);
     if (number)
       out = number.getValueAsDouble();
@@ -34,30 +34,32 @@ void DictionaryReader::number(llvm::StringRef key, double &out) {
 }
 
 void DictionaryReader::table(llvm::StringRef key, int &out) {
-  read(key, [&](Attribute value) {
-    std::optional<int> table = tableOf(value);
-    out = table.value_or(0);
-    return table.has_value();
-  });
+  read(key, "the name of a table of the module, such as @user",
+       [&](Attribute value) {
+         std::optional<int> table = tableOf(value);
+         out = table.value_or(0);
+         return table.has_value();
+       });
 }
 
 void DictionaryReader::tableSets(llvm::StringRef key,
                                  std::vector<std::vector<int>> &out) {
-  read(key, [&](Attribute value) {
-    auto sets = dyn_cast<ArrayAttr>(value);
-    for (Attribute set : sets ? sets.getValue() : ArrayRef<Attribute>()) {
-      std::vector<int> &tables = out.emplace_back();
-      auto members = dyn_cast<ArrayAttr>(set);
-      for (Attribute member :
-           members ? members.getValue() : ArrayRef<Attribute>()) {
-        std::optional<int> table = tableOf(member);
-        if (!table)
-          return false;
-        tables.push_back(*table);
-      }
-    }
-    return static_cast<bool>(sets);
-  });
+  read(key, "a list of lists of tables of the module, such as [[@user, @item]]",
+       [&](Attribute value) {
+         auto sets = dyn_cast<ArrayAttr>(value);
+         for (Attribute set : sets ? sets.getValue() : ArrayRef<Attribute>()) {
+           std::vector<int> &tables = out.emplace_back();
+           auto members = dyn_cast<ArrayAttr>(set);
+           for (Attribute member :
+                members ? members.getValue() : ArrayRef<Attribute>()) {
+             std::optional<int> table = tableOf(member);
+             if (!table)
+               return false;
+             tables.push_back(*table);
+           }
+         }
+         return static_cast<bool>(sets);
+       });
 }
 
 LogicalResult DictionaryReader::finish() {

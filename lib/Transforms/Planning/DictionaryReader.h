@@ -4,10 +4,12 @@
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_DICTIONARYREADER_H
 
 #include "TableIndex.h"
+#include "neuroshard/Model/EnumNames.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/Twine.h"
 
 namespace neuroshard {
 
@@ -19,11 +21,14 @@ public:
                    const TableIndex &tableOfSymbol)
       : op(op), dictionary(dictionary), tableOfSymbol(tableOfSymbol) {}
 
-  template <typename Handler> void read(llvm::StringRef key, Handler handler) {
+  /// `handler(value)` is false for a value that is not as expected; `expected`
+  /// says so in the error.
+  template <typename Handler>
+  void read(llvm::StringRef key, const llvm::Twine &expected, Handler handler) {
     known.insert(key);
     mlir::Attribute value = dictionary.get(key);
     if (value && mlir::succeeded(result) && !handler(value))
-      fail(key, value);
+      fail(key, value, expected);
   }
   void text(llvm::StringRef key, std::string &out);
   template <typename Int> void integer(llvm::StringRef key, Int &out);
@@ -40,11 +45,12 @@ public:
   mlir::LogicalResult finish();
 
 private:
-  void fail(llvm::StringRef key, mlir::Attribute value) {
+  void fail(llvm::StringRef key, mlir::Attribute value,
+            const llvm::Twine &expected) {
     result =
         mlir::emitError(op->getLoc(),
                         "'neuroshard.planning' has an unusable value for '")
-        << key << "': " << value;
+        << key << "': " << value << "; expected " << expected;
   }
   std::optional<int> tableOf(mlir::Attribute value) const {
     auto symbol = mlir::dyn_cast<mlir::FlatSymbolRefAttr>(value);
@@ -64,7 +70,7 @@ private:
 
 template <typename Int>
 void DictionaryReader::integer(llvm::StringRef key, Int &out) {
-  read(key, [&](mlir::Attribute value) {
+  read(key, "a number of type i64", [&](mlir::Attribute value) {
     auto integer = mlir::dyn_cast<mlir::IntegerAttr>(value);
     if (!integer || !integer.getType().isInteger(64))
       return false;
@@ -76,7 +82,7 @@ void DictionaryReader::integer(llvm::StringRef key, Int &out) {
 template <typename Enum>
 void DictionaryReader::name(llvm::StringRef key, Enum &out,
                             std::optional<Enum> (*parse)(std::string_view)) {
-  read(key, [&](mlir::Attribute value) {
+  read(key, choicesOf<Enum>(), [&](mlir::Attribute value) {
     auto string = mlir::dyn_cast<mlir::StringAttr>(value);
     std::optional<Enum> parsed =
         string ? parse(string.getValue()) : std::nullopt;
@@ -87,7 +93,7 @@ void DictionaryReader::name(llvm::StringRef key, Enum &out,
 
 template <typename ReadItem>
 void DictionaryReader::items(llvm::StringRef key, ReadItem readItem) {
-  read(key, [&](mlir::Attribute value) {
+  read(key, "a list of dictionaries", [&](mlir::Attribute value) {
     auto list = mlir::dyn_cast<mlir::ArrayAttr>(value);
     for (mlir::Attribute item :
          list ? list.getValue() : mlir::ArrayRef<mlir::Attribute>()) {

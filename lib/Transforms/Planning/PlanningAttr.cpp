@@ -13,31 +13,36 @@ using ir::NeuroShardDialect;
 namespace {
 
 void readDevices(DictionaryReader &reader, std::vector<int> &out) {
-  reader.read("devices", [&](Attribute value) {
-    auto devices = dyn_cast<DenseI64ArrayAttr>(value);
-    if (!devices)
-      return false;
-    for (int64_t device : devices.asArrayRef())
-      out.push_back(static_cast<int>(device));
-    return std::equal(out.begin(), out.end(), devices.asArrayRef().begin());
-  });
+  reader.read("devices", "numbers of devices, such as array<i64: 0, 1>",
+              [&](Attribute value) {
+                auto devices = dyn_cast<DenseI64ArrayAttr>(value);
+                if (!devices)
+                  return false;
+                for (int64_t device : devices.asArrayRef())
+                  out.push_back(static_cast<int>(device));
+                return std::equal(out.begin(), out.end(),
+                                  devices.asArrayRef().begin());
+              });
 }
 
 void readTableConstraint(DictionaryReader &reader, Constraints &out) {
   TableConstraint &constraint = out.tables.emplace_back();
   reader.table("table", constraint.table);
   reader.integer("min_width", constraint.minWidth);
-  reader.read("allowed_kinds", [&](Attribute value) {
-    auto kinds = dyn_cast<ArrayAttr>(value);
-    for (Attribute kind : kinds ? kinds.getValue() : ArrayRef<Attribute>()) {
-      auto name = dyn_cast<StringAttr>(kind);
-      auto parsed = name ? parseShardingKind(name.getValue()) : std::nullopt;
-      if (!parsed)
-        return false;
-      constraint.allowedKinds.push_back(*parsed);
-    }
-    return static_cast<bool>(kinds);
-  });
+  reader.read("allowed_kinds", "a list of " + choicesOf<ShardingKind>(),
+              [&](Attribute value) {
+                auto kinds = dyn_cast<ArrayAttr>(value);
+                for (Attribute kind :
+                     kinds ? kinds.getValue() : ArrayRef<Attribute>()) {
+                  auto name = dyn_cast<StringAttr>(kind);
+                  auto parsed =
+                      name ? parseShardingKind(name.getValue()) : std::nullopt;
+                  if (!parsed)
+                    return false;
+                  constraint.allowedKinds.push_back(*parsed);
+                }
+                return static_cast<bool>(kinds);
+              });
 }
 
 void readConstraints(DictionaryReader &reader, Constraints &out) {

@@ -17,29 +17,33 @@ static int featureIndex(const ShardingProblem &problem, llvm::StringRef name) {
 static void readFeature(DictionaryReader &reader,
                         const ShardingProblem &problem, Snapshot &snapshot) {
   FeatureStatistics &entry = snapshot.features.emplace_back();
-  reader.read("feature", [&](Attribute value) {
-    auto name = dyn_cast<StringAttr>(value);
-    entry.feature = name ? featureIndex(problem, name.getValue()) : -1;
-    return entry.feature >= 0;
-  });
+  reader.read("feature", "the name of a feature of the module, as a string",
+              [&](Attribute value) {
+                auto name = dyn_cast<StringAttr>(value);
+                entry.feature =
+                    name ? featureIndex(problem, name.getValue()) : -1;
+                return entry.feature >= 0;
+              });
   // A period has no batch of its own and does not state gradients.
-  reader.read("stats", [&](Attribute value) {
-    auto stats = dyn_cast<ir::FeatureAttr>(value);
-    if (!stats || stats.getBatch() || stats.getWeightGradient())
-      return false;
-    Feature feature;
-    readStatistics(stats, feature);
-    entry.meanPooling = feature.meanPooling;
-    entry.p99Pooling = feature.p99Pooling;
-    entry.presence = feature.presence;
-    return true;
-  });
+  reader.read("stats",
+              "a #neuroshard.feature without batch and weight_gradient",
+              [&](Attribute value) {
+                auto stats = dyn_cast<ir::FeatureAttr>(value);
+                if (!stats || stats.getBatch() || stats.getWeightGradient())
+                  return false;
+                Feature feature;
+                readStatistics(stats, feature);
+                entry.meanPooling = feature.meanPooling;
+                entry.p99Pooling = feature.p99Pooling;
+                entry.presence = feature.presence;
+                return true;
+              });
 }
 
 static void readTable(DictionaryReader &reader, Snapshot &snapshot) {
   TableStatistics &entry = snapshot.tables.emplace_back();
   reader.table("table", entry.table);
-  reader.read("access", [&](Attribute value) {
+  reader.read("access", "a #neuroshard.access", [&](Attribute value) {
     auto access = dyn_cast<ir::AccessAttr>(value);
     if (access)
       entry.access = accessFrom(access);

@@ -53,7 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.program:
         parser.error("expected a script or -m MODULE after the cluster")
-    for number in (signal.SIGTERM, signal.SIGHUP):  # hosts and ranks must not stay
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # hosts and ranks must not stay
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     sys.exit(run_on(options.cluster, options.program))
 

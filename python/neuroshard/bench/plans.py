@@ -24,6 +24,7 @@ import torch.distributed as dist
 import neuroshard as ns
 from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
+from neuroshard._vocabulary import WIRE_TYPES
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._plans.report import print_report
 from neuroshard.calibration import (Steps, Tables, exposed_exchange_ms, make_task, measure_steps,
@@ -139,6 +140,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if unknown:
         parser.error(f"unknown algorithm {sorted(unknown)[0]}; there are "
                      f"{', '.join(ns.algorithms())}")
+    strange = set(options.wire_types.split(",")) - {"", "auto", *WIRE_TYPES}
+    if strange:
+        parser.error(f"--wire-types: unknown wire type {sorted(strange)[0]}; there are auto, "
+                     f"{', '.join(WIRE_TYPES)}")
     return options
 
 

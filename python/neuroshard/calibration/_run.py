@@ -22,11 +22,12 @@ from neuroshard._torch_library import code_version
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
 from neuroshard.calibration import _memory as memory
+from neuroshard.calibration._capacity import within_machines
 from neuroshard.calibration._engines import Tables, open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
 from neuroshard.planning import evaluate, plan
-from neuroshard.plans import Plan
+from neuroshard.plans import Plan, counted
 from neuroshard.problem import ShardingProblem, Target
 from neuroshard.results import Breakdown, PlanResult
 from neuroshard.topology import Topology
@@ -61,9 +62,11 @@ def calibrate(settings: Settings) -> None:
     with ranks():
         hosts = links.hosts_of_ranks()
         given = together(lambda: check(settings, hosts), None, "the check of the arguments")
-        topology = links.with_measured_links(given, hosts)
+        limited = within_machines(given)
+        topology = links.with_measured_links(limited, hosts)
         if rank_of(None) == 0:
             print_links(topology)
+            print_memory(given, limited)
         runs, uses = measure(settings, topology)
         if rank_of(None) == 0:
             finish(settings, topology, runs, memory.fit(uses))
@@ -91,6 +94,19 @@ def print_links(topology: Topology) -> None:
               f"{level.bandwidth_gb_per_s:g} GB/s{shared}", flush=True)
 
 
+def print_memory(given: Topology, limited: Topology) -> None:
+    """What the machine file says of memory, and why it is not what the topology said."""
+    def sized(count: int) -> str:
+        return f"{count / 2**30:.1f} GiB"
+
+    for what, before, after in (("device", given.devices, limited.devices),
+                                ("host", given.hosts, limited.hosts)):
+        own, said = after[0].memory_bytes, before[0].memory_bytes
+        why = ("" if own == said else
+               f", of the {sized(said)} that the topology says: its share of this machine's memory")
+        print(f"memory of a {what}: {sized(own)}{why}", flush=True)
+
+
 def check(settings: Settings, hosts: list[int]) -> Topology:
     """The topology of the settings, or of ranks on these hosts. Raises a ValueError before anything is
     measured."""
@@ -103,8 +119,8 @@ def check(settings: Settings, hosts: list[int]) -> Topology:
         raise ValueError(f"a batch of {settings.batch} does not divide among {size_of(None)} ranks")
     topology = Topology.parse(shape)
     if topology.device_count != size_of(None):
-        raise ValueError(f"topology {shape} has {topology.device_count} devices, but there are "
-                         f"{size_of(None)} ranks; start as many with torchrun")
+        raise ValueError(f"topology {shape} has {counted(topology.device_count, 'device')}, but the "
+                         f"group has {counted(size_of(None), 'rank')}; start as many with torchrun")
     classes = {device.device_class for device in topology.devices}
     if classes != {"CPU"}:
         raise ValueError(f"topology {shape}: expected CPUs, whose steps run here; found "

@@ -15,19 +15,19 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
-from neuroshard import _planner
 from neuroshard._group.agreement import host_leaders, rank_of, require_same, size_of, together
 from neuroshard._group.watched_group import watched_group_of, is_forked
 from neuroshard._host import local_ranks
 from neuroshard._manifest import Manifest
 from neuroshard._torch_library import code_version
-from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed import _operators
+from neuroshard.distributed._artifact_check import check_artifact
+from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import only_input_of, shapes_of
 from neuroshard.distributed._shards import LocalShard, local_shards
-from neuroshard.errors import InvalidPlan, TensorError
-from neuroshard.plans import Plan
+from neuroshard.errors import TensorError
+from neuroshard.plans import Plan, counted
 from neuroshard.problem import ShardingProblem
 
 _numbers = itertools.count()
@@ -69,7 +69,8 @@ class Session:
         self.engine.load()
         if plan.device_count != self.size:
             raise ValueError(
-                f"the plan is for {plan.device_count} devices, but there are {self.size} ranks"
+                f"the plan is for {counted(plan.device_count, 'device')}, but the group has "
+                f"{counted(self.size, 'rank')}"
                 + ("" if dist.is_initialized() else "; torch.distributed is not initialised"))
         plan.verify(problem)
         own = [feature.name for feature in problem.features
@@ -94,7 +95,8 @@ class Session:
                   given: str | os.PathLike | None) -> pathlib.Path:
         if given is not None:
             folder = pathlib.Path(given)
-            together(lambda: check_artifact(folder, plan), self.group, "reading the artifact")
+            together(lambda: check_artifact(folder, plan, problem), self.group,
+                     "reading the artifact")
             return folder
         leaders = host_leaders(self.group)
 
@@ -137,19 +139,6 @@ class Session:
             with contextlib.suppress(ValueError):  # if it was destroyed with all groups
                 dist.destroy_process_group(self._own_group)
         self._own_group = None
-
-
-def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
-    """Raises a ValueError if the artifact is damaged or of another plan."""
-    try:
-        compiled = Plan.load(folder / "plan.json")
-    except (OSError, InvalidPlan) as error:
-        raise ValueError(f"{folder} is not an artifact of neuroshard-compile: {error}") from error
-    _planner.check_artifact(os.fspath(folder))
-    if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
-            plan.shards, plan.device_count, plan.optimizer_semantics):
-        raise ValueError(f"the artifact in {folder} was compiled for another plan; compile this "
-                         "one, or leave artifact= out")
 
 
 def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:

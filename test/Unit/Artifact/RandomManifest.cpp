@@ -16,6 +16,7 @@ public:
 
   Manifest make() {
     manifest.targetCpu = "x86-64-v3";
+    manifest.targetFeatures = {"avx2", "fma"};
     manifest.numDevices = 1 << below(4);
     manifest.optimizerSemantics =
         below(2) ? OptimizerSemantics::Exact : OptimizerSemantics::PerShard;

@@ -170,7 +170,8 @@ TEST_F(CalibratedModelTest, WrongFilesAreRefused) {
   EXPECT_EQ(errorOf(kMachine), "");
   EXPECT_THAT(errorOf("{"), HasSubstr("machine.json"));
   EXPECT_THAT(errorOf(with("\"scale\": 3", "\"scale\": 0")),
-              HasSubstr("terms.forward.scale: expected a number from 1e-6"));
+              HasSubstr("terms.forward.scale: expected a number from 1e-6 to "
+                        "1e6, got: 0"));
   EXPECT_THAT(errorOf(with("\"step_fixed_ms\": 7", "\"step_fixed_ms\": -1")),
               HasSubstr("step_fixed_ms: expected milliseconds from 0"));
   EXPECT_THAT(errorOf(with("\"low\": 0.75", "\"low\": 2")),
@@ -182,7 +183,12 @@ TEST_F(CalibratedModelTest, WrongFilesAreRefused) {
       errorOf(with("\"step_interval\": {\"low\": 0.75, \"high\": 1.5},", "")),
       "");
   EXPECT_THAT(errorOf(with("\"devices\": 2", "\"devices\": 0")),
-              HasSubstr("devices: expected at least 1"));
+              HasSubstr("devices: expected at least 1, got: 0"));
+  EXPECT_THAT(errorOf(with("\"CPU\"", "\"toaster\"")),
+              HasSubstr("device_class: unknown device class 'toaster'; known: "
+                        "H200, "));
+  EXPECT_THAT(errorOf(with("{\"date\": \"today\"}", "3")),
+              HasSubstr("measured: expected an object"));
   EXPECT_THAT(errorOf(with("machine.v1", "machine.v9")), HasSubstr("schema"));
   auto withReserve = [&](const std::string &bytes) {
     return with("\"groups\": 1",

@@ -76,6 +76,20 @@ TEST(TopologyTest, RateOfANode) {
   EXPECT_THAT(text(check(topology)),
               HasSubstr("topology.levels[0].group_bandwidth_gb_per_s: expected "
                         "0, for links that nobody shares, or a number"));
+  topology.levels[0].groupBandwidthGBps = 0;
+  topology.levels[1].groupBandwidthGBps = 1;
+  EXPECT_THAT(text(check(topology)),
+              HasSubstr("topology.levels[1].group_bandwidth_gb_per_s: expected "
+                        "0 on the innermost level"));
+}
+
+TEST(TopologyTest, SettingsAreGivenOnceAndInRange) {
+  EXPECT_THAT(errorOf("2x2xCPU@1GiB@2GiB"), HasSubstr("a second size '2GiB'"));
+  EXPECT_THAT(errorOf("2x2xCPU@1gbit@1GiB@2gbit"),
+              HasSubstr("a second rate '2gbit'"));
+  EXPECT_THAT(errorOf("2x2xCPU@1e31GB/s"),
+              HasSubstr("expected a rate in [1e-9, 1e30] gigabytes per second, "
+                        "got: '1e31GB/s'"));
 }
 
 TEST(TopologyTest, UnknownClassListsTheKnownOnes) {

@@ -110,14 +110,15 @@ def test_a_rank_that_fails_ends_the_job(tmp_path):
 
 
 @needs_namespaces
-def test_a_job_that_is_stopped_leaves_nothing(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_job_that_is_stopped_leaves_nothing(tmp_path, number):
     (tmp_path / "job.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(600)\n")
     process = start("2x1@400mbit", tmp_path / "job.py")
     try:
         assert process.stdout.readline().startswith("begun")
     finally:
-        process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + signal.SIGTERM
+        process.send_signal(number)
+    assert process.wait(60) == 128 + number
     assert not spaces(process)
     running = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True)
     assert not [line for line in running.stdout.splitlines()
@@ -138,7 +139,8 @@ def test_plans_on_a_cluster(tmp_path):
 def test_shapes():
     assert parse_shape("2x4@200mbit") == Shape(2, 4, 200)
     assert parse_shape("16x1@2.5gbit") == Shape(16, 1, 2500)
-    for wrong in ("", "2x2", "0x2@1mbit", "2x2@200", "2x2@-1mbit", "999x1@1gbit", "2x0@1gbit"):
+    for wrong in ("", "2x2", "0x2@1mbit", "2x2@200", "2x2@-1mbit", "999x1@1gbit", "2x0@1gbit",
+                  "2x2@1001gbit", "2x2@99999999999999999999mbit"):
         with pytest.raises(ValueError, match="expected HOSTSxRANKS@RATE"):
             parse_shape(wrong)
 

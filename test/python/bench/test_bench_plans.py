@@ -56,6 +56,7 @@ def test_runs_torchrec_beside(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("arguments", "text"), [
     (("--algorithms", "best"), "unknown algorithm best; there are default"),
     (("--rounds", "1"), "--rounds: expected a whole number in [4, 1000000], got: '1'"),
+    (("--wire-types", "bf16,int9"), "--wire-types: unknown wire type int9; there are auto, f32"),
     (("-o", "none/plans.json"), "--output 'none/plans.json': there is no folder"),
 ])
 def test_refuses(arguments, text, capsys):

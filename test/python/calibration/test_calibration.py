@@ -1,6 +1,7 @@
 """neuroshard calibrate on two ranks, its file in a plan; the fit on numbers with known answers."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ pytest.importorskip("torch")
 import neuroshard as ns
 from neuroshard.calibration import (TERMS, Fit, Run, Steps, errors_of, exposed_exchange_ms, fit,
                                     fit_line, fit_scale, interval, left_out, ratios_of, run_of)
+from neuroshard.calibration._capacity import (Place, control_group_bytes, limited, physical_bytes,
+                                              this_place)
 from neuroshard.calibration._memory import (Memory, Use, peak_bytes, proportional_bytes,
                                             reset_peak, resident_bytes)
 from neuroshard.calibration._memory import fit as fit_memory
@@ -47,7 +50,9 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
         + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms
         + parts.fixed_ms)
     assert "machine:" in ns.plan(problem, cost_model=str(file)).plan.provenance.cost_model
-    assert "memory of a rank" in done.stdout
+    assert "memory of a rank" in done.stdout and "memory of a device: " in done.stdout
+    assert 0 < sum(one["memory_bytes"] for one in plain["topology"]["devices"]) <= this_place().total
+    assert 0 < plain["topology"]["hosts"][0]["memory_bytes"] <= this_place().total
     reserves, = {device.reserves for device in ns.Topology.load(file).devices}
     assert reserves.dense_bytes is None and reserves.fragmentation_bytes >= 0
     assert 2**26 < reserves.communicator_bytes < 2**31
@@ -80,11 +85,13 @@ def test_a_machine_file_of_torchrec(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "text"), [
-    (("--topology", "4xCPU"), "has 4 devices, but there are 2 ranks"),
+    (("--topology", "4xCPU"), "has 4 devices, but the group has 2 ranks"),
     (("--topology", "2x1xCPU"), "has nodes of 1+1 devices, but torchrun has started 2 ranks"),
     (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
     (("--cost-model", "guess"), "expected auto, roofline"),
     (("--cost-model", "old.json"), "is a machine file; expected the model"),
+    (("--minutes", "nan"), "expected a finite number, got: nan"),
+    (("--minutes", "inf"), "is not in the range 0.05<=x<=1440"),
     (("--batch", "33"), "a batch of 33 does not divide among 2 ranks"),
     (("-o", "none/machine.json"), "there is no folder")])
 def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
@@ -92,6 +99,19 @@ def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
     assert done.returncode != 0
     assert text in done.stderr
     assert not (tmp_path / "machine.json").exists()
+
+
+def test_a_file_that_cannot_be_replaced_is_found_before_measuring(tmp_path):
+    file = tmp_path / "machine.json"
+    file.write_text("{}")
+    if not shutil.which("chattr") or subprocess.run(["chattr", "+i", file], check=False).returncode:
+        pytest.skip("needs root, and a file system with the attribute i")
+    try:
+        done = calibrate("-o", file, ranks=1)
+    finally:
+        subprocess.run(["chattr", "-i", file], check=True)
+    assert done.returncode == 1 and "machine.json: cannot write: Operation not permitted" in done.stderr
+    assert "links of level" not in done.stdout
 
 
 def test_lines_through_known_points():
@@ -195,6 +215,30 @@ def test_the_peak_of_a_process_is_measured():
     assert 90e6 < peak_bytes() - before < 250e6
     assert reset_peak() and peak_bytes() - before < 50e6
     assert 0 < proportional_bytes() <= resident_bytes() * 1.1
+
+
+def test_devices_have_no_more_memory_than_their_machine():
+    """Three hosts, two of them emulated on one machine of 8 GiB, and one on a machine of 100 GiB."""
+    given = ns.Topology.parse("3x2xCPU")
+    assert [host.memory_bytes for host in given.hosts] == [64 * 2**30] * 3
+    places = [Place("a", 8 * 2**30 + 1)] * 4 + [Place("b", 100 * 2**30)] * 2
+    found = limited(given, places)
+    assert {device.memory_bytes for device in found.devices} == {2 * 2**30}
+    assert [host.memory_bytes for host in found.hosts] == [4 * 2**30, 4 * 2**30, 64 * 2**30]
+    roomy = limited(given, [Place("b", 200 * 2**30)] * 6)
+    assert roomy.devices == given.devices
+    assert [host.memory_bytes for host in roomy.hosts] == [64 * 2**30] * 3
+    small = ns.Topology.parse("2xCPU@1GiB")
+    assert limited(small, places[:2]).devices == small.devices
+
+
+def test_a_container_limits_memory(tmp_path):
+    file = tmp_path / "memory.max"
+    for text, expected in (("1048576\n", 2**20), ("max\n", 2**62)):
+        file.write_text(text)
+        assert control_group_bytes(str(file)) == expected
+    assert control_group_bytes(str(tmp_path / "none")) == 2**62
+    assert 0 < this_place().total <= physical_bytes()
 
 
 def test_intervals_hold_nine_of_ten():

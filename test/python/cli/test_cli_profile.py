@@ -112,6 +112,8 @@ def test_options_of_a_snapshot_need_one(run, tmp_path):
     save_batch("a.npz", user_id=[[1], [2, 3]])
     done = run("profile", "small.json", "a.npz", "--weight", 2, "-o", "new.json")
     assert done.code == 2 and "--weight needs --snapshot" in done.err
+    done = run("profile", "small.json", "a.npz", "--snapshot", "a", "--weight", "nan")
+    assert done.code == 2 and "--weight': expected a finite number, got: nan" in done.err
     done = run("profile", "small.json", "a.npz", "--snapshot", "", "-o", "new.json")
     assert done.code == 1 and done.err.startswith("error: snapshots[0].name: "), done.err
     assert not (tmp_path / "new.json").exists()
@@ -272,7 +274,8 @@ def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
 
 
 @pytest.mark.parametrize("content, said", [
-    ("[]", "for 2 devices"), ("{", "run.json: not JSON"), ("[1, 2]", "memory_stats()"),
+    ("[]", "run.json: statistics of 0 ranks, but the plan is for 2 devices"),
+    ('[{"allocated_bytes.all.peak": 1' + "0" * 40 + '}, {}]', "rank 0: allocated_bytes.all.peak"), ("{", "run.json: not JSON"), ("[1, 2]", "memory_stats()"),
     ("[" * 100_000, "run.json: not JSON"),
     ('[{"allocated_bytes.all.peak": -1}, {}]', "rank 0: allocated_bytes.all.peak"),
     ('[{"allocated_bytes.all.peak": 2, "reserved_bytes.all.peak": 1}, {}]', "<="),

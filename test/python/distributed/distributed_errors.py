@@ -34,7 +34,8 @@ def case_ids_of_one_rank(context):
         "feature \"a1\", bag 0, position 0": Jagged(torch.tensor([1, 2, 2**40, 1]), offsets),
         "id -1 is out of range": Jagged(torch.tensor([1, -1, 3, 1]), offsets),
         "offsets must start at 0, found 1": Jagged(ids, offsets + 1),
-        "offsets must not decrease": Jagged(ids, torch.tensor([0, 3, 1, 3, 4])),
+        "offsets must not decrease and bags hold less than 2^31 ids: feature \"b0\": offset 0 is 0, "
+        "the next -2 (offset 1 of the input is 3, the next 1)": Jagged(ids, torch.tensor([0, 3, 1, 3, 4])),
         "the last offset must be the number of ids 4, found 3":
             Jagged(ids, torch.tensor([0, 1, 2, 3, 3])),
     }
@@ -196,8 +197,8 @@ def case_construction(context):
     """A module that cannot be built raises one error on all ranks before anything is built."""
     problem, plan = small(context.size)
     other, other_plan = small(context.size + 1)
-    raises(ValueError, f"the plan is for {context.size + 1} devices, but there are "
-           f"{context.size} ranks", lambda: context.make(other_plan, other))
+    raises(ValueError, f"the plan is for {context.size + 1} devices, but the group has "
+           f"{context.size} rank", lambda: context.make(other_plan, other))
     taller = problem.replace(tables=[table.replace(rows=table.rows + 1)
                                      for table in problem.tables])
     raises(InvalidPlan, "a", lambda: context.make(plan, taller))
@@ -253,8 +254,12 @@ def check_successor(context, plan, problem, tables):
 
 
 def case_artifact(context):
-    """An artifact without a part of a step, or with two inputs, is refused when it is opened."""
+    """An artifact of another problem, without a part of a step, or with two inputs, is refused when
+    it is opened."""
     problem, plan = small(context.size)
+    other = problem.replace(features=[one.replace(pooling="sum") for one in problem.features])
+    raises(ValueError, "pooling: mean in the artifact, sum in the problem",
+           lambda: context.make(plan, other, artifact=make_artifact(plan, problem)))
     cut = context.folder / f"{context.name}-{context.rank}"
     shutil.copytree(make_artifact(plan, problem), cut)
     manifest = json.loads((cut / "manifest.json").read_text())

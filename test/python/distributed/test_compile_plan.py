@@ -1,4 +1,5 @@
-"""Plans are compiled under the problem's constraints, and only code of the user's own is kept."""
+"""Plans are compiled under the problem's constraints, only code of the user's own is kept, and an
+artifact is taken for its own plan and problem alone."""
 
 import os
 import subprocess
@@ -6,6 +7,8 @@ import subprocess
 import pytest
 
 import neuroshard as ns
+from distributed_models import kinds_of, make_plan, make_problem
+from neuroshard.distributed._artifact_check import check_artifact
 from neuroshard.distributed._compile_cache import compile_plan, make_artifact
 from neuroshard.errors import CompileError
 from support import artifact
@@ -85,3 +88,92 @@ def test_what_others_own_is_not_run(cached):
     os.chown(folder, 12345, -1)
     with pytest.raises(CompileError, match=f"{folder} belongs to user 12345"):
         cached()
+
+
+# artifact=: what it was compiled for is compared with what is given
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A problem, its plan, its artifact."""
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("user", 500, 16, optimizer=ns.Optimizer("adagrad", eps=1e-6)),
+                ns.Table("item", 500, 16, optimizer="rowwise_adagrad")],
+        features=[ns.Feature("user_id", "user"), ns.Feature("clicked", "item", pooling="mean")],
+        batch=ns.Batch(64, wire_type="bf16"), topology="2x2xCPU")
+    plan = ns.plan(problem, algorithm="size", cost_model="roofline").plan
+    folder = tmp_path_factory.mktemp("given") / "artifact"
+    compile_plan(plan, problem, folder, ["-O", "0"])
+    return problem, plan, folder
+
+
+def with_table(problem, number, **changes):
+    tables = list(problem.tables)
+    tables[number] = tables[number].replace(**changes)
+    return problem.replace(tables=tables)
+
+
+def with_feature(problem, number, **changes):
+    features = list(problem.features)
+    features[number] = features[number].replace(**changes)
+    return problem.replace(features=features)
+
+
+def with_batch(problem, **changes):
+    return problem.replace(batch=problem.batch.replace(**changes))
+
+
+def with_weights(problem):
+    return with_feature(with_feature(problem, 0, weighted=True), 1, weighted=True, pooling="sum")
+
+
+DIFFERENCES = {
+    "pooling": (lambda p: with_feature(p, 1, pooling="sum"), "feature \"clicked\", pooling: mean", "sum"),
+    "wire type": (lambda p: with_batch(p, wire_type="f32"), "wire type: bf16", "f32"),
+    "output type": (lambda p: with_batch(p, output_type="f16"),
+                    "feature \"user_id\", output type: f32", "f16"),
+    "id type": (lambda p: with_batch(p, id_type="i32"), "type of ids: i64", "i32"),
+    "optimizer": (lambda p: with_table(p, 0, optimizer="sgd"),
+                  "table \"user\", optimizer's kind: adagrad", "sgd"),
+    "eps": (lambda p: with_table(p, 0, optimizer=ns.Optimizer("adagrad", eps=1e-3)),
+            "table \"user\", optimizer's eps: 1e-06", "0.001"),
+    "element type": (lambda p: with_table(p, 1, type="f16"), "table \"item\", type: f32", "f16"),
+    "rows": (lambda p: with_table(p, 1, rows=501), "table \"item\", rows: 500", "501"),
+    "mapping": (lambda p: with_feature(with_feature(p, 0, table="item"), 1, table="user"),
+                "feature \"user_id\", table: user", "item"),
+    "weights": (with_weights, "feature \"user_id\", weighted: False", "True"),
+    "tables": (lambda p: p.replace(tables=p.tables[::-1]), "tables: [\"user\", \"item\"]",
+               "[\"item\", \"user\"]"),
+    "features": (lambda p: p.replace(features=p.features[::-1]),
+                 "features: [\"user_id\", \"clicked\"]", "[\"clicked\", \"user_id\"]"),
+    "semantics": (lambda p: p.replace(optimizer_semantics="per_shard"),
+                  "optimizer semantics: exact", "per_shard"),
+    "groups": (lambda p: p.replace(topology="1x4xCPU"), "groups of devices: [[0, 1], [2, 3]]", "[]"),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_an_artifact_of_another_problem_is_refused(model, name):
+    problem, plan, folder = model
+    change, compiled, given = DIFFERENCES[name]
+    check_artifact(folder, plan, problem)
+    with pytest.raises(ValueError) as raised:
+        check_artifact(folder, plan, change(problem))
+    text = str(raised.value)
+    assert f"was compiled for another problem: {compiled} in the artifact, {given} in the problem" \
+        in text, text
+    assert text.endswith("; compile this one, or leave artifact= out")
+
+
+def test_an_artifact_of_another_plan_is_refused(model):
+    problem, plan, folder = model
+    moved = [one.replace(devices=[(one.devices[0] + 1) % 4]) for one in plan.shards]
+    with pytest.raises(ValueError, match="was compiled for another plan; compile this one, or leave"):
+        check_artifact(folder, plan.replace(shards=moved), problem)
+
+
+@pytest.mark.parametrize(("number", "unpooled"), [(0, False), (1, False), (5, False), (3, True)])
+def test_an_artifact_of_the_same_problem_is_taken(tmp_path, number, unpooled):
+    problem = make_problem(number, 2, unpooled=unpooled)
+    plan = make_plan(problem, kinds_of(number), 2, 1)
+    compile_plan(plan, problem, tmp_path / "artifact", ["-O", "0"])
+    check_artifact(tmp_path / "artifact", plan, problem)

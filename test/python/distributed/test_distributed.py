@@ -105,7 +105,7 @@ def test_without_process_group(tmp_path, monkeypatch):
         assert torch.equal(old[1:], shard.weights[1:]), shard.table
     tables.close()
     two = problem.replace(topology="2xCPU")
-    with pytest.raises(ValueError, match="for 2 devices, but there are 1 ranks; torch.distributed "
+    with pytest.raises(ValueError, match="for 2 devices, but the group has 1 rank; torch.distributed "
                        "is not initialised"):
         ns.ShardedEmbeddingBagCollection(ns.plan(two).plan, two, learning_rate=0.5)
 

@@ -96,3 +96,13 @@ def test_bags_of_different_batches_are_refused():
     with pytest.raises(TensorError, match=r"found batches of \[2, 3\]"):
         as_jagged({"a": torch.zeros(2, 1, dtype=torch.int64),
                    "b": torch.zeros(3, 1, dtype=torch.int64)}, Input())
+
+
+@pytest.mark.parametrize("culprit", ["a", "b"])
+def test_the_feature_on_the_meta_device_is_named(culprit):
+    for right, wrong in ((IDS.view(2, 2), IDS.view(2, 2).to("meta")),
+                         ((IDS, torch.tensor([0, 1, 4])), (IDS.to("meta"), torch.tensor([0, 1, 4])))):
+        given = {name: wrong if name == culprit else right for name in "ab"}
+        with pytest.raises(TensorError, match=f'feature "{culprit}": expected tensors with values, '
+                           "found one on the meta device"):
+            as_jagged(given, Input())

@@ -341,3 +341,83 @@ def test_a_warm_start_keeps_what_changing_would_not_pay():
     assert free.cost_ms < kept.cost_ms
     assert free.migration.move_ms > 0
     assert free.migration.bytes == sum(move.bytes for move in free.migration.moves)
+
+
+# Routes and wire types of plans that are brought
+
+def relayed(topology, target="native", **feature):
+    """A table in two rows shards on the devices 0 and 1, by relay; a problem for it."""
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("t", 1000, 16)], features=[ns.Feature("f", "t", **feature)], batch=64,
+        topology=topology, target=target)
+    shards = [ns.Shard(table="t", rows=rows, cols=(0, 16), devices=[device], route="relay")
+              for device, rows in enumerate(((0, 500), (500, 1000)))]
+    return problem, ns.Plan(shards=shards, device_count=problem.topology.device_count)
+
+
+def relay_remarks(problem, plan):
+    return [one for one in ns.inspect(problem, plan).remarks if "route relay" in one]
+
+
+@pytest.mark.parametrize(("topology", "groups"), [("4xCPU", "4"), ("2+3xCPU", "2+3"),
+                                                  ("4x1xCPU", "1+1+1+1")])
+def test_relays_without_groups_get_a_remark(topology, groups):
+    assert relay_remarks(*relayed(topology)) == [
+        "route relay of table 't' has no effect: relays need several groups of devices, of one size "
+        f"of 2 or more; level 'node' has groups of {groups}"]
+    problem, plan = relayed(topology)
+    fixed = problem.replace(constraints=ns.Constraints(fixed_shards=plan.shards))
+    assert any("route relay" in one for one in ns.plan(fixed).remarks)
+
+
+def test_relays_of_copies_get_a_remark():
+    problem, plan = relayed("2x2xCPU")
+    assert not relay_remarks(problem, plan)
+    copy = ns.Shard(table="t", rows=(0, 1000), cols=(0, 16), devices=range(4), route="relay")
+    assert relay_remarks(problem, plan.replace(shards=[copy])) == [
+        "route relay of table 't' has no effect: it is replicated, so its results do not travel"]
+
+
+@pytest.mark.parametrize(("settings", "text"), [
+    ({"target": "torchrec-1.9"}, "target torchrec-1.9 has no relays"),
+    ({"pooling": "none"}, "results without pooling never go by relay")])
+def test_relays_that_cannot_be_are_refused(settings, text):
+    problem, plan = relayed("2x2xCPU", **settings)
+    with pytest.raises(ns.InvalidPlan, match=text):
+        ns.inspect(problem, plan)
+    with pytest.raises(ns.InvalidProblem, match=text):
+        problem.replace(constraints=ns.Constraints(fixed_shards=plan.shards[:1]))
+
+
+def test_shards_by_hand_have_one_route():
+    problem, plan = relayed("2x2xCPU")
+    shards = [plan.shards[0], plan.shards[1].replace(route="direct")]
+    text = "table 't': its results travel one way: shard 't_0' has route relay, shard 't_1' direct"
+    with pytest.raises(ns.InvalidPlan, match=text):
+        plan.replace(shards=shards).verify(problem)
+    with pytest.raises(ns.InvalidProblem, match=text):
+        problem.replace(constraints=ns.Constraints(fixed_shards=shards))
+
+
+def test_a_plan_for_another_wire_type_gets_a_remark():
+    problem = small_problem()
+    half = problem.replace(batch=problem.batch.replace(wire_type="bf16"))
+    made = ns.plan(half, evaluation_budget=50).plan
+    said = "the plan was made for results and gradients that travel as "
+    assert [one for one in ns.inspect(problem, made).remarks if said in one] == [
+        f"{said}bf16, and the problem has wire_type f32: its costs are those of f32, as the problem "
+        "says"]
+    assert not [one for one in ns.inspect(half, made).remarks if said in one]
+    chosen = ns.plan(problem, evaluation_budget=50, wire_types=["bf16"]).plan
+    assert [one for one in ns.inspect(problem, chosen).remarks if said in one] == [
+        f"{said}bf16, and the problem has wire_type f32: its costs are those of bf16, which its "
+        "search chose"]
+
+
+def test_a_plan_with_no_wire_type_at_all_is_refused():
+    text = ns.plan(small_problem(), evaluation_budget=50).plan.to_json()
+    wrong = text.replace('"wire_type","value":"f32"', '"wire_type","value":"f33"').replace(
+        '"wire_type", "value": "f32"', '"wire_type", "value": "f33"')
+    assert wrong != text
+    with pytest.raises(ns.InvalidPlan, match="settings.*value: expected f32, f16 or bf16.*'f33'"):
+        ns.Plan.from_json(wrong)

@@ -4,6 +4,8 @@ to its tables and exchanges."""
 
 import json
 import os
+import pathlib
+import platform
 import random
 import shutil
 
@@ -128,3 +130,78 @@ def test_functions_that_do_not_fit_are_refused(folder):
         assert code == 0 or message.startswith("neuroshard-run: ") and len(message) < 2000, what
         ran += 1
     assert ran > 50
+
+
+# The programs of one model, and the reference of another
+
+HALF = """
+!ids = !neuroshard.jagged<["f"], i64>
+module {{
+  neuroshard.table private @t : 50 x 8 x {type} {{optimizer = #neuroshard.optimizer<{optimizer}>}}
+  func.func @forward(%ids: !ids) -> tensor<?x8xf32> {{
+    %r = neuroshard.lookup {pooling} @t[%ids, "f"] : !ids -> tensor<?x8xf32>
+    return %r : tensor<?x8xf32>
+  }}
+}}
+"""
+
+
+def compile_half(folder, type, optimizer, wire="f32", pooling="sum"):
+    return artifact.compile_text(
+        HALF.format(type=type, optimizer=optimizer, pooling=pooling), folder, "--topology", "2xCPU",
+        "--batch", "96", "--wire-type", wire, "--training", "--reference", "-O", "0")
+
+
+def train(folder, *options):
+    return artifact.run_tool("neuroshard-run", folder, "--batch", "96", "--steps", "3", "--pooling",
+                             "5", "--train", "--threads", "1", *options)
+
+
+@pytest.mark.parametrize("type", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize(("right", "wrong"), [
+    ("sgd", "sgd, weight_decay = 0.25"), ("adagrad", "adagrad, eps = 1.0"),
+    ("rowwise_adagrad", "rowwise_adagrad, eps = 1.0"), ("adam", "adam, beta2 = 0.5")])
+def test_tables_of_every_type_are_compared(tmp_path, type, right, wrong):
+    folder = compile_half(tmp_path / "right", type, right)
+    assert train(folder) == (0, "")
+    other = compile_half(tmp_path / "wrong", type, wrong)
+    shutil.copy(other / "reference.so", folder)
+    sealing.seal(folder)
+    code, message = train(folder)
+    assert code == 1 and "the result differs from the unsharded program" in message
+
+
+@pytest.mark.parametrize("wire", ["f16", "bf16", "f32/bf16"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad", "rowwise_adagrad", "adam"])
+@pytest.mark.parametrize("pooling", ["sum", "mean"])
+def test_narrow_gradients_are_right(tmp_path, wire, optimizer, pooling):
+    folder = compile_half(tmp_path / "model", "f32", optimizer, wire, pooling)
+    for seed in range(matrix.seed(), matrix.seed() + 5):
+        assert train(folder, "--seed", str(seed)) == (0, "")
+
+
+# Code for another CPU
+
+def lacks(instructions):
+    return platform.machine() == "x86_64" and instructions not in \
+        pathlib.Path("/proc/cpuinfo").read_text().split()
+
+
+@pytest.mark.skipif(not lacks("xop"), reason="needs x86-64, and a CPU without the instructions XOP")
+def test_code_for_another_cpu_is_refused(tmp_path):
+    folder = artifact.compile_text(
+        MODEL, tmp_path / "model", "--topology", "2xCPU", "--batch", "8", "--training",
+        "--reference", "-O", "0", "--target-cpu", "bdver4")
+    code, message = run(folder)
+    assert code == 1
+    assert message.startswith("neuroshard-run: the artifact is compiled for the CPU bdver4 and uses ")
+    assert "xop" in message and message.count("\n") == 1
+    assert "lacks; compile it on this machine, or elsewhere with --target-cpu x86-64" in message
+
+
+def test_code_for_this_cpu_runs(tmp_path):
+    folder = artifact.compile_text(
+        MODEL, tmp_path / "model", "--topology", "2xCPU", "--batch", "8", "--training",
+        "--reference", "-O", "0", "--target-cpu", "x86-64")
+    assert sealing.read_manifest(folder)["target_features"] == []
+    assert run(folder) == (0, "")

@@ -3,6 +3,7 @@ were, and works afterwards."""
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import torch
 import neuroshard as ns
 from neuroshard.distributed import Jagged
 from neuroshard.errors import Error, TensorError
+from support import sealing
 from support import table_models as models
 from support.threads import in_threads
 
@@ -91,6 +93,16 @@ def test_an_artifact_without_kernels_for_gpus(tmp_path):
         models.bags_model("sgd").text(models.whole(models.bags_model("sgd"))), tmp_path / "model")
     with pytest.raises(TensorError, match="neuroshard-compile|--gpu|compile"):
         ns.EmbeddingTables(artifact, device="emulator")
+
+
+def test_an_artifact_for_another_cpu(artifact, tmp_path):
+    other = shutil.copytree(artifact, tmp_path / "other")
+    manifest = sealing.read_manifest(other)
+    sealing.write_manifest(other, {**manifest, "target_cpu": "toaster", "target_features": ["toast"]})
+    with pytest.raises(TensorError, match="compiled for the CPU toaster and uses toast, which the CPU "
+                       "of this machine lacks; compile it on this machine, or elsewhere with "
+                       "--target-cpu "):
+        ns.EmbeddingTables(other)
 
 
 def test_torch_is_imported_when_it_is_needed():

@@ -9,6 +9,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 #include <string>
+#include <vector>
 
 namespace llvm {
 class Target;
@@ -21,6 +22,8 @@ struct NativeTarget {
   const llvm::Target *target = nullptr;
   std::string cpu;      ///< LLVM's name, also of the host's.
   std::string features; ///< beside those of the CPU, as LLVM writes them.
+  /// Instruction sets of the CPU and the features, as a manifest has them.
+  std::vector<std::string> instructionSets;
 };
 
 /// The target of the options. A CPU that is unknown, or that this machine's

@@ -15,6 +15,7 @@ from neuroshard.cli._input.input_files import existing
 
 ALLOCATED, RESERVED = "allocated_bytes.all.peak", "reserved_bytes.all.peak"
 USED = "device_used_bytes"
+MOST_BYTES = 2**60
 
 
 class Use(NamedTuple):
@@ -60,8 +61,9 @@ def read_uses(paths: Sequence[str], devices: int) -> list[Use]:
         records += [(f"{path}: rank {index}" if isinstance(plain, list) else path, one)
                     for index, one in enumerate(many)]
     if len(records) != devices:
-        raise InputError(f"the plan is for {devices} devices, and the statistics are of "
-                         f"{len(records)}; expected those of every rank")
+        raise InputError(f"{', '.join(paths)}: statistics of {len(records)} "
+                         f"{'rank' if len(records) == 1 else 'ranks'}, but the plan is for {devices} "
+                         "devices; expected those of every rank")
     return [use_of(one, where) for where, one in records]
 
 
@@ -74,7 +76,7 @@ def use_of(record: Any, where: str) -> Use:
         if value is None and key == USED:
             values.append(None)
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_BYTES:
             raise InputError(f"{where}: {key}: expected bytes, as torch.cuda.memory_stats() gives "
                              f"them, got: {value!r}")
         values.append(value)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import click
 
-from neuroshard.cli._input.options import json_option
+from neuroshard.cli._input.options import Number, json_option
 
 BATCH = 2048
 # Of the measurement, which a run that has been does without.
@@ -22,7 +22,7 @@ MEASURING = ("cost_model", "minutes", "seed", "engine")
               help="What is measured, such as 2x4xCPU@10gbit; default: CPUs, the ranks of a host a node.")
 @click.option("--cost-model", default="auto", show_default=True,
               help="Whose predictions are corrected.")
-@click.option("--minutes", type=click.FloatRange(0.05, 1440), default=4.0, show_default=True,
+@click.option("--minutes", type=Number(0.05, 1440), default=4.0, show_default=True,
               help="Models are measured as long; at least four are.")
 @click.option("--batch", type=click.IntRange(1, 2**31), show_default=str(BATCH),
               help="Samples over all ranks.")

@@ -16,7 +16,7 @@ from neuroshard.cli._input import options
               help="Write the workload with these statistics here.")
 @click.option("--snapshot", metavar="NAME",
               help="Add them as a snapshot of that name instead of replacing the workload's.")
-@click.option("--weight", type=float, help="Of the snapshot (1).")
+@click.option("--weight", type=options.Number(), help="Of the snapshot (1).")
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
 @options.json_option
 def command(workload: str, batches: tuple[str, ...], output: str | None, snapshot: str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +17,20 @@ def combined(*options: Callable[[F], F]) -> Callable[[F], F]:
             function = option(function)
         return function
     return add
+
+
+class Number(click.FloatRange):
+    """A finite number in a range. click's own types let nan pass, which compares as in every range,
+    and FLOAT infinities."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None
+                ) -> float:
+        converted = super().convert(value, param, context)
+        if not math.isfinite(converted):
+            self.fail(f"expected a finite number, got: {value}", param, context)
+        return converted
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

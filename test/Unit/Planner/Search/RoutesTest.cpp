@@ -129,6 +129,49 @@ TEST(RoutesTest, ATableHasOne) {
   EXPECT_EQ(errors[0].str(),
             "table 'a': its results travel one way: shard 'a_0' has route "
             "relay, shard 'a_1' auto");
+  problem.constraints.fixedShards = {plan.shards[0], plan.shards[1]};
+  Diagnostics given = check(problem);
+  ASSERT_EQ(given.size(), 1U);
+  EXPECT_EQ(given[0].str(), errors[0].str());
+}
+
+TEST(RoutesTest, RelaysNeedPooledResultsAndTargetNative) {
+  ShardingProblem problem = twoTables("2x4xCPU@1GiB");
+  Shard relayed = makeShard("a", "a", 0, 1000, 0, 16, {0});
+  relayed.route = Route::Relay;
+  ShardingPlan plan =
+      makePlan(problem, {relayed, makeShard("b", "b", 0, 500, 0, 8, {2})});
+  EXPECT_TRUE(verify(plan, problem).empty());
+  auto errorOf = [&](const ShardingProblem &changed) {
+    Diagnostics errors = verify(plan, changed);
+    return errors.empty() ? "" : errors[0].str();
+  };
+  ShardingProblem torchrec = problem;
+  torchrec.target = Target::TorchRec19;
+  EXPECT_EQ(errorOf(torchrec),
+            "table 'a': target torchrec-1.9 has no relays; expected route auto "
+            "or direct, got: relay of shard 'a'");
+  for (Feature &feature : problem.features)
+    feature.pooling = Pooling::None;
+  EXPECT_EQ(errorOf(problem),
+            "table 'a': results without pooling never go by relay; expected "
+            "route auto or direct, got: relay of shard 'a'");
+}
+
+TEST(RoutesTest, OfResultsWithoutPoolingNothingIsSaid) {
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  ShardingProblem problem = randomTables(3, "2x4xA100-40GB");
+  for (Feature &feature : problem.features)
+    feature.pooling = Pooling::None;
+  for (size_t table = 0; table < problem.tables.size(); ++table) {
+    TableConstraint &rule = problem.constraints.tables.emplace_back();
+    rule.table = static_cast<int>(table);
+    rule.allowedKinds = {ShardingKind::RowWise};
+  }
+  auto result = search(problem, *model, optionsOf(Algorithm::Default));
+  ASSERT_TRUE(result) << result.error().str();
+  for (const Shard &shard : result->plan.shards)
+    EXPECT_EQ(shard.route, Route::Auto);
 }
 
 } // namespace
