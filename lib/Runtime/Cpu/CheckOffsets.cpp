@@ -49,7 +49,10 @@ void checkLastOffset(const ExchangeSpec &spec, const JaggedInput &input) {
        "offsets must not decrease and bags hold less than 2^31 "
        "ids: feature \"",
        spec.features[static_cast<size_t>(feature)], "\": offset ",
-       i - feature * batch, " is ", begin - first, ", the next ", end - first,
+       i - feature * batch, " is ", begin - first, ", the next ",
+       // The last may be any number, so the difference may wrap around.
+       static_cast<int64_t>(static_cast<uint64_t>(end) -
+                            static_cast<uint64_t>(first)),
        ofInput);
 }
 

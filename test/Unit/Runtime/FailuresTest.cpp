@@ -167,10 +167,14 @@ void routeWithOffsets(void **args) {
 TEST_F(Failures, BadOffsets) {
   const std::vector<OffsetCase> cases = {
       {{1, 1, 2, 3, 4}, 4, "offsets must start at 0, found 1"},
-      {{0, 2, 1, 3, 4}, 4, "offset 1 is 2, the next 1"},
+      {{0, 2, 1, 3, 4}, 4, "feature \"f0\": offset 1 is 2, the next 1"},
       {{0, 1, 2, 3, INT64_MAX},
        4,
-       "offset 3 is 3, the next 9223372036854775807"},
+       "feature \"f1\": offset 1 is 1, the next 9223372036854775805 (offset 3 "
+       "of the input is 3, the next 9223372036854775807)"},
+      {{0, 1, 2, 3, INT64_MIN},
+       4,
+       "(offset 3 of the input is 3, the next -9223372036854775808)"},
       {{0, 1, 2, 3, 3}, 4, "must be the number of ids 4, found 3"},
       {{0, 1, 2, 4}, 4, "features x batch + 1 offsets (2 features), found 4"},
       {{}, 4, "features x batch + 1 offsets (2 features), found 0"},

@@ -164,7 +164,9 @@ INPUTS = {
     "a nested feature": (by_feature(NESTED), r"\"a\": expected ids \[batch, pooling\]"),
     "a sparse feature": (by_feature((IDS[:4].to_sparse(), OFFSETS[:5])), "\"a\": expected ids as a de"),
     "features in two places": (by_feature((IDS[:4], OFFSETS[:5]), (IDS[:4].to("meta"), OFFSETS[:5])),
-                               "\"b\": expected ids on cpu, .* found meta"),
+                               "\"b\": expected tensors with values, found one on the meta"),
+    "a first feature elsewhere": (by_feature((IDS[:4].to("meta"), OFFSETS[:5])),
+                                  "\"a\": expected tensors with values, found one on the meta"),
 }
 
 
