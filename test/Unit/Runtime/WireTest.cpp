@@ -14,10 +14,10 @@
 #include <map>
 #include <utility>
 
-using namespace neuroshard::test;
 using neuroshard::WireFormat;
 using neuroshard::WireType;
 
+namespace neuroshard::test {
 namespace {
 
 struct WireCase {
@@ -405,3 +405,4 @@ TEST(WireBytes, OfGatheredIdsStay) {
 }
 
 } // namespace
+} // namespace neuroshard::test
