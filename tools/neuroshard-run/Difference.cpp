@@ -14,7 +14,7 @@
 namespace neuroshard::run {
 namespace {
 
-ElementType elementTypeOf(const Tensor &tensor) {
+ElementType typeOfElements(const Tensor &tensor) {
   for (ElementType type :
        {ElementType::F32, ElementType::F16, ElementType::BF16})
     if (tensor.type == toString(type))
@@ -26,7 +26,7 @@ ElementType elementTypeOf(const Tensor &tensor) {
 std::vector<float> valuesOf(const Tensor &tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.elements()));
   runtime::loadElements(tensor.bytes.data(), tensor.elements(),
-                        elementTypeOf(tensor), values.data());
+                        typeOfElements(tensor), values.data());
   return values;
 }
 
@@ -42,7 +42,7 @@ void addDifference(const Tensor &actual, const Tensor &expected,
                    const Tolerance &tolerance, Difference &total) {
   if (actual.shape != expected.shape || actual.type != expected.type)
     throw std::runtime_error("results differ in shape or type");
-  ElementType type = elementTypeOf(actual);
+  ElementType type = typeOfElements(actual);
   std::vector<float> a = valuesOf(actual), b = valuesOf(expected);
   double largestValue = 0;
   for (float value : b)

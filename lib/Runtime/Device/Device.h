@@ -155,7 +155,6 @@ struct nsrt_partials {
   neuroshard::runtime::Buffer local;
   /// Ids and gradients that all ranks gather.
   neuroshard::runtime::Buffer gatherMessage;
-  int64_t gatheredIdBytes = 0;
   neuroshard::ReplicaUpdate replicas;
   /// Sums of this rank's gradients by row, f32; then those of all ranks.
   neuroshard::runtime::Buffer rowSums;

@@ -73,7 +73,6 @@ void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
                     subset.idsOf(routed.localIdsOfPeer[rank]));
   WireFormat format = device.wireType().gradients;
   Block block = makeLocalBlocks(subset, routed, format)[rank];
-  gradients.gatheredIdBytes = payload.bytes();
   gradients.gatherMessage = device.buffers->acquire(
       BufferKind::Gradients,
       payload.bytes() + gradientBytes(device, block.size));

@@ -15,11 +15,6 @@
 namespace neuroshard::runtime {
 namespace {
 
-Buffer acquireSums(Device &device, BufferKind kind, int64_t values) {
-  return device.buffers->acquire(kind,
-                                 values * static_cast<int64_t>(sizeof(float)));
-}
-
 /// The all-reduce of one exchange's sums.
 class RowSumReducer {
 public:
@@ -174,10 +169,9 @@ void addUpRows(Device &device, const Routed &routed, Partials &gradients) {
   if (replicas.tables.empty())
     return;
   PhaseTimer timer(device.figures, Phase::Update);
-  gradients.rowSums =
-      acquireSums(device, BufferKind::Gradients, replicas.numSums);
-  device.backend->clear(gradients.rowSums.get(),
-                        replicas.numSums * static_cast<int64_t>(sizeof(float)));
+  int64_t bytes = replicas.numSums * static_cast<int64_t>(sizeof(float));
+  gradients.rowSums = device.buffers->acquire(BufferKind::Gradients, bytes);
+  device.backend->clear(gradients.rowSums.get(), bytes);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
   const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
   std::vector<GradientPart> parts;
