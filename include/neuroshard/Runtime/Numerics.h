@@ -59,7 +59,7 @@ inline float fromBF16(uint16_t half) {
 }
 
 /// Of values without scales.
-constexpr ElementType elementTypeOf(WireFormat format) {
+constexpr ElementType storedType(WireFormat format) {
   return format == WireFormat::F16    ? ElementType::F16
          : format == WireFormat::BF16 ? ElementType::BF16
                                       : ElementType::F32;
@@ -161,7 +161,7 @@ inline float fromFp8(uint8_t byte) {
 inline void storeRow(const float *values, int64_t count, WireFormat format,
                      std::byte *out) {
   if (!isScaled(format))
-    return storeElements(values, count, elementTypeOf(format), out);
+    return storeElements(values, count, storedType(format), out);
   float scale = scaleOf(values, count, format);
   std::memcpy(out, &scale, sizeof(scale));
   auto *bytes = reinterpret_cast<uint8_t *>(out + sizeof(scale));
@@ -182,7 +182,7 @@ inline void loadRow(const std::byte *row, int64_t column, int64_t count,
                     WireFormat format, float *values) {
   if (!isScaled(format))
     return loadElements(row + column * valueBytes(format), count,
-                        elementTypeOf(format), values);
+                        storedType(format), values);
   float scale;
   std::memcpy(&scale, row, sizeof(scale));
   const auto *bytes =

@@ -48,7 +48,7 @@ inline double nearestFp8(double value) {
 /// Rounds a row of one shard, and back.
 inline void roundNaively(WireFormat format, float *row, int64_t width) {
   if (!isScaled(format)) {
-    ElementType type = runtime::elementTypeOf(format);
+    ElementType type = runtime::storedType(format);
     std::vector<std::byte> stored(static_cast<size_t>(width) * 4);
     runtime::storeElements(row, width, type, stored.data());
     runtime::loadElements(stored.data(), width, type, row);

@@ -96,7 +96,8 @@ def summing_model():
 @pytest.mark.parametrize("emulated", [False, True], ids=["CPU", "GPUs"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_gradients_have_a_scale_for_each_row_of_a_shard(wire, emulated, tmp_path):
-    """Tables become those of gradients that were rounded before they travelled as f32."""
+    """Tables become those of gradients that were rounded before they travelled as f32; of copies the
+    sums of rows may be what travels, as bf16."""
     model, plan = summing_model()
     options = artifact.EMULATED if emulated else ()
 
@@ -110,7 +111,11 @@ def test_gradients_have_a_scale_for_each_row_of_a_shard(wire, emulated, tmp_path
                      emulated=emulated) as session:
             both.append(step(session, gradients))
     for table in model.tables:
-        oracle.assert_same_bits(both[1][2][table.name][0], both[0][2][table.name][0], table.name)
+        one, other = both[1][2][table.name][0], both[0][2][table.name][0]
+        if plan.is_replicated(table.name):
+            torch.testing.assert_close(one.float(), other.float(), rtol=2**-6, atol=2**-6)
+        else:
+            oracle.assert_same_bits(one, other, table.name)
 
 
 @pytest.mark.parametrize("groups", [1, 2])

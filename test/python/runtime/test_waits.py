@@ -39,13 +39,14 @@ def messages(exchange, *peers):
 # between devices 0 and 2.
 WAITS = {
     "cut": [*messages("ids", 1, 2), *messages("results", 1, 2), *messages("gradients", 1, 2),
-            *messages("gradients of copies", 1, 2), "sort begins", "sort ends",
+            *messages("row sums", 1, 2), *messages("totals", 1, 2), "sort begins", "sort ends",
             *messages("norms", 2)],
     "copies": [*messages("gradients of copies", 1, 2), "sort begins", "sort ends"],
+    "sums": [*messages("row sums", 1, 2), *messages("totals", 1, 2)],
 }
-# Of the waits of these models, what others order too. One kernel packs gradients for the owners of
-# rows and for all who have a copy; a device waits for the former first.
-ORDERED = {"cut": {"gradients of copies of 1", "gradients of copies of 2"}, "copies": set()}
+# Of the waits of these models, what others order too. Gradients are added up by row before those for
+# the owners of rows are sent, for which a device waits first.
+ORDERED = {"cut": {"row sums of 1", "row sums of 2"}, "copies": set(), "sums": set()}
 
 
 def load_emulator():
@@ -94,15 +95,16 @@ def describe(ragged=False, weights=False):
     return Model(tables, inputs), Plan(DEVICES, shards, "exact")
 
 
-def describe_copies():
+def describe_copies(rows):
     """A table with a copy on each device. Results and messages take a few pages, and so the memory of
-    the others' in turn."""
-    table = Table("copied", 6, 1024, "f32", Optimizer("sgd"))
+    the others' in turn. Of few rows the sums of gradients travel."""
+    table = Table("copied", rows, 1024, "f32", Optimizer("sgd"))
     model = Model([table], [Input("plain", ("copied",), (Lookup("copied", "copied", "sum"),))])
-    return model, Plan(DEVICES, [Shard("copied", (0, 6), (0, 1024), tuple(range(DEVICES)))], "exact")
+    return model, Plan(DEVICES, [Shard("copied", (0, rows), (0, 1024), tuple(range(DEVICES)))], "exact")
 
 
-DESCRIBE = {"cut": describe, "copies": describe_copies}
+DESCRIBE = {"cut": describe, "copies": partial(describe_copies, 60),
+            "sums": partial(describe_copies, 6)}
 
 
 @pytest.mark.parametrize("ragged", [False, True], ids=["aligned", "ragged"])
