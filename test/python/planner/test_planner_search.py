@@ -419,5 +419,5 @@ def test_a_plan_with_no_wire_type_at_all_is_refused():
     wrong = text.replace('"wire_type","value":"f32"', '"wire_type","value":"f33"').replace(
         '"wire_type", "value": "f32"', '"wire_type", "value": "f33"')
     assert wrong != text
-    with pytest.raises(ns.InvalidPlan, match="settings.*value: expected f32, f16 or bf16.*'f33'"):
+    with pytest.raises(ns.InvalidPlan, match="settings.*value: expected f32, f16, bf16, int8 or fp8.*'f33'"):
         ns.Plan.from_json(wrong)
