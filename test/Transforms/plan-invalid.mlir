@@ -127,7 +127,7 @@ module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {forbid = [
 
 // -----
 
-// expected-error @below {{'neuroshard.planning' has an unusable value for 'wire_type': "f32/f32"; expected f32, f16 or bf16, or one of them for results}}
+// expected-error @below {{'neuroshard.planning' has an unusable value for 'wire_type': "f32/f32"; expected f32, f16, bf16, int8 or fp8, or one of them for results}}
 module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {wire_type = "f32/f32"}} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
     levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]
