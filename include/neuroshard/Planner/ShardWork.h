@@ -67,11 +67,6 @@ ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard,
                         bool norms);
 
-/// Whether copies of a table exchange sums of rows in an average step, as
-/// Artifact/ReplicaUpdate.h describes, or ids and gradients.
-bool updatesByRowSums(const ShardingProblem &problem, int table,
-                      const std::vector<int> &features);
-
 /// The same for a shard whose table is cut by columns if the shard itself is.
 ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard);

@@ -3,6 +3,7 @@
 #include "neuroshard/Planner/ShardWork.h"
 
 #include "DistinctRows.h"
+#include "Memory/ReplicaGradients.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Planner/Memory.h"
 
@@ -54,34 +55,24 @@ double unpooledIds(const ShardingProblem &problem,
 /// added up over ranks, copied from there, and read by the update.
 constexpr double kRowSumPasses = 6;
 
-} // namespace
-
-bool neuroshard::updatesByRowSums(const ShardingProblem &problem, int table,
-                                  const std::vector<int> &features) {
+/// Whether copies of a table exchange sums of rows in an average step, or ids
+/// and gradients.
+bool updatesByRowSums(const ShardingProblem &problem, const Table &table,
+                      const std::vector<int> &features) {
   // TorchRec all-reduces the gradient of the whole table.
   if (problem.target == Target::TorchRec19)
     return true;
-  const Table &source = problem.tables[static_cast<size_t>(table)];
-  WireFormat gradients = problem.batch.wireType.gradients;
-  int64_t bytes = 0;
-  for (int index : features) {
-    const Feature &feature = problem.features[static_cast<size_t>(index)];
-    int64_t batch = featureBatch(problem, feature);
-    // A table of two exchanges is gathered.
-    if (batch !=
-        featureBatch(problem,
-                     problem.features[static_cast<size_t>(features.front())]))
-      return false;
-    ExchangeLookup lookup;
-    lookup.pooling = feature.pooling;
-    lookup.weighted = feature.weighted;
-    auto ids = std::llround(static_cast<double>(batch) * feature.presence *
-                            feature.meanPooling);
-    bytes += gatheredBytes(lookup, source.dim, idBytes(problem.batch.idType),
-                           gradients, batch, ids);
-  }
-  return sendsRowSums(source.rows, source.dim, gradients, bytes);
+  return replicaGradients(
+             problem, table, features,
+             [&](const Feature &feature) {
+               return std::llround(
+                   static_cast<double>(featureBatch(problem, feature)) *
+                   feature.presence * feature.meanPooling);
+             })
+      .areSummed;
 }
+
+} // namespace
 
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
@@ -139,7 +130,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   auto bytesOf = [&](double resultRows, WireFormat format) {
     return resultRows * static_cast<double>(rowBytes(format, shard.width()));
   };
-  if (replicated && updatesByRowSums(problem, table, features)) {
+  if (replicated && updatesByRowSums(problem, source, features)) {
     // Its own gradients, and sums of all rows.
     auto rows = static_cast<double>(source.rows);
     work.updateLookups = work.lookups + unique;

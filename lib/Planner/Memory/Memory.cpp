@@ -6,6 +6,7 @@
 
 #include "neuroshard/Planner/Memory.h"
 
+#include "ReplicaGradients.h"
 #include "UpdateMemory.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/DeviceClass.h"
@@ -87,35 +88,26 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
       kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
 }
 
-/// What a replica's update takes that gathers the ids and gradients of all
-/// devices, and the bytes of these alone.
-struct GatheredMemory {
-  int64_t bytes = 0;
-  int64_t messageBytes = 0;
-};
+/// Ids of a feature in the largest step that is planned for.
+int64_t mostIds(const Feature &feature, int64_t samples) {
+  return ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
+}
 
-GatheredMemory gatheredMemory(const ShardingProblem &problem,
-                              const Table &table,
-                              const std::vector<int> &features,
-                              const Shard &shard) {
-  WireFormat gradients = problem.batch.wireType.gradients;
-  GatheredMemory memory;
+/// What a replica's update takes that gathers the ids and gradients of all
+/// devices.
+int64_t gatheredMemory(const ShardingProblem &problem, const Table &table,
+                       const std::vector<int> &features, const Shard &shard) {
+  int64_t bytes = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
-    int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
-    memory.bytes +=
-        inputBytes(problem, feature, samples, 1.0) +
-        resultRows(feature, samples, 1.0) * rowBytes(gradients, table.dim) +
-        updateBytes(problem, table, feature, shard, ids, false);
-    ExchangeLookup lookup;
-    lookup.pooling = feature.pooling;
-    lookup.weighted = feature.weighted;
-    memory.messageBytes +=
-        gatheredBytes(lookup, table.dim, idBytes(problem.batch.idType),
-                      gradients, samples, ids);
+    bytes += inputBytes(problem, feature, samples, 1.0) +
+             resultRows(feature, samples, 1.0) *
+                 rowBytes(problem.batch.wireType.gradients, table.dim) +
+             updateBytes(problem, table, feature, shard,
+                         mostIds(feature, samples), false);
   }
-  return memory;
+  return bytes;
 }
 
 /// What a replica's update by sums of rows takes: its own gradients in f32, and
@@ -137,9 +129,9 @@ int64_t rowSumMemory(const ShardingProblem &problem, const Table &table,
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = localSamples(problem, feature);
-    int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
     bytes += resultRows(feature, samples, 1.0) * table.dim * 4 +
-             updateBytes(problem, table, feature, shard, ids, false);
+             updateBytes(problem, table, feature, shard,
+                         mostIds(feature, samples), false);
   }
   return bytes;
 }
@@ -154,19 +146,22 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     terms.backwardBytes += gradient + std::min(gradient, kAllReduceBucketBytes);
     return;
   }
-  GatheredMemory gathered = gatheredMemory(problem, table, features, shard);
-  int64_t sums =
-      rowSumBytes(table.rows, table.dim, problem.batch.wireType.gradients);
-  if (gathered.messageBytes <= sums) {
-    terms.backwardBytes += gathered.bytes;
+  int64_t gathered = gatheredMemory(problem, table, features, shard);
+  ReplicaGradients gradients =
+      replicaGradients(problem, table, features, [&](const Feature &feature) {
+        return mostIds(feature, featureBatch(problem, feature));
+      });
+  if (!gradients.areSummed) {
+    terms.backwardBytes += gathered;
     return;
   }
   // A step with fewer ids gathers as long as that is less.
-  double share =
-      static_cast<double>(sums) / static_cast<double>(gathered.messageBytes);
+  double share = static_cast<double>(rowSumBytes(
+                     table.rows, table.dim, problem.batch.wireType.gradients)) /
+                 static_cast<double>(gradients.gatheredBytes);
   terms.backwardBytes +=
       std::max(rowSumMemory(problem, table, features, shard),
-               ceilToInt(share * static_cast<double>(gathered.bytes)));
+               ceilToInt(share * static_cast<double>(gathered)));
 }
 
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,

@@ -224,6 +224,23 @@ TEST(MemoryTest, ReplicaGathersIdsAndGradients) {
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes, 2 * 64000);
 }
 
+TEST(MemoryTest, ReplicaOfFewRowsHoldsTheirSums) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].rows = 16;
+  // 272 sums and as many totals, of which the device adds up half, rows to
+  // update, and its own 32 gradients and 128 ids.
+  EXPECT_EQ(
+      termsOf(problem, makeShard("a", "a", 0, 16, 0, 16, {0, 1})).backwardBytes,
+      2 * 272 * 4 + 136 * 4 + (3 * 16 + 1) * 8 + 32 * 16 * 4 + 128 * 56);
+  // Of two inputs of other batches, ids and gradients are gathered.
+  problem.features.push_back(problem.features[0]);
+  problem.features[2].name = "again";
+  problem.features[2].batch = 32;
+  EXPECT_EQ(
+      termsOf(problem, makeShard("a", "a", 0, 16, 0, 16, {0, 1})).backwardBytes,
+      (256 + 128) * 8 + (64 + 32) * (8 + 16 * 4) + (256 + 128) * 56);
+}
+
 TEST(MemoryTest, EveryDeviceHoldsItsPartOfTheBatch) {
   ShardingProblem problem = twoTables("3xCPU@1GiB");
   MemoryTerms base = deviceBaseMemory(problem)[0];
