@@ -1,4 +1,4 @@
-//===- Difference.cpp - How far two lists of tensors are apart ------------===//
+//===- Difference.cpp - Largest difference between tensors ----------------===//
 
 #include "Difference.h"
 

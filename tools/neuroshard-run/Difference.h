@@ -1,4 +1,4 @@
-//===- Difference.h - How far two lists of tensors are apart ----*- C++ -*-===//
+//===- Difference.h - Largest difference between tensors -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_RUN_DIFFERENCE_H
 #define NEUROSHARD_TOOLS_RUN_DIFFERENCE_H
