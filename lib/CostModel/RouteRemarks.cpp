@@ -23,7 +23,7 @@ void neuroshard::addRouteRemarks(const ShardingProblem &problem,
       relayed.insert(shard.table);
   }
   const std::vector<int> &sizes = problem.topology.levels.back().groupSizes;
-  if (relayed.empty() || !groupsOfSizes({sizes.begin(), sizes.end()}).empty())
+  if (relayed.empty() || commonGroupSize(sizes) > 0)
     return;
   std::string found;
   for (int size : sizes)

@@ -11,14 +11,23 @@
 
 #include "neuroshard/Artifact/ExchangePlan.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace neuroshard {
 
-/// Devices by group, from the sizes of the groups of a topology's innermost
-/// level. None unless there are several of one size above 1: only then has
-/// every device a counterpart in every other group.
+/// The size of the groups of a topology's innermost level if there are several
+/// of one size above 1, else 0: only then has every device a counterpart in
+/// every other group.
+template <typename Int> int64_t commonGroupSize(const std::vector<Int> &sizes) {
+  bool differ =
+      std::ranges::adjacent_find(sizes, std::not_equal_to<>()) != sizes.end();
+  return sizes.size() < 2 || sizes.front() < 2 || differ ? 0 : sizes.front();
+}
+
+/// Devices by group; none without a common size.
 std::vector<std::vector<int32_t>> groupsOfSizes(std::vector<int64_t> sizes);
 
 struct GroupPlace {

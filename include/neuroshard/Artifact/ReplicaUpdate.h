@@ -33,6 +33,7 @@ struct RowSums {
   int32_t table;
   int64_t rows;
   int64_t stride; ///< values from row to row.
+  bool weighted;  ///< some lookup of the table is.
   int64_t firstValue;
   int64_t firstCount;
 };
@@ -52,9 +53,7 @@ struct EntrySubset {
 struct ReplicaUpdate {
   EntrySubset gathered, summed;
   std::vector<RowSums> tables; ///< of the summed entries.
-  /// By summed entry: the number of its table in `tables`.
-  std::vector<size_t> tableOfEntry;
-  int64_t numSums = 0; ///< values of the array of row sums.
+  int64_t numSums = 0;         ///< values of the array of row sums.
 };
 
 /// Ranks that add up each other's sums, and all of their sums.

@@ -2,16 +2,12 @@
 
 #include "neuroshard/Artifact/DeviceGroups.h"
 
-#include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace neuroshard {
 
 std::vector<std::vector<int32_t>> groupsOfSizes(std::vector<int64_t> sizes) {
-  bool differ = std::adjacent_find(sizes.begin(), sizes.end(),
-                                   std::not_equal_to<>()) != sizes.end();
-  if (sizes.size() < 2 || sizes.front() < 2 || differ)
+  if (commonGroupSize(sizes) == 0)
     return {};
   std::vector<std::vector<int32_t>> groups;
   int32_t next = 0;

@@ -90,6 +90,15 @@ Range ReduceLevel::section(size_t peer) const {
   return {begin(peer), begin(peer + 1)};
 }
 
+/// The device of this number in the order of ranks.
+static int32_t deviceAt(const std::vector<int32_t> &group, size_t number) {
+  if (std::ranges::is_sorted(group))
+    return group[number];
+  std::vector<int32_t> ascending = group;
+  std::ranges::sort(ascending);
+  return ascending[number];
+}
+
 /// The level of some devices, of which `rank` is one.
 static ReduceLevel levelOf(std::vector<int32_t> devices, int32_t rank,
                            Range sums) {
@@ -104,7 +113,7 @@ std::vector<ReduceLevel> reduceLevels(const DeviceGroups &groups, int32_t rank,
       levelOf(groups.group(groups.placeOf(rank).group), rank, {0, numSums});
   std::vector<int32_t> across;
   for (int32_t group = 0; group < groups.numGroups(); ++group)
-    across.push_back(levelOf(groups.group(group), -1, {}).peers[inside.own]);
+    across.push_back(deviceAt(groups.group(group), inside.own));
   if (across.size() == 1)
     return {inside};
   return {inside, levelOf(std::move(across), rank, inside.ownSection())};
@@ -136,14 +145,16 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
   WireFormat gradients = plan.wireType.gradients;
   ReplicaUpdate update;
   std::vector<bool> isSummed(local.entries.size());
-  std::map<int32_t, size_t> numberOfTable;
   for (const auto &[index, entries] : entriesOfTables(spec, local)) {
     const TableSpec &table = plan.tables[static_cast<size_t>(index)];
     int64_t bytes = 0;
+    bool weighted = false;
     for (int32_t e : entries) {
       const EntryLayout &entry = local.entries[static_cast<size_t>(e)];
-      bytes += gatheredBytes(spec.lookups[static_cast<size_t>(entry.lookup)],
-                             table.dim, spec.idBytes(), gradients, bags,
+      const ExchangeLookup &lookup =
+          spec.lookups[static_cast<size_t>(entry.lookup)];
+      weighted |= lookup.weighted;
+      bytes += gatheredBytes(lookup, table.dim, spec.idBytes(), gradients, bags,
                              idsOfStream[static_cast<size_t>(entry.stream)]);
     }
     if (!table.trained() || !isInOneExchange(plan, index) ||
@@ -151,19 +162,15 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
       continue;
     for (int32_t e : entries)
       isSummed[static_cast<size_t>(e)] = true;
-    numberOfTable[index] = update.tables.size();
     update.tables.push_back(
         {local.entries[static_cast<size_t>(entries.front())].slot, index,
-         table.rows, paddedColumns(table.dim), 0, 0});
+         table.rows, paddedColumns(table.dim), weighted, 0, 0});
   }
   std::vector<int32_t> gathered, summed;
   for (size_t e = 0; e < isSummed.size(); ++e)
     (isSummed[e] ? summed : gathered).push_back(static_cast<int32_t>(e));
   update.gathered = select(local, std::move(gathered));
   update.summed = select(local, std::move(summed));
-  for (const EntryLayout &entry : update.summed.set.entries)
-    update.tableOfEntry.push_back(numberOfTable.at(
-        spec.lookups[static_cast<size_t>(entry.lookup)].table));
   placeSums(update);
   return update;
 }

@@ -260,16 +260,10 @@ private:
     bytes[BufferKind::ReceivedGradients] += sums * kFloatBytes;
     if (engine == Engine::Gpu)
       return;
-    for (size_t table = 0; table < replicas.tables.size(); ++table) {
-      int64_t rows = replicas.tables[table].rows;
-      bytes[BufferKind::Sort] += (3 * rows + 1) * kIndexBytes;
-      for (size_t e = 0; e < replicas.tableOfEntry.size(); ++e)
-        if (replicas.tableOfEntry[e] == table &&
-            lookupOf(replicas.summed.set.entries[e].lookup).weighted) {
-          bytes[BufferKind::Sort] += rows * kFloatBytes;
-          break;
-        }
-    }
+    for (const RowSums &table : replicas.tables)
+      bytes[BufferKind::Sort] +=
+          (3 * table.rows + 1) * kIndexBytes +
+          (table.weighted ? table.rows * kFloatBytes : 0);
   }
 
   /// A value of each id and, on CPUs, the place of its gradient.

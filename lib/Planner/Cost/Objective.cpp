@@ -110,10 +110,11 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
                                       const CostModel &model,
                                       const ObjectiveOptions &options,
                                       std::span<const RelayLoad> relays) {
-  if (anyRowSums(loads) && relayGroupSize(topology) > 0) {
+  int groupSize = anyRowSums(loads) ? relayGroupSize(topology) : 0;
+  if (groupSize > 0) {
     std::vector<DeviceLoad> direct(loads.begin(), loads.end());
     std::vector<RelayLoad> staged(relays.begin(), relays.end());
-    stageRowSums(static_cast<size_t>(relayGroupSize(topology)), direct, staged);
+    stageRowSums(groupSize, direct, staged);
     return composeCost(topology, direct, model, options, staged);
   }
   CostBreakdown breakdown;

@@ -12,11 +12,9 @@
 using namespace neuroshard;
 
 int neuroshard::relayGroupSize(const Topology &topology) {
-  if (topology.levels.empty())
-    return 0;
-  const std::vector<int> &sizes = topology.levels.back().groupSizes;
-  return groupsOfSizes({sizes.begin(), sizes.end()}).empty() ? 0
-                                                             : sizes.front();
+  return topology.levels.empty() ? 0
+                                 : static_cast<int>(commonGroupSize(
+                                       topology.levels.back().groupSizes));
 }
 
 int neuroshard::relayGroupSize(const ShardingProblem &problem) {
@@ -29,14 +27,14 @@ bool neuroshard::anyRowSums(std::span<const DeviceLoad> loads) {
       loads, [](const DeviceLoad &load) { return load.rowSumBytes > 0; });
 }
 
-void neuroshard::stageRowSums(size_t groupSize, std::vector<DeviceLoad> &loads,
+void neuroshard::stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
                               std::vector<RelayLoad> &relays) {
   relays.resize(loads.size());
   for (size_t i = 0; i < loads.size(); ++i) {
     double bytes = std::exchange(loads[i].rowSumBytes, 0);
     loads[i].backwardBytes -= bytes;
     relays[i].backwardInside += bytes;
-    relays[i].backwardAcross += bytes / static_cast<double>(groupSize);
+    relays[i].backwardAcross += bytes / groupSize;
   }
 }
 

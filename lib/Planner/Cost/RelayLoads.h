@@ -18,10 +18,11 @@ int relayGroupSize(const Topology &topology);
 /// The same, where relays serve them; 0: the problem's plans have none.
 int relayGroupSize(const ShardingProblem &problem);
 
-/// Sums of rows of replicated tables are all-reduced within groups and then
-/// between them. Moves them out of the loads and to what goes in stages.
+/// Whether some device exchanges sums of rows of replicated tables.
 bool anyRowSums(std::span<const DeviceLoad> loads);
-void stageRowSums(size_t groupSize, std::vector<DeviceLoad> &loads,
+/// Moves these out of the loads and to what goes in stages, as they are
+/// all-reduced within groups and then between them.
+void stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
                   std::vector<RelayLoad> &relays);
 
 /// What a table's pooled results take by way of relays, and no longer directly.

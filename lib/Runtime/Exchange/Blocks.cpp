@@ -43,9 +43,8 @@ std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
   return makeDirectBlocks(subset.set, routed, ids, format);
 }
 
-/// The direct block of a set for the local batch.
-static Block makeOwnBlock(const StreamSet &set, const Routed &routed,
-                          WireFormat format) {
+Block makeOwnBlock(const StreamSet &set, const Routed &routed,
+                   WireFormat format) {
   return makeDirectBlock(set, routed.batch, format, [&](size_t stream) {
     return routed.buckets[set.streams[stream].bucket].numIds;
   });
@@ -57,12 +56,6 @@ std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
   for (const StreamSet &set : device.layout(routed.exchange).owners)
     blocks.push_back(makeOwnBlock(set, routed, format));
   return blocks;
-}
-
-Block makeLocalBlock(const Device &device, const Routed &routed,
-                     WireFormat format) {
-  return makeOwnBlock(device.layout(routed.exchange).locals[device.rank()],
-                      routed, format);
 }
 
 void placeLocalRows(const Block &block, std::byte *first, WireFormat format,

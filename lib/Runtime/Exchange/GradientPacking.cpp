@@ -72,7 +72,7 @@ void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
                     device.manifest().exchanges[routed.exchange].idBytes(),
                     subset.idsOf(routed.localIdsOfPeer[rank]));
   WireFormat format = device.wireType().gradients;
-  Block block = makeLocalBlocks(subset, routed, format)[rank];
+  Block block = makeOwnBlock(subset.set, routed, format);
   gradients.gatherMessage = device.buffers->acquire(
       BufferKind::Gradients,
       payload.bytes() + gradientBytes(device, block.size));
@@ -84,8 +84,7 @@ void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
 /// Makes room for the gradients that are added up by row.
 void beginSummed(Device &device, const Routed &routed, Partials &gradients) {
   const EntrySubset &subset = gradients.replicas.summed;
-  Block block = makeLocalBlocks(
-      subset, routed, WireFormat::F32)[static_cast<size_t>(device.rank())];
+  Block block = makeOwnBlock(subset.set, routed, WireFormat::F32);
   gradients.local = device.buffers->acquire(
       BufferKind::Gradients, block.size * static_cast<int64_t>(sizeof(float)));
   placeLocalRows(block, gradients.local.get(), WireFormat::F32,

@@ -51,13 +51,14 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
     addLookups(layout.owners[device.rank()], routed.owned, partials.sendBlocks,
                as<float>(partials.send), now, parts);
   if (layout.hasReplicated) {
-    Block block = makeLocalBlock(device, routed, WireFormat::F32);
+    const StreamSet &local = layout.locals[device.rank()];
+    Block block = makeOwnBlock(local, routed, WireFormat::F32);
     partials.local = acquire(block.size);
     partials.localRows.resize(block.begin.size());
     placeLocalRows(block, partials.local.get(), WireFormat::F32,
                    partials.localRows);
-    addLookups(layout.locals[device.rank()], routed.local, {block},
-               as<float>(partials.local), now, parts);
+    addLookups(local, routed.local, {block}, as<float>(partials.local), now,
+               parts);
   }
   device.backend->lookUp(parts, /*isRead=*/true);
   if (partials.deferred)
