@@ -102,6 +102,14 @@ private:
   std::vector<std::span<const std::byte>> pieces;
 };
 
+// Of the group's interface, names that PyTorch 2.11 has as well as 2.14 are
+// used here and below.
+bool hasBackendFor(const c10d::ProcessGroup &group, c10::DeviceType type) {
+  return std::ranges::any_of(
+      group.getDeviceTypes(),
+      [&](const c10::Device &device) { return device.type() == type; });
+}
+
 } // namespace
 
 ProcessGroupCommunicator::ProcessGroupCommunicator(
@@ -109,9 +117,8 @@ ProcessGroupCommunicator::ProcessGroupCommunicator(
     c10::Device place)
     : group(c10d::resolve_process_group(groupName)),
       watch(std::move(groupWatch)), place(place),
-      carriesPlace(!place.is_cpu() &&
-                   group->hasBackendForDeviceType(place.type())) {
-  if (!group->hasBackendForDeviceType(c10::DeviceType::CPU))
+      carriesPlace(!place.is_cpu() && hasBackendFor(*group, place.type())) {
+  if (!hasBackendFor(*group, c10::DeviceType::CPU))
     throw std::runtime_error(
         "the process group \"" + groupName +
         "\" cannot exchange tensors on the CPU; use backend \"gloo\", or "
@@ -179,7 +186,7 @@ std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllToAll(
   std::vector<int64_t> sendSplits(sendBytes.begin(), sendBytes.end());
   std::vector<int64_t> receiveSplits(receiveBytes.begin(), receiveBytes.end());
   auto work = start([&] {
-    return group->all_to_all_single(output, input, receiveSplits, sendSplits);
+    return group->alltoall_base(output, input, receiveSplits, sendSplits);
   });
   return std::make_unique<ProcessGroupRequest>(watch, name(), std::move(work),
                                                output, beginsOf(receiveBytes),
@@ -204,7 +211,7 @@ std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
       .copy_(wrapBytes(std::move(send), sendBytes, placeOf(memory)));
   input.narrow(0, sendBytes, padded - sendBytes).zero_();
   at::Tensor output = makeBytes(padded * size(), placeOf(memory));
-  auto work = start([&] { return group->all_gather_single(output, input); });
+  auto work = start([&] { return group->_allgather_base(output, input); });
   std::vector<int64_t> offsets;
   for (int64_t peer = 0; peer < size(); ++peer)
     offsets.push_back(peer * padded);

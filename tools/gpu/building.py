@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CUDA, SORT = LIBRARIES = ("libneuroshard_cuda.so", "libneuroshard_cuda_sort.so")
 # Files of lib/Runtime that are part of the CUDA runtime, too.
 SHARED = ("Host/BufferPool.cpp", "Host/PageBlock.cpp", "Host/ThreadPool.cpp")
+LINKED_WITH_TORCH = ("libneuroshard_runtime.so", "libNeuroShardArtifact.a", "libNeuroShardModel.a")
 
 
 class BuildError(Exception):
@@ -73,6 +74,24 @@ def flags(include, library):
 
 def link(objects, target):
     call("g++", "-shared", "-Wl,--no-undefined", *objects, "-ldl", "-lpthread", "-o", target)
+
+
+def compile_torch(torch, build, target):
+    """libneuroshard_torch.so for another PyTorch. torch: the folder of its Python package; build:
+    where the libraries that it is linked with were built."""
+    unit = target.with_suffix(".cpp")
+    unit.write_text("".join(f'#include "{source}"\n' for source in
+                            sorted((ROOT / "lib" / "RuntimeTorch").glob("*.cpp"))))
+    headers = torch / "include"
+    # By GCC, as PyTorch is: clang writes names of some templates in another way.
+    call("g++", "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-shared",
+         "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-Wno-deprecated-declarations",
+         "-I", ROOT / "include", "-isystem", headers,
+         "-isystem", headers / "torch" / "csrc" / "api" / "include", unit,
+         *(build / "lib" / name for name in LINKED_WITH_TORCH),
+         *(torch / "lib" / name for name in ("libtorch_cpu.so", "libc10.so")),
+         "-ldl", "-Wl,-rpath,$ORIGIN", "-Wl,-soname,libneuroshard_torch.so", "-o", target)
+    unit.unlink()
 
 
 def architecture():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One rank of the check of sharded modules: forward and training steps of all models against
-torch in float64. usage: torchrun --nproc-per-node N exchange_rank.py ARTIFACTS [--dry-run]"""
+torch in float64. usage: torchrun --nproc-per-node N exchange_rank.py ARTIFACTS [--dry-run|--shared]
+--shared: all ranks are on the first GPU, and messages go over the host by Gloo."""
 
 import datetime
 import os
@@ -37,7 +38,7 @@ LIMIT_S, DRY_LIMIT_S = 30, 600
 class Check:
     """One model on this rank."""
 
-    def __init__(self, name, folder, device):
+    def __init__(self, name, folder, device, backend):
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
         self.model = exchange_cases.models()[name]
         self.lookups = [lookup for _, lookup in self.model.lookups()]
@@ -45,7 +46,7 @@ class Check:
         self.engine, self.place = Engine(picked), picked.place
         self.engine.load()
         self.manifest = Manifest.read(folder / exchange_cases.place(name, self.ranks))
-        group = watched_group_of(None).new_group(picked.backend) if self.ranks > 1 else None
+        group = watched_group_of(None).new_group(backend) if self.ranks > 1 else None
         self.engine.join(name, folder / exchange_cases.place(name, self.ranks),
                          group.group_name if group else "", 1)
         operators.add_model(name, operators.Shapes(()), lambda: 0.125)
@@ -136,15 +137,16 @@ class Check:
 
 
 def main():
-    folder, dry = Path(sys.argv[1]), "--dry-run" in sys.argv[2:]
+    folder, dry, shared = Path(sys.argv[1]), "--dry-run" in sys.argv, "--shared" in sys.argv
     torch.set_num_threads(1)
-    device = "emulator" if dry else f"cuda:{os.environ['LOCAL_RANK']}"
+    device = "emulator" if dry else f"cuda:{0 if shared else os.environ['LOCAL_RANK']}"
+    backend = "cpu:gloo" if dry or shared else "cpu:gloo,cuda:nccl"
     if not dry:
         torch.cuda.set_device(device)
-    dist.init_process_group("gloo" if dry else "cpu:gloo,cuda:nccl",
+    dist.init_process_group(backend,
                             timeout=datetime.timedelta(seconds=DRY_LIMIT_S if dry else LIMIT_S))
     for name in exchange_cases.models():
-        check = Check(name, folder, device)
+        check = Check(name, folder, device, backend)
         for number, sizes in enumerate(STEPS[:2] if dry else STEPS):
             check.step(number, sizes)
         check.engine.close()

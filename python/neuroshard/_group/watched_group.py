@@ -25,6 +25,9 @@ from neuroshard.errors import GroupError
 # handlers: it then waits for a collective that cannot end.
 EXIT_S = 8.0
 
+# Its name in PyTorch 2.14, and before.
+_set_timeout = (getattr(dist.distributed_c10d, "set_timeout", None)
+                or dist.distributed_c10d._set_pg_timeout)
 _numbers = itertools.count()
 _times_watched: collections.Counter[str] = collections.Counter()
 _open: "weakref.WeakKeyDictionary[dist.ProcessGroup, WatchedGroup]" = weakref.WeakKeyDictionary()
@@ -99,7 +102,7 @@ class WatchedGroup:
         try:
             own = dist.new_group(ranks, backend=backend, use_local_synchronization=True,
                                  timeout=connecting_limit(len(ranks)))
-            dist.distributed_c10d.set_timeout(timeout_of(group), own)
+            _set_timeout(timeout_of(group), own)
         except RuntimeError as error:
             self.fail(error, "could not connect to the other ranks")
         torch.ops.neuroshard.watch_group(self.name, own.group_name)

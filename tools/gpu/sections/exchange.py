@@ -1,5 +1,5 @@
-"""Modules: steps on one GPU, alone and in a CUDA graph; and sharded, on one rank and on as many as there
-are GPUs, over NCCL (a dry run: Gloo)."""
+"""Modules: steps on one GPU, alone and in a CUDA graph; and sharded, on one rank and on several:
+over NCCL as far as there are GPUs, else all on one GPU over Gloo (as a dry run is)."""
 
 import json
 import os
@@ -22,10 +22,14 @@ DRY_LIMIT_S = 1000  # ranks may share a busy core
 
 def run(context):
     context.attempt("whole step", lambda: run_whole_step(context))
-    there = 2 if context.dry else torch.cuda.device_count()
+    if context.dry:
+        for ranks in exchange_cases.RANKS[:2]:
+            context.attempt(f"{ranks} ranks", lambda ranks=ranks: check(context, ranks))
+        return
     for ranks in exchange_cases.RANKS:
-        context.attempt(f"{ranks} ranks", lambda ranks=ranks: (
-            {"skipped": f"{there} GPUs here"} if ranks > there else check(context, ranks)))
+        shared = ranks > torch.cuda.device_count()
+        context.attempt(f"{ranks} ranks{' on one GPU, over Gloo' if shared else ''}",
+                        lambda ranks=ranks, shared=shared: check(context, ranks, shared))
 
 
 def run_whole_step(context):
@@ -37,14 +41,15 @@ def run_whole_step(context):
     return json.loads(output.splitlines()[-1]) if code == 0 else {"error": first_error(output)}
 
 
-def check(context, ranks):
+def check(context, ranks, shared=False):
     """Starts the ranks, and ends all when the first has failed."""
     with (socket.socket() as place, tempfile.TemporaryFile("w+", errors="replace") as output):
         # Open, it keeps the port from others; the store of the ranks can listen there.
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind(("127.0.0.1", 0))
         port = place.getsockname()[1]
-        processes = [start_rank(context, rank, ranks, port, output) for rank in range(ranks)]
+        processes = [start_rank(context, rank, ranks, shared, port, output)
+                     for rank in range(ranks)]
         limit_s = DRY_LIMIT_S if context.dry else LIMIT_S
         limit = time.monotonic() + limit_s
         try:
@@ -62,13 +67,14 @@ def check(context, ranks):
         return {"error": late + first_error(output.read())}
 
 
-def start_rank(context, rank, ranks, port, output):
+def start_rank(context, rank, ranks, shared, port, output):
     # Addresses of this machine alone: it may have no name that can be looked up.
     environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank),
                    "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks),
                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
                    "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
-    command = [sys.executable, RANK, context.artifacts, *(["--dry-run"] if context.dry else [])]
+    command = [sys.executable, RANK, context.artifacts, *(["--dry-run"] if context.dry else []),
+               *(["--shared"] if shared else [])]
     return start(command, environment, stdout=output, stderr=output)
 
 
