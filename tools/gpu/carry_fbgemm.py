@@ -22,7 +22,8 @@ MACHINE_CODE, ARCHITECTURE_AT = 2, 28
 # Names of kernels, and those of them that are measured.
 KERNEL = re.compile(rb"(?:split|ssd|dense)_embedding_(?:nobag_)?(?:backward_)?codegen_\w+")
 NEEDED = re.compile(rb"split_embedding_(?:codegen_forward|backward_codegen_rowwise_adagrad)"
-                    rb"_unweighted_(?!vbe|gwd|nobag)")
+                    rb"_unweighted_(?!vbe|gwd|nobag)"
+                    rb"|split_embedding_backward_codegen_find_long_segments")
 INIT = "fbgemm_gpu/__init__.py"
 
 

@@ -21,7 +21,7 @@ DLRM = Path(__file__).resolve().parents[2] / "workloads" / "mlperf_dlrm_v2.json"
 @dataclass(frozen=True)
 class Point:
     """rows: of each table; bags: the batch; ids: of every bag; zipf: whether ids follow
-    1 / rank^1.05, else they are uniform; sorted: the update sorts ids of few rows, too."""
+    1 / rank^1.05, else they are uniform."""
 
     rows: int
     dim: int
@@ -29,23 +29,16 @@ class Point:
     ids: int
     dtype: str = "f32"
     zipf: bool = False
-    sorted: bool = False
 
     @property
     def name(self):
         return (f"E{self.rows:.0e}_D{self.dim}_B{self.bags}_L{self.ids}_{self.dtype}"
-                f"{'_zipf' * self.zipf}{'_sorted' * self.sorted}").replace("e+0", "e")
+                f"{'_zipf' * self.zipf}").replace("e+0", "e")
 
     @property
     def program(self):
         """Points of one program share an artifact."""
-        return (f"E{self.rows:.0e}_D{self.dim}_{self.dtype}"
-                f"{'_sorted' * self.sorted}").replace("e+0", "e")
-
-    @property
-    def options(self):
-        """The options of neuroshard-compile."""
-        return ("--small-rows=0",) if self.sorted else ()
+        return f"E{self.rows:.0e}_D{self.dim}_{self.dtype}".replace("e+0", "e")
 
     @property
     def element_bytes(self):
@@ -82,7 +75,7 @@ class Point:
 
 
 def listed():
-    """The listed subset: 40 points, the last two the same with and without a sort."""
+    """The listed subset: 40 points."""
     million = 10**6
     sweep = [Point(million, 128, bags, ids) for bags in (512, 8192, 65536)
              for ids in (1, 4, 20, 100)]
@@ -96,13 +89,13 @@ def listed():
     skewed = [Point(million, 128, 512, 20, zipf=True), Point(million, 128, 8192, 20, zipf=True),
               Point(million, 128, 65536, 1, zipf=True), Point(million, 128, 8192, 100, zipf=True),
               Point(million, 64, 8192, 20, zipf=True), Point(million, 256, 8192, 20, zipf=True)]
-    few = [Point(60, 128, 8192, 20), Point(60, 128, 8192, 20, sorted=True)]
+    few = [Point(60, 128, 512, 20), Point(60, 128, 8192, 20)]
     return [*small, *sweep, *dims, *halves, *skewed, *large, *few]
 
 
 def tiny():
     """The points of a dry run."""
-    return [Point(48, 64, 8, 4, sorted=True), Point(40, 64, 5, 1, zipf=True),
+    return [Point(48, 64, 8, 4), Point(40, 64, 5, 1, zipf=True),
             Point(40, 128, 4, 3, "bf16")]
 
 

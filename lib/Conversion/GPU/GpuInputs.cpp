@@ -246,11 +246,56 @@ Value TaskInputs::getSampleWeight(Value position) {
 //===----------------------------------------------------------------------===//
 
 void RunInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
-  emit(item);
+  if (areShort)
+    return forEachAhead(emit);
+  Value number = arith::AddIOp::create(b, firstRun, runs.first);
+  row = loadRow(number);
+  run = {loadStart(number), loadStart(addConstant(b, number, 1))};
+  emit(runs.first);
 }
 
-Value RunInputs::getRow(Value run) {
-  Value number = arith::AddIOp::create(b, firstRun, run);
+/// A run begins where the one before ends. So the place of its first gradient
+/// depends on two loads that can be made while that one is added up, and so can
+/// those of its row and its end. Past the last run they are those of the last.
+void RunInputs::forEachAhead(llvm::function_ref<void(Value)> emit) {
+  auto cast = [&](Type type, Value value) -> Value {
+    return arith::IndexCastOp::create(b, type, value);
+  };
+  // Carried in as few registers as hold them.
+  Type i32 = b.getI32Type(), index = b.getIndexType();
+  auto numberOf = [&](Value item) -> Value {
+    return arith::AddIOp::create(b, firstRun, item);
+  };
+  Value last = addConstant(b, runs.end, -1);
+  auto loadLimit = [&](Value item) -> Value {
+    return cast(i32, loadStart(numberOf(addConstant(b, item, 1))));
+  };
+  Value begin = loadStart(numberOf(runs.first));
+  SmallVector<Value> first{loadRow(numberOf(runs.first)), cast(i32, begin),
+                           loadLimit(runs.first),
+                           SortedInputs::getGradientOffset(begin)};
+  emitLoop(b, runs, first, [&](Value item, ValueRange carried) {
+    row = carried[0];
+    run = {cast(index, carried[1]), cast(index, carried[2])};
+    firstOffset = carried[3];
+    ahead = {};
+    readAhead = [&]() -> SmallVector<Value> {
+      Value next = arith::MinUIOp::create(b, addConstant(b, item, 1), last);
+      Value isLast =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, item);
+      Value begin = arith::SelectOp::create(b, isLast, run.first, run.limit);
+      return {loadRow(numberOf(next)), loadLimit(next),
+              cast(i32, getPosition(begin))};
+    };
+    emit(item);
+    if (ahead.empty())
+      ahead = readAhead();
+    return SmallVector<Value>{ahead[0], carried[2], ahead[1],
+                              getOffsetAt(cast(index, ahead[2]))};
+  });
+}
+
+Value RunInputs::loadRow(Value number) {
   Value bytes = sorted.i32(offsetof(nsg_sorted, key_bytes));
   Value four = arith::ConstantOp::create(b, b.getI32IntegerAttr(4));
   Value isShort =
@@ -280,25 +325,21 @@ Value RunInputs::getRow(Value run) {
   return arith::IndexCastOp::create(b, b.getIndexType(), row);
 }
 
-Span RunInputs::getRun(Value run) {
-  if (isChunk) {
-    Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
-    Value first = arith::MulIOp::create(b, run, size);
-    return {first, arith::AddIOp::create(b, first, size)};
-  }
-  Value number = arith::AddIOp::create(b, firstRun, run);
-  size_t starts = offsetof(nsg_sorted, starts);
-  Type i32 = b.getI32Type();
-  Value first = loadIndexElement(b, sorted, starts, i32, number);
-  Value next = addConstant(b, number, 1);
-  return {first, loadIndexElement(b, sorted, starts, i32, next)};
+/// Where a run begins, and the one before it ends.
+Value RunInputs::loadStart(Value number) {
+  return loadIndexElement(b, sorted, offsetof(nsg_sorted, starts),
+                          b.getI32Type(), number);
+}
+
+Span ChunkInputs::getRun(Value) {
+  Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
+  Value first = arith::MulIOp::create(b, chunk, size);
+  return {first, arith::AddIOp::create(b, first, size)};
 }
 
 /// If there is an array for the sums of chunks, those of all chunks that lie in
 /// the run have been computed.
 std::optional<SplitRun> RunInputs::splitRun(Span run) {
-  if (isChunk)
-    return std::nullopt;
   Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
   Value firstChunk = arith::CeilDivUIOp::create(b, run.first, size);
   Value endChunk = arith::DivUIOp::create(b, run.limit, size);
@@ -324,19 +365,23 @@ std::optional<SplitRun> RunInputs::splitRun(Span run) {
   return result;
 }
 
-Value RunInputs::getPosition(Value place) {
+Value SortedInputs::getPosition(Value place) {
   return loadIndexElement(b, sorted, offsetof(nsg_sorted, order),
                           b.getI32Type(), place);
 }
 
-Value RunInputs::getGradientOffset(Value place) {
+Value SortedInputs::getOffsetAt(Value position) {
   return loadIndexElement(b, sorted, offsetof(nsg_sorted, gradient_offsets),
-                          b.getI64Type(), getPosition(place));
+                          b.getI64Type(), position);
+}
+
+Value SortedInputs::getGradientOffset(Value place) {
+  return getOffsetAt(getPosition(place));
 }
 
 /// Loads from the array or, without one, the constant 1 of nsg_sorted: one load
 /// without a branch.
-Value RunInputs::getFactor(Value place) {
+Value SortedInputs::getFactor(Value place) {
   Value factors = sorted.pointer(offsetof(nsg_sorted, factors));
   Value null = LLVM::ZeroOp::create(b, factors.getType());
   Value isNull =

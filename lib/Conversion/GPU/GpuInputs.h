@@ -11,6 +11,8 @@
 #include "DeviceStruct.h"
 #include "KernelBody.h"
 
+#include <functional>
+
 namespace neuroshard {
 
 /// The items first, first + step, ... below end.
@@ -74,31 +76,78 @@ private:
   mlir::Value gradientOffset, divisor;
 };
 
-/// An update, or a phase of one: reads an nsg_slot and the nsg_sorted.
-class RunInputs : public UpdateInputs {
+/// Gradients at sorted positions: reads the nsg_sorted.
+class SortedInputs : public UpdateInputs {
 public:
-  /// Item i is run `firstRun` + i of the slot or, with `isChunk`, a chunk,
-  /// whose run has all of its positions.
-  RunInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
-            const DeviceStruct &sorted, mlir::Value item, mlir::Value firstRun,
-            bool isChunk)
-      : b(b), slot(slot), sorted(sorted), item(item), firstRun(firstRun),
-        isChunk(isChunk) {}
+  SortedInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
+               const DeviceStruct &sorted)
+      : b(b), slot(slot), sorted(sorted) {}
 
-  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
-  mlir::Value getRow(mlir::Value item) override;
-  Span getRun(mlir::Value item) override;
-  std::optional<SplitRun> splitRun(Span run) override;
   mlir::Value getGradientOffset(mlir::Value position) override;
   mlir::Value getFactor(mlir::Value position) override;
 
-private:
+protected:
   mlir::Value getPosition(mlir::Value place);
+  /// The offset of the gradient of a position.
+  mlir::Value getOffsetAt(mlir::Value position);
 
   mlir::ImplicitLocOpBuilder &b;
   DeviceStruct slot, sorted;
-  mlir::Value item, firstRun;
-  bool isChunk;
+};
+
+/// An update, or a phase of one. Item i is run `firstRun` + i of the slot. Of
+/// `runs` the first is taken or, if they are short, all: then what a run begins
+/// with is read while the one before is added up.
+class RunInputs : public SortedInputs {
+public:
+  RunInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
+            const DeviceStruct &sorted, const Items &runs, mlir::Value firstRun,
+            bool areShort)
+      : SortedInputs(b, slot, sorted), runs(runs), firstRun(firstRun),
+        areShort(areShort) {}
+
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
+  mlir::Value getRow(mlir::Value) override { return row; }
+  Span getRun(mlir::Value) override { return run; }
+  std::optional<SplitRun> splitRun(Span run) override;
+  mlir::Value getFirstGradientOffset() override { return firstOffset; }
+  llvm::SmallVector<mlir::Value> emitReadsAhead() override {
+    return readAhead();
+  }
+  void setReadAhead(mlir::ValueRange values) override {
+    ahead.assign(values.begin(), values.end());
+  }
+
+private:
+  void forEachAhead(llvm::function_ref<void(mlir::Value)> emit);
+  mlir::Value loadRow(mlir::Value number);
+  mlir::Value loadStart(mlir::Value number);
+
+  Items runs;
+  mlir::Value firstRun;
+  bool areShort;
+  // Of the current item, and of the next.
+  mlir::Value row, firstOffset;
+  Span run;
+  llvm::SmallVector<mlir::Value> ahead;
+  std::function<llvm::SmallVector<mlir::Value>()> readAhead;
+};
+
+/// The sum of a chunk, the item, which lies in one run.
+class ChunkInputs : public SortedInputs {
+public:
+  ChunkInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
+              const DeviceStruct &sorted, mlir::Value chunk)
+      : SortedInputs(b, slot, sorted), chunk(chunk) {}
+
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override {
+    emit(chunk);
+  }
+  mlir::Value getRow(mlir::Value) override { return {}; }
+  Span getRun(mlir::Value chunk) override;
+
+private:
+  mlir::Value chunk;
 };
 
 } // namespace neuroshard

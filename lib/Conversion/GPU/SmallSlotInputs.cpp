@@ -32,8 +32,7 @@ static Value countRows(ImplicitLocOpBuilder &b, DeviceStruct slot) {
 
 PieceInputs::PieceInputs(ImplicitLocOpBuilder &b, const DeviceStruct &slot,
                          const DeviceStruct &sorted, Value item)
-    : RunInputs(b, slot, sorted, item, {}, /*isChunk=*/false), b(b),
-      sorted(sorted) {
+    : SortedInputs(b, slot, sorted), sum(item) {
   DeviceStruct own = slot;
   // Items fit 32 bits, whose division takes a fraction of the time.
   auto cast = [&](Type type, Value value) -> Value {
@@ -43,8 +42,8 @@ PieceInputs::PieceInputs(ImplicitLocOpBuilder &b, const DeviceStruct &slot,
   Value rows = cast(i32, countRows(b, own)), number = cast(i32, item);
   row = cast(index, arith::RemUIOp::create(b, number, rows));
   Value perSum = own.index32(offsetof(nsg_slot, pieces_per_sum));
-  Value sum = cast(index, arith::DivUIOp::create(b, number, rows));
-  Value before = arith::MulIOp::create(b, sum, perSum);
+  Value sumOfRow = cast(index, arith::DivUIOp::create(b, number, rows));
+  Value before = arith::MulIOp::create(b, sumOfRow, perSum);
   Value left = arith::SubIOp::create(
       b, own.index32(offsetof(nsg_slot, num_pieces)), before);
   numPieces = arith::MinUIOp::create(b, perSum, left);

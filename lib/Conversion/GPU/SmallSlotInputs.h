@@ -14,18 +14,21 @@ namespace neuroshard {
 
 /// Sums of gradients over some pieces. Item c * rows + r is sum c of row r; the
 /// span of a piece has the positions of the row in it.
-class PieceInputs : public RunInputs {
+class PieceInputs : public SortedInputs {
 public:
   PieceInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
               const DeviceStruct &sorted, mlir::Value item);
 
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override {
+    emit(sum);
+  }
+  mlir::Value getRow(mlir::Value) override { return row; }
+  Span getRun(mlir::Value) override { return {}; }
   mlir::Value countPieces(mlir::Value item) override;
   Span getPiece(mlir::Value item, mlir::Value number) override;
 
 private:
-  mlir::ImplicitLocOpBuilder &b;
-  DeviceStruct sorted;
-  mlir::Value row, firstPiece, numPieces;
+  mlir::Value sum, row, firstPiece, numPieces;
 };
 
 /// The update of a row, the item, by the sums of its gradients: sum i takes the

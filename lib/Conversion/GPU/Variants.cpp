@@ -19,7 +19,7 @@ using namespace mlir;
 namespace neuroshard {
 
 /// Most columns per lane for which a small slot's update keeps four sums in
-/// flight.
+/// flight, and for which an update reads ahead.
 static constexpr int64_t kFewColumns = 4;
 
 /// Names of bodies with f32 results have no suffix.
@@ -37,6 +37,8 @@ static std::string getName(const VariantSpec &spec) {
     name += "_fixed";
   if (spec.isSmall)
     name += "_small";
+  if (spec.areShort)
+    name += "_short";
   return name + getSuffix(spec.output);
 }
 
@@ -93,7 +95,7 @@ func::FuncOp VariantBuilder::run() {
     func = createFunction({pointer, index, index, index, i32, index, pointer});
     emitTaskBody(func.getArguments());
   } else {
-    func = createFunction({pointer, pointer, index, index, index, i32});
+    func = createFunction({pointer, pointer, index, index, index, index, i32});
     emitRunBody(func.getArguments());
   }
   func::ReturnOp::create(b);
@@ -158,9 +160,11 @@ VariantBuilder::makeUpdateInputs(ValueRange arguments) {
     return std::make_unique<PieceInputs>(b, slot, sorted, item);
   if (spec.isSmall)
     return std::make_unique<SumInputs>(b, slot, item);
-  return std::make_unique<RunInputs>(b, slot, sorted, item,
-                                     arguments[kFirstRun],
-                                     spec.kernel.kind == KernelKind::Partial);
+  if (spec.kernel.kind == KernelKind::Partial)
+    return std::make_unique<ChunkInputs>(b, slot, sorted, item);
+  Items items{item, arguments[kRunEnd], 1};
+  return std::make_unique<RunInputs>(b, slot, sorted, items,
+                                     arguments[kFirstRun], spec.areShort);
 }
 
 void VariantBuilder::emitRunBody(ValueRange arguments) {
@@ -213,6 +217,29 @@ static bool isLarge(const KernelSpec &spec, const LaneShape &shape) {
          shape.columns >= kManyColumns;
 }
 
+/// Wider lanes have no registers for what is read ahead.
+static bool mayBeShort(const VariantSpec &spec, const LaneShape &shape) {
+  bool readsRuns = spec.kernel.kind == KernelKind::Update ||
+                   spec.kernel.kind == KernelKind::Reduce ||
+                   spec.kernel.kind == KernelKind::RowSums;
+  return readsRuns && !spec.isSmall && shape.columns <= kFewColumns;
+}
+
+func::FuncOp VariantSet::create(const VariantSpec &spec,
+                                const LaneShape &shape) {
+  func::FuncOp whole = VariantBuilder(module, spec, shape).run();
+  Lanes lanes;
+  lanes.count = shape.lanes;
+  lanes.columns = spec.kernel.dim;
+  bool ofTask = readsTasks(spec.kernel);
+  lanes.laneArgument = ofTask ? static_cast<unsigned>(kTaskLane)
+                              : static_cast<unsigned>(kRunLane);
+  lanes.maskArgument = ofTask ? static_cast<unsigned>(kTaskMask)
+                              : static_cast<unsigned>(kRunMask);
+  markForLanes(whole, lanes);
+  return whole;
+}
+
 FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   if (auto problem = findProblem(spec.kernel))
     return module.emitError() << *problem;
@@ -224,18 +251,14 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   // The body also holds weights and states, and reads few sums.
   if (spec.isSmall && shape.columns > kFewColumns)
     shape.rows.inFlight = std::max<int64_t>(1, shape.rows.inFlight / 2);
-  func::FuncOp whole = VariantBuilder(module, spec, shape).run();
-  Lanes lanes;
-  lanes.count = shape.lanes;
-  lanes.columns = spec.kernel.dim;
-  bool ofTask = readsTasks(spec.kernel);
-  lanes.laneArgument = ofTask ? static_cast<unsigned>(kTaskLane)
-                              : static_cast<unsigned>(kRunLane);
-  lanes.maskArgument = ofTask ? static_cast<unsigned>(kTaskMask)
-                              : static_cast<unsigned>(kRunMask);
-  markForLanes(whole, lanes);
   int64_t number = static_cast<int64_t>(variants.size());
-  variants.push_back({whole, shape, isLarge(spec.kernel, shape)});
+  Variant variant{create(spec, shape), {}, shape, isLarge(spec.kernel, shape)};
+  if (mayBeShort(spec, shape)) {
+    VariantSpec several = spec;
+    several.areShort = true;
+    variant.ofShortRuns = create(several, shape);
+  }
+  variants.push_back(variant);
   numberOfName[name] = number;
   return number;
 }

@@ -25,10 +25,15 @@ struct VariantSpec {
   bool isFixed = false;
   /// An update by the sums of a small slot.
   bool isSmall = false;
+  /// Of updates and their phases: several runs, most of one gradient.
+  bool areShort = false;
 };
 
 struct Variant {
   mlir::func::FuncOp function;
+  /// Takes several short runs, one after the other; null if there is no such
+  /// body.
+  mlir::func::FuncOp ofShortRuns;
   LaneShape shape;
   /// Needs more registers than others of its kernel.
   bool isLarge = false;
@@ -45,6 +50,8 @@ public:
   bool empty() const { return variants.empty(); }
 
 private:
+  mlir::func::FuncOp create(const VariantSpec &spec, const LaneShape &shape);
+
   mlir::gpu::GPUModuleOp module;
   llvm::StringMap<int64_t> numberOfName;
   llvm::SmallVector<Variant> variants;
@@ -64,8 +71,18 @@ enum TaskArgument {
   kBadId
 };
 /// Arguments of the device function of an update: the slot, the sorted
-/// positions, the item, the first run of the slot, lane and mask of the group.
-enum RunArgument { kSlot, kSorted, kRunItem, kFirstRun, kRunLane, kRunMask };
+/// positions, the group's first item and the end of its items, which only
+/// bodies of short runs read, the first run of the slot, lane and mask of the
+/// group.
+enum RunArgument {
+  kSlot,
+  kSorted,
+  kRunItem,
+  kRunEnd,
+  kFirstRun,
+  kRunLane,
+  kRunMask
+};
 
 } // namespace neuroshard
 

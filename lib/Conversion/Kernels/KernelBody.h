@@ -79,6 +79,13 @@ public:
   virtual mlir::Value countPieces(mlir::Value) { return {}; }
   virtual Span getPiece(mlir::Value, mlir::Value) { return {}; }
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
+  /// getGradientOffset of the current item's first position, if it has been
+  /// read before; else null.
+  virtual mlir::Value getFirstGradientOffset() { return {}; }
+  /// Where getFirstGradientOffset is not null: reads what the next item begins
+  /// with; setReadAhead gets the values, merged over branches.
+  virtual llvm::SmallVector<mlir::Value> emitReadsAhead() { return {}; }
+  virtual void setReadAhead(mlir::ValueRange) {}
   virtual mlir::Value getGradientOffsetAhead(mlir::Value) { return {}; }
   virtual mlir::Value getFactor(mlir::Value position) = 0;
 };

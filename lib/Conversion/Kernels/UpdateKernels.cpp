@@ -82,12 +82,44 @@ static Row sumParts(const UpdateBody &body, const ColumnBlock &block,
   return emitSum(body, block, run.sums, sum, kSumsInFlight, emitSums);
 }
 
-/// The sum of the gradients of a run.
-static Row sumGradients(const UpdateBody &body, const ColumnBlock &block,
-                        Span run) {
+static Row sumRun(const UpdateBody &body, const ColumnBlock &block, Span run) {
   if (std::optional<SplitRun> split = body.inputs.splitRun(run))
     return sumParts(body, block, *split);
   return addGradients(body, block, run, body.rows.zeros(block));
+}
+
+/// The sum of the gradients of a run. If the place of the first one is known,
+/// that of a run of one is read at once.
+static Row sumGradients(const UpdateBody &body, const ColumnBlock &block,
+                        Span run) {
+  ImplicitLocOpBuilder &b = body.b;
+  RowBuilder &rows = body.rows;
+  Value offset = body.inputs.getFirstGradientOffset();
+  if (!offset)
+    return sumRun(body, block, run);
+  Value count = arith::SubIOp::create(b, run.limit, run.first);
+  Value isOne =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, count, rows.index(1));
+  Row zeros = rows.zeros(block);
+  auto finish = [&](Row sum, ArrayRef<Value> ahead) {
+    llvm::append_range(sum, ahead);
+    scf::YieldOp::create(b, sum);
+  };
+  auto emitOne = [&](OpBuilder &, Location) {
+    SmallVector<Value> ahead = body.inputs.emitReadsAhead();
+    Row row = rows.read({body.gradients, offset}, block);
+    if (body.spec.weighted)
+      row = rows.scale(body.inputs.getFactor(run.first), row);
+    finish(rows.add(zeros, row), ahead);
+  };
+  // The sum of several needs all registers, so the reads come after it.
+  auto emitSeveral = [&](OpBuilder &, Location) {
+    Row sum = sumRun(body, block, run);
+    finish(sum, body.inputs.emitReadsAhead());
+  };
+  auto branch = scf::IfOp::create(b, isOne, emitOne, emitSeveral);
+  body.inputs.setReadAhead(branch.getResults().drop_front(zeros.size()));
+  return Row(branch.getResults().take_front(zeros.size()));
 }
 
 static void emitPartial(const UpdateBody &body) {

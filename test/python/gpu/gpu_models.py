@@ -83,6 +83,13 @@ def short_bags():
                           ("wi", "sum", True))])
 
 
+def short_runs(rows):
+    """Rows of a whole warp, with and without a body for short runs."""
+    tables = [Table(name, rows, dim, "f32", optimizer) for name, dim, optimizer in (
+        ("narrow", 128, OPTIMIZERS[2]), ("other", 100, OPTIMIZERS[1]), ("wide", 256, OPTIMIZERS[0]))]
+    return make_model(tables, [("wl", "f", table.name, "sum", True) for table in tables])
+
+
 def one_table():
     """A single table."""
     return make_model([Table("only", 11, 64, "f32", OPTIMIZERS[0])],

@@ -162,6 +162,31 @@ def test_training(training_model, kind, integers, generator):
                        known=number == 1)
 
 
+# Update kernels run 128 blocks in the emulator, each of at least 8 groups.
+RUNS_OF_TWO = 128 * 8 * 4 * 2
+ROWS = 30_000
+
+
+@pytest.fixture(scope="module")
+def short_runs(folder):
+    model = models.short_runs(ROWS)
+    return model, models.compile_model(model, models.whole_plan(model), folder / "short_runs",
+                                       "--training")
+
+
+@pytest.mark.parametrize("ids, runs_per_group", [(2000, 1), (3100, 2), (6300, 4), (14500, 8)])
+def test_groups_of_short_runs(short_runs, ids, runs_per_group, generator):
+    """Groups take k runs, and read about the next ones, if most rows occur once."""
+    model, artifact = short_runs
+    batch = models.make_batch(model, model.inputs[0], "short", generator, True,
+                              torch.ones(ids, dtype=torch.int64))
+    runs = len(model.tables) * len(batch.ids.unique())
+    assert 3 * runs >= 2 * len(model.tables) * ids
+    assert runs_per_group == max(k for k in (1, 2, 4, 8) if k == 1 or runs >= RUNS_OF_TWO * k // 2)
+    with OpenDevice(artifact, model, random_tables(model, generator, True)) as opened:
+        train_step(opened, [batch], generator, 1, integers=True)
+
+
 def trained_bits(model, artifact, batches, seed, integers):
     """All tables and states after three steps whose threads run in the order of `seed`."""
     os.environ["NEUROSHARD_EMULATOR_SEED"] = str(seed)
