@@ -75,8 +75,8 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="seed=010" 2>&1 | FileCheck %s --check-prefix=OCTAL
 // RUN: not neuroshard-opt %s --neuroshard-to-sharded="seed=010" 2>&1 | FileCheck %s --check-prefix=OCTAL
 // OCTAL: error: {{.*}}option 'seed': expected a decimal number without leading zeros, got: '010'
-// RUN: not neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=0x10" 2>&1 | FileCheck %s --check-prefix=HEX
-// HEX: error: {{.*}}option 'small-rows': expected a decimal number without leading zeros, got: '0x10'
+// RUN: not neuroshard-opt %s --neuroshard-plan="seed=0x10" 2>&1 | FileCheck %s --check-prefix=HEX
+// HEX: error: {{.*}}option 'seed': expected a decimal number without leading zeros, got: '0x10'
 
 module attributes {neuroshard.batch = 8 : i64} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]

@@ -42,7 +42,6 @@ LIMITS = {
     "nsg_update": Limits(registers=128),
     "nsg_reduce": Limits(registers=128),
     "nsg_apply": Limits(registers=128),
-    "nsg_small_order": Limits(registers=64),
     "nsg_move_rows": Limits(registers=64),
     "nsg_move_scaled_rows": Limits(registers=80),
     "nsg_add_up": Limits(registers=64),
@@ -52,8 +51,7 @@ LIMITS = {
     "nsg_pack_ids": Limits(registers=64),
     "nsg_add_values": Limits(registers=32),
     "nsg_divide_values": Limits(registers=32),
-    "nsg_small_sums": Limits(registers=128),
-    "nsg_small_update": Limits(registers=128),
+    "nsg_update_by_sums": Limits(registers=128),
 }
 
 

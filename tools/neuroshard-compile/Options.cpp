@@ -58,13 +58,6 @@ void addGpuOptions(Command &command, CompileOptions &options,
                                   "type of the results that kernels write")
                              .oneOf({"f32", "f16", "bf16"})
                              .group(group));
-  given.ofGpus.push_back(
-      command
-          .add("--small-rows", options.gpuProgram.smallRows,
-               "shards of at most so many rows are updated without a sort; 0: "
-               "none")
-          .range<int64_t>(0, NSG_MOST_SMALL_ROWS)
-          .group(group));
   command
       .addFlag("--emulate", options.emulate,
                "also compile the kernels for the emulator, which runs them "
@@ -114,8 +107,8 @@ Expected<void> finish(CompileOptions &options, const GivenOptions &given) {
   auto isGiven = [](const CommandOption &option) { return option.isGiven(); };
   if (options.gpu.archs.empty() && !options.emulate &&
       llvm::any_of(given.ofGpus, isGiven))
-    return failure("", "--gpu-output, --small-rows and --cuda-toolkit have an "
-                       "effect only with --gpu or --emulate");
+    return failure("", "--gpu-output and --cuda-toolkit have an effect only "
+                       "with --gpu or --emulate");
   options.gpuProgram.output = *parseElementType(given.gpuOutput);
   for (const CommandOption &option : given.beforePartitioning)
     if (option.isGiven())

@@ -68,18 +68,12 @@ struct GpuSlot {
   int32_t reduceVariant = -1;
   int32_t applyVariant = -1;
   int32_t partialVariant = -1;
-  /// Of a slot that is updated without a sort; it has none of the others.
-  int32_t smallSumsVariant = -1;
-  int32_t smallUpdateVariant = -1;
-
-  /// Of a replicated table, beside those of a sorted slot: of nsg_reduce, for
-  /// sums of all its rows, and of nsg_small_update, for the update by them.
+  /// Of a replicated table, beside the others: of nsg_reduce, for sums of all
+  /// its rows, and of nsg_update_by_sums.
   int32_t rowSumsVariant = -1;
   int32_t sumsUpdateVariant = -1;
 
-  bool isSmall() const { return smallUpdateVariant >= 0; }
-  bool isSorted() const { return updateVariant >= 0 || reduceVariant >= 0; }
-  bool trainable() const { return isSmall() || isSorted(); }
+  bool trainable() const { return updateVariant >= 0 || reduceVariant >= 0; }
 };
 
 /// Slots and lookups are in the order of the manifest's bindings.

@@ -14,40 +14,24 @@
 
 namespace neuroshard {
 
-/// Ids whose gradients are added up to one row, and ids of a piece of a small
-/// slot; those of GpuKernelABI.h.
+/// Ids whose gradients are added up to one row; NSG_CHUNK of GpuKernelABI.h.
 inline constexpr int64_t kChunkIds = 256;
-inline constexpr int64_t kPieceIds = 256;
 
-/// How the pieces of a small slot are added up.
-struct SmallSums {
-  int64_t piecesPerSum = 1;
-  int64_t sumsOfRow = 0;
-};
-
-SmallSums addUpPieces(int64_t rows, int64_t pieces);
-
-/// What a device's arrays look like, whatever the step. "Small" slots are
-/// updated without a sort.
+/// What a device's arrays look like, whatever the step.
 struct UpdateRows {
   int32_t keyBytes = 4;    ///< of a key of the sort.
   bool hasFactors = false; ///< some lookup is weighted or a mean.
-  int64_t widest = 0; ///< floats of the widest row of a sorted slot, padded.
-  /// Floats of a row, per sorted slot; 0 for those that are not two-phase.
+  int64_t widest = 0;      ///< floats of the widest row of a slot, padded.
+  /// Floats of a row, per slot; 0 for those that are not two-phase.
   std::vector<int64_t> reducedStride;
-  std::vector<int64_t> sumStride; ///< floats of a row, per small slot.
-  int64_t pieceStride = 0;        ///< rows of the longest small slot, and one.
 };
 
 /// How much of everything a step needs.
 struct UpdateNeeds {
   int64_t positions = 0; ///< ids that are sorted.
-  int64_t unsorted = 0;  ///< behind them.
-  int64_t pieces = 0;    ///< of the ids of small slots.
   int64_t sortBytes = 0; ///< scratch of the sort.
-  /// Per sorted slot; 0 for those that are not two-phase.
+  /// Per slot; 0 for those that are not two-phase.
   std::vector<int64_t> reducedRows;
-  std::vector<int64_t> sumRows; ///< per small slot.
 
   /// Whether memory of these sizes is enough for `other`.
   bool covers(const UpdateNeeds &other) const;
@@ -55,17 +39,13 @@ struct UpdateNeeds {
 
 /// Where each array begins.
 struct UpdateBuffers {
-  // One value per sorted position.
+  // One value per position.
   int64_t keys, sortedKeys, iota, order;
   int64_t starts; ///< and one.
-  // One per position.
   int64_t offsets, factors;
   int64_t numRuns, runBegin, sortTemp;
-  int64_t partials; ///< a row for each chunk of positions.
-  // Of small slots.
-  int64_t pieceOrder, pieceStarts;
-  std::vector<int64_t> reduced, norms; ///< per sorted slot.
-  std::vector<int64_t> sums, counts;   ///< per small slot.
+  int64_t partials;                    ///< a row for each chunk of positions.
+  std::vector<int64_t> reduced, norms; ///< per slot.
   int64_t bytes;
 };
 

@@ -123,9 +123,7 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(::neuroshard::ElementType::F32, "f32", "Single precision."),
              clEnumValN(::neuroshard::ElementType::F16, "f16", "Half precision."),
-             clEnumValN(::neuroshard::ElementType::BF16, "bf16", "Brain floating point."))}]>,
-    Option<"smallRows", "small-rows", "int64_t", "::neuroshard::kSmallRows",
-           "Slots of up to this many rows are updated without a sort, if their optimizer takes one phase.">
+             clEnumValN(::neuroshard::ElementType::BF16, "bf16", "Brain floating point."))}]>
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

@@ -23,10 +23,6 @@ constexpr int64_t paddedRowBytes(int64_t width, ElementType type) {
   return bytes / kRowAlignmentBytes * kRowAlignmentBytes;
 }
 
-/// GPUs update shards of at most so many rows without sorting ids, if their
-/// optimizer takes one phase; the default of --small-rows.
-inline constexpr int64_t kSmallRows = 64;
-
 } // namespace neuroshard
 
 #endif // NEUROSHARD_MODEL_ROWLAYOUT_H

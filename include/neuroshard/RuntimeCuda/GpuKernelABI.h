@@ -18,9 +18,7 @@
 //   nsg_partials(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
 //   nsg_update, nsg_reduce, nsg_apply: as nsg_partials
-//   nsg_small_order(const nsg_lookup_task *tasks, const int32_t *task_of_block,
-//              const nsg_pieces *pieces)
-//   nsg_small_sums, nsg_small_update: as nsg_partials, of the small slots
+//   nsg_update_by_sums: as nsg_partials, of replicated slots
 //   nsg_move_rows(const nsg_move *moves, int32_t num_moves)
 //   nsg_move_scaled_rows: as nsg_move_rows
 //   nsg_add_up(const nsg_bags *sets, int32_t num_sets)
@@ -47,9 +45,7 @@
 // on the items from (b - first block of t) x n on; the first block of t is
 // tasks[t].first_block (lookup), .first_gradient_block (weight gradient) or
 // .first_expand_block (expand). An item is a bag, or an id if the lookup is
-// unpooled. Results do not depend on items_per_group. nsg_small_order does the
-// same with num_pieces x (rows + 1) items, NSG_THREADS to a block, from
-// .first_order_block on.
+// unpooled. Results do not depend on items_per_group.
 //
 // nsg_ranges has num_slots + 1 threads in ceil((num_slots + 1) / NSG_THREADS)
 // blocks. nsg_partials, nsg_update, nsg_reduce and nsg_apply run any number of
@@ -78,25 +74,17 @@
 // run. The update of that run sums the positions before its first chunk and
 // after its last, and then adds the sums of its chunks.
 //
-// Small slots have few rows, and their positions are not sorted. The ids of
-// each task of such a slot are cut into pieces of NSG_PIECE. nsg_small_order
-// orders each piece by itself, by row and then by position. The pieces of a
-// slot are numbered in the order of its tasks. nsg_small_sums makes one sum per
-// row of `pieces_per_sum` neighbouring pieces, and nsg_small_update adds up
-// these sums of a row.
-//
 // Replicated tables. Where their row sums travel, nsg_reduce writes into
 // `reduced` and `norms`, at the place of each row, the sum of its gradients and
-// how many there are; nsg_small_update then updates rows by one sum of each.
+// how many there are; nsg_update_by_sums then updates the rows that have some.
 //
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
-// nsg_ranges; nsg_small_order; and, with the gradients, nsg_weight_gradient,
-// nsg_partials and nsg_update, or nsg_partials, nsg_reduce, exchange of norms,
-// nsg_apply; nsg_small_sums and nsg_small_update.
+// nsg_ranges; and, with the gradients, nsg_weight_gradient, nsg_partials and
+// nsg_update, or nsg_partials, nsg_reduce, exchange of norms, nsg_apply.
 //
 // Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
-// gradients in the order of their positions, but for long runs and small slots.
+// gradients in the order of their positions, but for long runs.
 // The same input always gives the same bits.
 //
 //===----------------------------------------------------------------------===//
@@ -110,17 +98,13 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 6
+#define NSG_VERSION 7
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
 #define NSG_EXPAND_ITEMS 32
 /// Positions of a chunk; see nsg_partials.
 #define NSG_CHUNK 256
-/// Ids of a piece; see nsg_small_order.
-#define NSG_PIECE 256
-/// The most rows that a small slot may have.
-#define NSG_MOST_SMALL_ROWS 1024
 
 /// Units of a block; see nsg_move_rows.
 #define NSG_MOVE_UNITS 1024
@@ -134,12 +118,11 @@ extern "C" {
 #define NSG_BAD_ID_POSITION_BITS 40
 
 /// nsg_lookup_task.flags, for kernels with one body for all lookups.
-#define NSG_POOLED 1    /* items are bags; else ids */
-#define NSG_MEAN 2      /* gradients are divided by the ids of the bag */
-#define NSG_WEIGHTED 4  /* sample_weights are read */
-#define NSG_FIXED 8     /* bags of `pooling` ids; offsets are not read */
-#define NSG_ID64 16     /* ids are i64; else i32 */
-#define NSG_UNSORTED 32 /* no keys are written: the slot is small */
+#define NSG_POOLED 1   /* items are bags; else ids */
+#define NSG_MEAN 2     /* gradients are divided by the ids of the bag */
+#define NSG_WEIGHTED 4 /* sample_weights are read */
+#define NSG_FIXED 8    /* bags of `pooling` ids; offsets are not read */
+#define NSG_ID64 16    /* ids are i64; else i32 */
 
 /// Formats of values that moves convert. From NSG_INT8 on, rows begin with a
 /// scale in f32, at any address, and have bytes behind it.
@@ -201,20 +184,14 @@ typedef struct nsg_lookup_task {
   /// Items that a group of lanes takes one after another, at least 1. Of the
   /// items of a block group g takes g, g + items_per_block, ...
   int32_t items_per_group;
-
-  /// nsg_small_order: ids j, j + 1, ... from the task's first on are in piece
-  /// first_piece, NSG_PIECE to each. What is behind the last id is empty.
-  int32_t first_piece;
-  int32_t num_pieces;
-  int32_t first_order_block;
+  int32_t reserved;
 
   /// An id that updates nothing; -1: none.
   int64_t padding;
 } nsg_lookup_task;
 
 /// The arrays that nsg_expand writes, by position. Positions of no task must
-/// hold a key of no row, at least the key_end of the last slot. Positions of
-/// tasks with NSG_UNSORTED come after all others and have no keys.
+/// hold a key of no row, at least the key_end of the last slot.
 typedef struct nsg_positions {
   /// u32 or u64: key_bytes.
   void *keys;
@@ -228,21 +205,8 @@ typedef struct nsg_positions {
   int32_t reserved;
 } nsg_positions;
 
-/// The arrays that nsg_small_order writes.
-typedef struct nsg_pieces {
-  /// Positions: those of piece p are among the NSG_PIECE from p * NSG_PIECE on,
-  /// by row and then ascending. Bad ids are in none.
-  int32_t *order;
-  /// Those of row r in piece p are order[starts[p * stride + r]] ...
-  /// order[starts[p * stride + r + 1] - 1].
-  int32_t *starts;
-  /// At least the rows of the largest small slot + 1.
-  int64_t stride;
-} nsg_pieces;
-
-/// The sorted positions, as the update kernels read them. For the kernels of
-/// small slots `order` and `starts` are those of nsg_pieces, partial_stride is
-/// its stride, and keys, num_runs and partials are null.
+/// The sorted positions, as the update kernels read them. nsg_update_by_sums
+/// reads run_begin alone.
 typedef struct nsg_sorted {
   /// Distinct keys in ascending order, u32 or u64: key_bytes.
   const void *keys;
@@ -257,9 +221,8 @@ typedef struct nsg_sorted {
   const float *factors; /* null: all 1 */
   const float *gradients;
   /// nsg_ranges writes [num_slots + 1]: slot s has the runs [run_begin[s],
-  /// run_begin[s + 1]). Of nsg_small_sums the "runs" are sums, row r of sum c
-  /// being c * rows + r; of nsg_small_update they are rows. There the launcher
-  /// writes them.
+  /// run_begin[s + 1]). Of nsg_update_by_sums the "runs" are rows, and the
+  /// launcher writes them.
   int32_t *run_begin;
   int32_t key_bytes;
   float one; /* 1: what kernels read where factors is null */
@@ -285,24 +248,16 @@ typedef struct nsg_slot {
   const float *step_size;
   /// nsg_reduce writes, nsg_apply reads: gradient rows (f32, padded rows) and
   /// their squared norms, by run of the slot. With a body for the sums of all
-  /// rows, nsg_reduce writes sums and numbers of gradients by row.
+  /// rows, nsg_reduce writes sums and numbers of gradients by row, and
+  /// nsg_update_by_sums reads them: rows without gradients are not updated.
   float *reduced;
   float *norms;
-  /// Which body of nsg_update or of nsg_reduce and nsg_apply; -1: none in this
-  /// kernel.
+  /// Which body of nsg_update or nsg_update_by_sums, or of nsg_reduce and
+  /// nsg_apply; -1: none in this kernel.
   int32_t update_variant;
   int32_t reduce_variant;
   int32_t apply_variant;
   int32_t partial_variant;
-
-  /// Small slots. nsg_small_sums writes `reduced` and, into `norms`, how many
-  /// gradients each row of it is the sum of; rows without any in all sums are
-  /// not updated. Their bodies: update_variant of nsg_small_update,
-  /// partial_variant of nsg_small_sums.
-  int32_t first_piece;
-  int32_t num_pieces;
-  int32_t pieces_per_sum;
-  int32_t num_sums; /* ceil(num_pieces / pieces_per_sum) */
 } nsg_slot;
 
 /// Rows in memory, `stride` bytes apart.
@@ -386,11 +341,10 @@ typedef struct nsg_bucket {
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(nsg_lookup_task) == 184, "generated code has the layout");
+static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
-static_assert(sizeof(nsg_pieces) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
-static_assert(sizeof(nsg_slot) == 96, "generated code has the layout");
+static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");
 static_assert(sizeof(nsg_rows) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_move) == 128, "generated code has the layout");
 static_assert(sizeof(nsg_bags) == 32, "generated code has the layout");

@@ -85,8 +85,6 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.reduceVariant = readVariant(value["reduce_variant"]);
   slot.applyVariant = readVariant(value["apply_variant"]);
   slot.partialVariant = readVariant(value["partial_variant"]);
-  slot.smallSumsVariant = readVariant(value["small_sums_variant"]);
-  slot.smallUpdateVariant = readVariant(value["small_update_variant"]);
   slot.rowSumsVariant = readVariant(value["row_sums_variant"]);
   slot.sumsUpdateVariant = readVariant(value["sums_update_variant"]);
   if (slot.elementStates + slot.rowStates > 2)
@@ -96,10 +94,6 @@ GpuSlot readSlot(const JsonValue &value) {
       (slot.twoPhase && slot.updateVariant >= 0))
     value["two_phase"].wrong("an update_variant without two_phase, or a "
                              "reduce_variant and an apply_variant with it");
-  bool sums = slot.smallSumsVariant >= 0;
-  if (sums != slot.isSmall() || (sums && (slot.twoPhase || slot.isSorted())))
-    value["small_update_variant"].wrong(
-        "-1, or a small_sums_variant with it and no other update");
   bool bySums = slot.rowSumsVariant >= 0;
   if (bySums != (slot.sumsUpdateVariant >= 0) ||
       (bySums && slot.updateVariant < 0))
@@ -143,8 +137,6 @@ Json slotJson(const GpuSlot &slot) {
           {"reduce_variant", slot.reduceVariant},
           {"apply_variant", slot.applyVariant},
           {"partial_variant", slot.partialVariant},
-          {"small_sums_variant", slot.smallSumsVariant},
-          {"small_update_variant", slot.smallUpdateVariant},
           {"row_sums_variant", slot.rowSumsVariant},
           {"sums_update_variant", slot.sumsUpdateVariant}};
 }
@@ -157,12 +149,11 @@ void checkKernels(const GpuProgram &program) {
       fail(document, ": $.kernels: expected \"", kernel, "\", as ", reason,
            ", found none");
   };
-  bool update = false, reduce = false, small = false, gradient = false;
+  bool update = false, reduce = false, gradient = false;
   bool rowSums = false;
   for (const GpuSlot &slot : program.slots) {
     update |= slot.updateVariant >= 0;
     reduce |= slot.reduceVariant >= 0;
-    small |= slot.isSmall();
     rowSums |= slot.rowSumsVariant >= 0;
   }
   for (const GpuLookup &lookup : program.lookups)
@@ -172,11 +163,8 @@ void checkKernels(const GpuProgram &program) {
   need(reduce || rowSums, "nsg_reduce");
   need(reduce, "nsg_apply");
   need(gradient, "nsg_weight_gradient");
-  need(small, "nsg_small_order");
-  need(small, "nsg_small_sums");
-  need(small || rowSums, "nsg_small_update");
-  bool training =
-      !program.lookups.empty() && (update || reduce || small || gradient);
+  need(rowSums, "nsg_update_by_sums");
+  bool training = !program.lookups.empty() && (update || reduce || gradient);
   need(training, "nsg_expand");
   need(training && (update || reduce), "nsg_ranges");
   need(training && (update || reduce), "nsg_partials");
@@ -281,12 +269,6 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
     bool exchanges = withNormExchange[static_cast<size_t>(shard.table)];
     if (slot.trainable() && slot.twoPhase != exchanges)
       expect(path, "two_phase", exchanges, slot.twoPhase);
-    if (slot.isSmall() && shard.rows.size() > NSG_MOST_SMALL_ROWS)
-      fail(document, ": ", path,
-           ".small_update_variant: expected -1, as the "
-           "manifest's shard has ",
-           shard.rows.size(), " rows, more than ", NSG_MOST_SMALL_ROWS,
-           ", found ", slot.smallUpdateVariant);
   }
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];

@@ -9,19 +9,7 @@
 
 namespace neuroshard {
 
-static_assert(kChunkIds == NSG_CHUNK && kPieceIds == NSG_PIECE);
-
-/// Each sum is added up by one group of lanes, and those of a row then by one.
-/// More of them keep more groups busy, and take more memory.
-static constexpr int64_t kMostSumsOfRow = 512, kMostSumsOfSlot = 8192;
-
-SmallSums addUpPieces(int64_t rows, int64_t pieces) {
-  int64_t most = std::min(kMostSumsOfRow, kMostSumsOfSlot / rows);
-  SmallSums sums;
-  sums.piecesPerSum = std::max<int64_t>(1, ceilDivide(pieces, most));
-  sums.sumsOfRow = ceilDivide(pieces, sums.piecesPerSum);
-  return sums;
-}
+static_assert(kChunkIds == NSG_CHUNK);
 
 /// No value of `asked` is above that of `had`.
 static bool areAtMost(const std::vector<int64_t> &asked,
@@ -34,9 +22,7 @@ static bool areAtMost(const std::vector<int64_t> &asked,
 
 bool UpdateNeeds::covers(const UpdateNeeds &other) const {
   return other.positions <= positions && other.sortBytes <= sortBytes &&
-         other.positions + other.unsorted <= positions + unsorted &&
-         other.pieces <= pieces && areAtMost(other.reducedRows, reducedRows) &&
-         areAtMost(other.sumRows, sumRows);
+         areAtMost(other.reducedRows, reducedRows);
 }
 
 UpdateBuffers layOutUpdate(const UpdateRows &rows, const UpdateNeeds &needs,
@@ -53,9 +39,8 @@ UpdateBuffers layOutUpdate(const UpdateRows &rows, const UpdateNeeds &needs,
   result.iota = take(n * 4);
   result.order = take(n * 4);
   result.starts = take((n + 1) * 4);
-  int64_t all = n + needs.unsorted;
-  result.offsets = take(all * 8);
-  result.factors = take(rows.hasFactors ? all * 4 : 0);
+  result.offsets = take(n * 8);
+  result.factors = take(rows.hasFactors ? n * 4 : 0);
   result.numRuns = take(4);
   result.runBegin =
       take(static_cast<int64_t>(rows.reducedStride.size() + 1) * 4);
@@ -65,12 +50,6 @@ UpdateBuffers layOutUpdate(const UpdateRows &rows, const UpdateNeeds &needs,
     int64_t count = rows.reducedStride[i] > 0 ? needs.reducedRows[i] : 0;
     result.reduced.push_back(take(count * rows.reducedStride[i] * 4));
     result.norms.push_back(take(count * 4));
-  }
-  result.pieceOrder = take(needs.pieces * kPieceIds * 4);
-  result.pieceStarts = take(needs.pieces * rows.pieceStride * 4);
-  for (size_t i = 0; i < rows.sumStride.size(); ++i) {
-    result.sums.push_back(take(needs.sumRows[i] * rows.sumStride[i] * 4));
-    result.counts.push_back(take(needs.sumRows[i] * 4));
   }
   return result;
 }

@@ -323,33 +323,28 @@ emitTaken(ImplicitLocOpBuilder &b, Value areShort, const Variant &variant,
           Value item, Value end,
           llvm::function_ref<void(func::FuncOp, Value first)> call) {
   OpBuilder::InsertionGuard guard(b);
-  if (variant.ofShortRuns) {
+  if (!variant.ofShortRuns) {
+    auto loop =
+        scf::ForOp::create(b, item, end, arith::ConstantIndexOp::create(b, 1));
+    b.setInsertionPointToStart(loop.getBody());
+    return call(variant.function, loop.getInductionVar());
+  }
+  guardItem(b, item, end, [&] {
     auto branch = scf::IfOp::create(b, areShort, /*withElseRegion=*/true);
     b.setInsertionPointToStart(branch.thenBlock());
     call(variant.ofShortRuns, item);
     b.setInsertionPointToStart(branch.elseBlock());
-    return call(variant.function, item);
-  }
-  auto loop =
-      scf::ForOp::create(b, item, end, arith::ConstantIndexOp::create(b, 1));
-  b.setInsertionPointToStart(loop.getBody());
-  call(variant.function, loop.getInductionVar());
+    call(variant.function, item);
+  });
 }
 
 void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
                      ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
-  // With more columns, sums need as many registers as updates.
-  constexpr int64_t kFewColumns = 4;
-  bool hasFew = llvm::all_of(variants, [](const Variant &variant) {
-    return variant.shape.columns <= kFewColumns;
-  });
   int32_t resident = kernel.hasFewItems
                          ? kUpdateBlocks - 1
                          : getResidentBlocks(variants, kUpdateBlocks);
-  if (kernel.onlySums && hasFew && resident == kUpdateBlocks)
-    resident = kLookupBlocks;
   KernelBuilder k(module, kernel.name, {pointer, types.getI32Type(), pointer},
                   resident);
   ImplicitLocOpBuilder &b = k.b;
@@ -392,11 +387,9 @@ void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
                                           sorted.getAddress(), first, end,
                                           firstRun, group.lane, group.mask});
         };
-        guardItem(b, item, end, [&] {
-          if (!blocks.areShort())
-            return call(variant.function, item);
-          emitTaken(b, blocks.areShort(), variant, item, end, call);
-        });
+        if (blocks.areShort())
+          return emitTaken(b, blocks.areShort(), variant, item, end, call);
+        guardItem(b, item, end, [&] { call(variant.function, item); });
       });
   scf::YieldOp::create(b, number);
   k.finish();

@@ -55,13 +55,11 @@ struct TaskKernel {
 void createTaskKernel(mlir::gpu::GPUModuleOp module, const TaskKernel &kernel,
                       llvm::ArrayRef<Variant> variants);
 
-/// nsg_update, nsg_reduce, nsg_apply or a small slots' one; `variantField` is a
+/// nsg_update, nsg_reduce, nsg_apply or nsg_update_by_sums; `variantField` is a
 /// field of nsg_slot.
 struct RunKernel {
   llvm::StringRef name;
   size_t variantField;
-  /// Bodies hold only gradients in registers, no weights and states.
-  bool onlySums = false;
   /// Too few items to fill a GPU, so threads may have more registers.
   bool hasFewItems = false;
 };

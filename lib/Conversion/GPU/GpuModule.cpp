@@ -27,7 +27,7 @@ public:
                  const GpuProgramOptions &options)
       : module(module), program(program), options(options), lookups(module),
         gradients(module), partials(module), updates(module), reduces(module),
-        applies(module), smallSums(module), smallUpdates(module) {}
+        applies(module), updatesBySums(module) {}
 
   FailureOr<GpuProgram> run();
 
@@ -36,19 +36,17 @@ private:
   LogicalResult addPooledVariants(VariantSpec spec, GpuLookup &entry);
   LogicalResult addSlot(const SlotSpec &slot);
   LogicalResult addUpdate(VariantSpec spec, GpuSlot &entry);
-  LogicalResult addSmallUpdate(VariantSpec spec, GpuSlot &entry);
   LogicalResult addUpdateBySums(VariantSpec spec, int32_t &number);
   LogicalResult addReplicaUpdate(VariantSpec spec, GpuSlot &entry);
-  void createSortKernels();
-  void createSmallKernels();
+  void createUpdateKernels();
   void createKernels();
   StringRef add(StringRef kernel);
 
   gpu::GPUModuleOp module;
   const ProgramSpec &program;
   GpuProgramOptions options;
-  VariantSet lookups, gradients, partials, updates, reduces, applies, smallSums,
-      smallUpdates;
+  VariantSet lookups, gradients, partials, updates, reduces, applies,
+      updatesBySums;
   GpuProgram result;
 };
 } // namespace
@@ -141,18 +139,11 @@ LogicalResult ProgramBuilder::addUpdate(VariantSpec spec, GpuSlot &entry) {
 }
 
 /// Factors are in the sums.
-LogicalResult ProgramBuilder::addSmallUpdate(VariantSpec spec, GpuSlot &entry) {
-  VariantSpec sums = describeSums(KernelKind::SmallSums, entry.dim);
-  if (failed(make(smallSums, sums, entry.smallSumsVariant)))
-    return failure();
-  return addUpdateBySums(spec, entry.smallUpdateVariant);
-}
-
 LogicalResult ProgramBuilder::addUpdateBySums(VariantSpec spec,
                                               int32_t &number) {
   spec.kernel.kind = KernelKind::Update;
-  spec.isSmall = true;
-  return make(smallUpdates, spec, number);
+  spec.isBySums = true;
+  return make(updatesBySums, spec, number);
 }
 
 /// In each step ranks exchange either gradients or sums of rows.
@@ -179,10 +170,7 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
     spec.kernel.element = slot.element;
     spec.kernel.optimizer = *slot.optimizer;
     spec.kernel.tableDim = slot.tableDim;
-    bool isSmall = !slot.twoPhase && slot.mostRows > 0 &&
-                   slot.mostRows <= options.smallRows;
     auto add = slot.replicated ? &ProgramBuilder::addReplicaUpdate
-               : isSmall       ? &ProgramBuilder::addSmallUpdate
                                : &ProgramBuilder::addUpdate;
     if (failed((this->*add)(spec, entry)))
       return failure();
@@ -196,9 +184,7 @@ StringRef ProgramBuilder::add(StringRef kernel) {
   return kernel;
 }
 
-void ProgramBuilder::createSortKernels() {
-  if (updates.empty() && reduces.empty())
-    return;
+void ProgramBuilder::createUpdateKernels() {
   createTextKernels(module, add("nsg_ranges"));
   add("nsg_partials");
   createPartialsKernel(module, partials.get());
@@ -209,22 +195,11 @@ void ProgramBuilder::createSortKernels() {
   create("nsg_update", offsetof(nsg_slot, update_variant), updates);
   create("nsg_reduce", offsetof(nsg_slot, reduce_variant), reduces);
   create("nsg_apply", offsetof(nsg_slot, apply_variant), applies);
-}
-
-void ProgramBuilder::createSmallKernels() {
-  if (!smallSums.empty()) {
-    createTextKernels(module, add("nsg_small_order"));
+  if (!updatesBySums.empty())
     createRunKernel(module,
-                    {add("nsg_small_sums"), offsetof(nsg_slot, partial_variant),
-                     /*onlySums=*/true},
-                    smallSums.get());
-  }
-  if (!smallUpdates.empty())
-    createRunKernel(module,
-                    {add("nsg_small_update"),
-                     offsetof(nsg_slot, update_variant),
-                     /*onlySums=*/false, /*hasFewItems=*/true},
-                    smallUpdates.get());
+                    {add("nsg_update_by_sums"),
+                     offsetof(nsg_slot, update_variant), /*hasFewItems=*/true},
+                    updatesBySums.get());
 }
 
 void ProgramBuilder::createKernels() {
@@ -241,11 +216,10 @@ void ProgramBuilder::createKernels() {
                       offsetof(nsg_lookup_task, first_gradient_block),
                       offsetof(nsg_lookup_task, items), false},
                      gradients.get());
-  if (updates.empty() && reduces.empty() && smallUpdates.empty())
+  if (updates.empty() && reduces.empty())
     return;
   createTextKernels(module, add("nsg_expand"));
-  createSortKernels();
-  createSmallKernels();
+  createUpdateKernels();
 }
 
 FailureOr<GpuProgram> ProgramBuilder::run() {
@@ -266,9 +240,6 @@ FailureOr<GpuProgram> ProgramBuilder::run() {
 FailureOr<GpuProgram> buildGpuModule(ModuleOp parent,
                                      const ProgramSpec &program,
                                      const GpuProgramOptions &options) {
-  if (options.smallRows < 0 || options.smallRows > NSG_MOST_SMALL_ROWS)
-    return parent.emitError("expected small-rows from 0 to ")
-           << NSG_MOST_SMALL_ROWS << ", got: " << options.smallRows;
   OpBuilder b = OpBuilder::atBlockEnd(parent.getBody());
   parent->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());

@@ -1,6 +1,6 @@
 // The GPU kernels on ids, which are the same for all tables, dims and types.
 //
-// Functions without a body stand for include/neuroshard/RuntimeCuda/GpuKernelABI.h: @NSG_PIECE is a
+// Functions without a body stand for include/neuroshard/RuntimeCuda/GpuKernelABI.h: @NSG_MEAN is a
 // constant, @nsg_slot.key_end reads a field of a struct, @nsg_slot.at is the address of an element of
 // an array of structs. IdKernels.cpp replaces their calls. Other
 // functions are inlined, which MLIR does inside the regions of a gpu.func but not at its top level.
@@ -11,13 +11,11 @@ gpu.module @id_kernels {
 
 func.func private @NSG_THREADS() -> index
 func.func private @NSG_EXPAND_ITEMS() -> index
-func.func private @NSG_PIECE() -> index
 func.func private @NSG_POOLED() -> i32
 func.func private @NSG_MEAN() -> i32
 func.func private @NSG_WEIGHTED() -> i32
 func.func private @NSG_FIXED() -> i32
 func.func private @NSG_ID64() -> i32
-func.func private @NSG_UNSORTED() -> i32
 
 func.func private @nsg_lookup_task.at(!ptr, index) -> !ptr
 func.func private @nsg_lookup_task.ids(!ptr) -> !ptr
@@ -34,19 +32,12 @@ func.func private @nsg_lookup_task.gradient_stride(!ptr) -> index
 func.func private @nsg_lookup_task.flags(!ptr) -> i32
 func.func private @nsg_lookup_task.first_expand_block(!ptr) -> index
 func.func private @nsg_lookup_task.first_id(!ptr) -> index
-func.func private @nsg_lookup_task.first_piece(!ptr) -> index
-func.func private @nsg_lookup_task.num_pieces(!ptr) -> index
-func.func private @nsg_lookup_task.first_order_block(!ptr) -> index
 func.func private @nsg_lookup_task.padding(!ptr) -> i64
 
 func.func private @nsg_positions.keys(!ptr) -> !ptr
 func.func private @nsg_positions.gradient_offsets(!ptr) -> !ptr
 func.func private @nsg_positions.factors(!ptr) -> !ptr
 func.func private @nsg_positions.key_bytes(!ptr) -> i32
-
-func.func private @nsg_pieces.order(!ptr) -> !ptr
-func.func private @nsg_pieces.starts(!ptr) -> !ptr
-func.func private @nsg_pieces.stride(!ptr) -> index
 
 func.func private @nsg_sorted.keys(!ptr) -> !ptr
 func.func private @nsg_sorted.starts(!ptr) -> !ptr
@@ -238,15 +229,10 @@ func.func private @expand_item(%task: !ptr, %positions: !ptr, %item: index, %fro
   %own_first = arith.addi %first, %from : index
   scf.for %id = %own_first to %limit step %step {
     %position = arith.addi %position_begin, %id : index
-    %unsorted = func.call @NSG_UNSORTED() : () -> i32
-    %is_unsorted = func.call @has_flag(%task, %unsorted) : (!ptr, i32) -> i1
-    scf.if %is_unsorted {
-    } else {
-      %id64 = func.call @NSG_ID64() : () -> i32
-      %is_long = func.call @has_flag(%task, %id64) : (!ptr, i32) -> i1
-      %row = func.call @row_of(%task, %id, %is_long) : (!ptr, index, i1) -> i64
-      func.call @write_key(%task, %positions, %position, %row) : (!ptr, !ptr, index, i64) -> ()
-    }
+    %id64 = func.call @NSG_ID64() : () -> i32
+    %is_long = func.call @has_flag(%task, %id64) : (!ptr, i32) -> i1
+    %row = func.call @row_of(%task, %id, %is_long) : (!ptr, index, i1) -> i64
+    func.call @write_key(%task, %positions, %position, %row) : (!ptr, !ptr, index, i64) -> ()
     func.call @store_i64(%places, %position, %place_i64) : (!ptr, index, i64) -> ()
     func.call @write_factor(%task, %positions, %position, %id, %count)
       : (!ptr, !ptr, index, index, index) -> ()
@@ -351,115 +337,6 @@ gpu.func @nsg_ranges(%slots: !ptr, %num_slots_i32: i32, %sorted: !ptr) kernel {
       %count = func.call @nsg_sorted.num_positions(%sorted) : (!ptr) -> i64
       %count_i32 = arith.trunci %count : i64 to i32
       func.call @store_i32(%starts, %num_runs, %count_i32) : (!ptr, index, i32) -> ()
-    }
-  }
-  gpu.return
-}
-
-// nsg_small_order: a counting sort of the ids of each piece. A thread for each row of each piece
-// counts the ids of lesser rows, where its own begin, and writes the positions of its own there. No
-// thread waits for another.
-
-func.func private @count_lesser(%task: !ptr, %begin: index, %end: index, %row: i64,
-                                %is_long: i1) -> index {
-  %zero = arith.constant 0 : index
-  %one = arith.constant 1 : index
-  %count = scf.for %id = %begin to %end step %one iter_args(%sum = %zero) -> (index) {
-    %other = func.call @row_of(%task, %id, %is_long) : (!ptr, index, i1) -> i64
-    %is_lesser = arith.cmpi ult, %other, %row : i64
-    %more = arith.index_castui %is_lesser : i1 to index
-    %next = arith.addi %sum, %more : index
-    scf.yield %next : index
-  }
-  return %count : index
-}
-
-func.func private @write_own(%task: !ptr, %pieces: !ptr, %begin: index, %end: index, %row: i64,
-                             %place: index, %is_long: i1) {
-  %one = arith.constant 1 : index
-  %position_begin = call @nsg_lookup_task.position_begin(%task) : (!ptr) -> index
-  %order = call @nsg_pieces.order(%pieces) : (!ptr) -> !ptr
-  %last = scf.for %id = %begin to %end step %one iter_args(%at = %place) -> (index) {
-    %other = func.call @row_of(%task, %id, %is_long) : (!ptr, index, i1) -> i64
-    %is_own = arith.cmpi eq, %other, %row : i64
-    scf.if %is_own {
-      %position = arith.addi %position_begin, %id : index
-      %position_i32 = arith.index_cast %position : index to i32
-      func.call @store_i32(%order, %at, %position_i32) : (!ptr, index, i32) -> ()
-    }
-    %more = arith.index_castui %is_own : i1 to index
-    %next = arith.addi %at, %more : index
-    scf.yield %next : index
-  }
-  return
-}
-
-// One row of one piece. The number after the last row may be that of a bad id, whose order nothing
-// reads.
-func.func private @order_row(%task: !ptr, %pieces: !ptr, %piece: index, %row: index, %begin: index,
-                             %end: index, %is_long: i1) {
-  %row_i64 = arith.index_cast %row : index to i64
-  %size = call @NSG_PIECE() : () -> index
-  %first_piece = call @nsg_lookup_task.first_piece(%task) : (!ptr) -> index
-  %number = arith.addi %first_piece, %piece : index
-  %place_of_piece = arith.muli %number, %size : index
-  %lesser = call @count_lesser(%task, %begin, %end, %row_i64, %is_long)
-    : (!ptr, index, index, i64, i1) -> index
-  %place = arith.addi %place_of_piece, %lesser : index
-  %starts = call @nsg_pieces.starts(%pieces) : (!ptr) -> !ptr
-  %stride = call @nsg_pieces.stride(%pieces) : (!ptr) -> index
-  %starts_of_piece = arith.muli %number, %stride : index
-  %start = arith.addi %starts_of_piece, %row : index
-  %place_i32 = arith.index_cast %place : index to i32
-  call @store_i32(%starts, %start, %place_i32) : (!ptr, index, i32) -> ()
-  call @write_own(%task, %pieces, %begin, %end, %row_i64, %place, %is_long)
-    : (!ptr, !ptr, index, index, i64, index, i1) -> ()
-  return
-}
-
-gpu.func @nsg_small_order(%tasks: !ptr, %task_of_block: !ptr, %pieces: !ptr) kernel {
-  %zero = arith.constant 0 : index
-  %one = arith.constant 1 : index
-  %block = gpu.block_id x
-  %thread = gpu.thread_id x
-  %block_i64 = arith.index_cast %block : index to i64
-  %number_at = llvm.getelementptr %task_of_block[%block_i64] : (!ptr, i64) -> !ptr, i32
-  %number_i32 = llvm.load %number_at invariant {alignment = 4 : i64} : !ptr -> i32
-  %task_number = arith.index_cast %number_i32 : i32 to index
-  %task = func.call @nsg_lookup_task.at(%tasks, %task_number) : (!ptr, index) -> !ptr
-  %first_block = func.call @nsg_lookup_task.first_order_block(%task) : (!ptr) -> index
-  %block_of_task = arith.subi %block, %first_block : index
-  %block_threads = func.call @NSG_THREADS() : () -> index
-  %before = arith.muli %block_of_task, %block_threads : index
-  %number = arith.addi %before, %thread : index
-  // One more than there are rows: the last one's ids end where its own begin.
-  %num_rows = func.call @nsg_lookup_task.rows(%task) : (!ptr) -> i64
-  %last_row = arith.index_cast %num_rows : i64 to index
-  %rows = arith.addi %last_row, %one : index
-  %piece = arith.divui %number, %rows : index
-  %row = arith.remui %number, %rows : index
-  %num_pieces = func.call @nsg_lookup_task.num_pieces(%task) : (!ptr) -> index
-  %is_there = arith.cmpi ult, %piece, %num_pieces : index
-  scf.if %is_there {
-    %items = func.call @nsg_lookup_task.items(%task) : (!ptr) -> index
-    %last = func.call @id_begin(%task, %items) : (!ptr, index) -> index
-    %first = func.call @id_begin(%task, %zero) : (!ptr, index) -> index
-    %size = func.call @NSG_PIECE() : () -> index
-    %ids_before = arith.muli %piece, %size : index
-    %begin = arith.addi %first, %ids_before : index
-    %full = arith.addi %begin, %size : index
-    %end = arith.minui %full, %last : index
-    %id64 = func.call @NSG_ID64() : () -> i32
-    %is_long = func.call @has_flag(%task, %id64) : (!ptr, i32) -> i1
-    // Each loop is for one type of id.
-    scf.if %is_long {
-      %true = arith.constant true
-      func.call @order_row(%task, %pieces, %piece, %row, %begin, %end, %true)
-        : (!ptr, !ptr, index, index, index, index, i1) -> ()
-    } else {
-      %false = arith.constant false
-      func.call @order_row(%task, %pieces, %piece, %row, %begin, %end, %false)
-        : (!ptr, !ptr, index, index, index, index, i1) -> ()
     }
   }
   gpu.return

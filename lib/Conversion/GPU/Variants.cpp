@@ -3,7 +3,8 @@
 #include "Variants.h"
 
 #include "DistributeOverLanes.h"
-#include "SmallSlotInputs.h"
+#include "GpuInputs.h"
+#include "SumInputs.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -18,8 +19,7 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Most columns per lane for which a small slot's update keeps four sums in
-/// flight, and for which an update reads ahead.
+/// Most columns per lane for which an update reads ahead.
 static constexpr int64_t kFewColumns = 4;
 
 /// Names of bodies with f32 results have no suffix.
@@ -35,8 +35,8 @@ static std::string getName(const VariantSpec &spec) {
     name += "_mean";
   if (spec.isFixed)
     name += "_fixed";
-  if (spec.isSmall)
-    name += "_small";
+  if (spec.isBySums)
+    name += "_by_sums";
   if (spec.areShort)
     name += "_short";
   return name + getSuffix(spec.output);
@@ -156,9 +156,7 @@ std::unique_ptr<UpdateInputs>
 VariantBuilder::makeUpdateInputs(ValueRange arguments) {
   DeviceStruct slot(b, arguments[kSlot]), sorted(b, arguments[kSorted]);
   Value item = arguments[kRunItem];
-  if (spec.kernel.kind == KernelKind::SmallSums)
-    return std::make_unique<PieceInputs>(b, slot, sorted, item);
-  if (spec.isSmall)
+  if (spec.isBySums)
     return std::make_unique<SumInputs>(b, slot, item);
   if (spec.kernel.kind == KernelKind::Partial)
     return std::make_unique<ChunkInputs>(b, slot, sorted, item);
@@ -175,11 +173,10 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   bool isPartial = spec.kernel.kind == KernelKind::Partial;
   bool isApply = spec.kernel.kind == KernelKind::Apply;
   bool isReduce = spec.kernel.kind == KernelKind::Reduce ||
-                  spec.kernel.kind == KernelKind::SmallSums ||
                   spec.kernel.kind == KernelKind::RowSums;
   MemRefType flat = getFlatType(b.getF32Type());
   MemRefType padded = getPaddedType(b, spec.kernel, ElementType::F32);
-  if (spec.isSmall)
+  if (spec.isBySums)
     body.gradients = slot.array(offsetof(nsg_slot, reduced), padded,
                                 /*invariant=*/true);
   else if (!isApply)
@@ -222,7 +219,7 @@ static bool mayBeShort(const VariantSpec &spec, const LaneShape &shape) {
   bool readsRuns = spec.kernel.kind == KernelKind::Update ||
                    spec.kernel.kind == KernelKind::Reduce ||
                    spec.kernel.kind == KernelKind::RowSums;
-  return readsRuns && !spec.isSmall && shape.columns <= kFewColumns;
+  return readsRuns && !spec.isBySums && shape.columns <= kFewColumns;
 }
 
 func::FuncOp VariantSet::create(const VariantSpec &spec,
@@ -248,9 +245,8 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
     return found->second;
   auto getShape = readsTasks(spec.kernel) ? getLaneShape : getUpdateShape;
   LaneShape shape = getShape(spec.kernel.dim, spec.kernel.element);
-  // The body also holds weights and states, and reads few sums.
-  if (spec.isSmall && shape.columns > kFewColumns)
-    shape.rows.inFlight = std::max<int64_t>(1, shape.rows.inFlight / 2);
+  if (spec.isBySums)
+    shape.rows.inFlight = 1;
   int64_t number = static_cast<int64_t>(variants.size());
   Variant variant{create(spec, shape), {}, shape, isLarge(spec.kernel, shape)};
   if (mayBeShort(spec, shape)) {

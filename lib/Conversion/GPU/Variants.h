@@ -23,8 +23,8 @@ struct VariantSpec {
   ElementType output = ElementType::F32;
   bool isMean = false;
   bool isFixed = false;
-  /// An update by the sums of a small slot.
-  bool isSmall = false;
+  /// An update by sums of rows.
+  bool isBySums = false;
   /// Of updates and their phases: several runs, most of one gradient.
   bool areShort = false;
 };

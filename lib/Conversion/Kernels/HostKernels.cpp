@@ -156,7 +156,6 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.scalar(Role::StepSize, f32);
     break;
   case KernelKind::Partial:
-  case KernelKind::SmallSums:
   case KernelKind::RowSums:
     llvm_unreachable("not a kernel of the host");
   }
@@ -258,8 +257,7 @@ FailureOr<func::FuncOp> getOrCreateKernel(ModuleOp module,
                                           const RowVectors &shape) {
   if (auto problem = findProblem(spec))
     return module.emitError() << *problem;
-  if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::SmallSums ||
-      spec.kind == KernelKind::RowSums)
+  if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::RowSums)
     return module.emitError("the host has no kernel for sums alone");
   std::string name = getKernelName(spec);
   if (Operation *existing = module.lookupSymbol(name)) {

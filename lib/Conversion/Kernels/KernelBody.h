@@ -75,9 +75,6 @@ public:
   virtual Span getRun(mlir::Value item) = 0;
   /// The run in parts, if its chunks may have been added up before.
   virtual std::optional<SplitRun> splitRun(Span) { return std::nullopt; }
-  /// SmallSums: an item has pieces, each a span of positions, instead of a run.
-  virtual mlir::Value countPieces(mlir::Value) { return {}; }
-  virtual Span getPiece(mlir::Value, mlir::Value) { return {}; }
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
   /// getGradientOffset of the current item's first position, if it has been
   /// read before; else null.

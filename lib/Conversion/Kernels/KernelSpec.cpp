@@ -87,8 +87,6 @@ std::string getKernelName(const KernelSpec &spec) {
     return "nsk_reduce" + dim + weighted;
   case KernelKind::Partial:
     return "nsk_partial" + dim + weighted;
-  case KernelKind::SmallSums:
-    return "nsk_small_sums" + dim + weighted;
   case KernelKind::RowSums:
     return "nsk_row_sums" + dim + weighted;
   case KernelKind::Apply:

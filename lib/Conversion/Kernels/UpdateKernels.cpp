@@ -134,41 +134,11 @@ static void emitPartial(const UpdateBody &body) {
   });
 }
 
-/// How many positions `count` spans have, as f32.
-static Value countPositions(const UpdateBody &body, Value count,
-                            llvm::function_ref<Span(Value)> getSpan) {
-  ImplicitLocOpBuilder &b = body.b;
-  RowBuilder &rows = body.rows;
-  auto loop = scf::ForOp::create(b, rows.index(0), count, rows.index(1),
-                                 ValueRange{rows.index(0)});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Span span = getSpan(loop.getInductionVar());
-    Value own = arith::SubIOp::create(b, span.limit, span.first);
-    Value total = arith::AddIOp::create(b, loop.getRegionIterArgs()[0], own);
-    scf::YieldOp::create(b, total);
-  }
-  Value integer =
-      arith::IndexCastUIOp::create(b, b.getI64Type(), loop.getResult(0));
+/// As f32.
+static Value countPositions(ImplicitLocOpBuilder &b, Span span) {
+  Value count = arith::SubIOp::create(b, span.limit, span.first);
+  Value integer = arith::IndexCastUIOp::create(b, b.getI64Type(), count);
   return arith::UIToFPOp::create(b, b.getF32Type(), integer);
-}
-
-/// Writes sums of some of a row's gradients, and how many these are: a row
-/// without gradients is not updated, and a sum of 0 does not tell.
-static void emitSmallSums(const UpdateBody &body) {
-  RowBuilder &rows = body.rows;
-  body.inputs.forEachItem([&](Value item) {
-    Value count = body.inputs.countPieces(item);
-    auto getSpan = [&](Value number) {
-      return body.inputs.getPiece(item, number);
-    };
-    rows.forEachBlock([&](const ColumnBlock &block) {
-      Row sum = addSpans(body, block, count, getSpan, rows.zeros(block));
-      rows.write(sum, {body.reduced, item}, block);
-    });
-    rows.writeScalar(countPositions(body, count, getSpan), body.norms, item);
-  });
 }
 
 /// Writes the sum of a row's gradients where the row is, and how many they are.
@@ -180,9 +150,7 @@ static void emitRowSums(const UpdateBody &body) {
     rows.forEachBlock([&](const ColumnBlock &block) {
       rows.write(sumGradients(body, block, run), {body.reduced, row}, block);
     });
-    Value count =
-        countPositions(body, rows.index(1), [&](Value) { return run; });
-    rows.writeScalar(count, body.norms, row);
+    rows.writeScalar(countPositions(body.b, run), body.norms, row);
   });
 }
 
@@ -358,8 +326,6 @@ void emitBody(const UpdateBody &body) {
     return emitApply(body);
   case KernelKind::Partial:
     return emitPartial(body);
-  case KernelKind::SmallSums:
-    return emitSmallSums(body);
   case KernelKind::RowSums:
     return emitRowSums(body);
   case KernelKind::Lookup:

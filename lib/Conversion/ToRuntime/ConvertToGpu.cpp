@@ -45,7 +45,7 @@ struct ConvertToGpu : CheckedOptions<impl::ConvertToGpuBase<ConvertToGpu>> {
   using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
-    if (failed(convertToGpu(getOperation(), program, {output, smallRows})))
+    if (failed(convertToGpu(getOperation(), program, {output})))
       signalPassFailure();
   }
 };

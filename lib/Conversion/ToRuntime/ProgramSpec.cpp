@@ -37,10 +37,8 @@ static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
   for (auto [slot, table] :
        llvm::zip_equal(spec.slots, program.getOps<ir::LocalTableOp>()))
     for (auto name : table.getShards().getAsRange<StringAttr>())
-      if (ir::ShardOp shard = shards.lookup(name.getValue())) {
-        slot.mostRows = std::max(slot.mostRows, shard.getNumRows());
+      if (ir::ShardOp shard = shards.lookup(name.getValue()))
         slot.replicated |= shard.getDevices().size() > 1;
-      }
 }
 
 FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {

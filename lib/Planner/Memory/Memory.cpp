@@ -101,11 +101,11 @@ int64_t gatheredMemory(const ShardingProblem &problem, const Table &table,
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
-    bytes += inputBytes(problem, feature, samples, 1.0) +
-             resultRows(feature, samples, 1.0) *
-                 rowBytes(problem.batch.wireType.gradients, table.dim) +
-             updateBytes(problem, table, feature, shard,
-                         mostIds(feature, samples), false);
+    bytes +=
+        inputBytes(problem, feature, samples, 1.0) +
+        resultRows(feature, samples, 1.0) *
+            rowBytes(problem.batch.wireType.gradients, table.dim) +
+        updateBytes(problem, table, feature, shard, mostIds(feature, samples));
   }
   return bytes;
 }
@@ -129,9 +129,9 @@ int64_t rowSumMemory(const ShardingProblem &problem, const Table &table,
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = localSamples(problem, feature);
-    bytes += resultRows(feature, samples, 1.0) * table.dim * 4 +
-             updateBytes(problem, table, feature, shard,
-                         mostIds(feature, samples), false);
+    bytes +=
+        resultRows(feature, samples, 1.0) * table.dim * 4 +
+        updateBytes(problem, table, feature, shard, mostIds(feature, samples));
   }
   return bytes;
 }
@@ -187,9 +187,8 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
     terms.idsBytes += problem.batch.inputCopies *
                       inputBytes(problem, feature, samples, share);
     terms.forwardBytes += results * forwardBytes;
-    terms.backwardBytes +=
-        results * backwardBytes +
-        updateBytes(problem, table, feature, shard, ids, norms);
+    terms.backwardBytes += results * backwardBytes +
+                           updateBytes(problem, table, feature, shard, ids);
     allIds += ids;
   }
   if (norms)

@@ -32,8 +32,6 @@ constexpr int64_t kDeviceSortBytes = 9;
 constexpr int64_t kTaskBytes = 512;
 constexpr int64_t kBagsPerTaskByte = 1;
 
-int64_t divideRoundingUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 bool runsOnGpus(const ShardingProblem &problem) {
   return engineOf(problem) == Engine::Gpu;
 }
@@ -75,20 +73,6 @@ int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
          taskBytes(problem, feature);
 }
 
-int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
-                         const Shard &shard, int64_t ids) {
-  UpdateRows rows;
-  rows.hasFactors = true;
-  rows.sumStride = {strideOf(shard.width())};
-  rows.pieceStride = kSmallRows + 1;
-  UpdateNeeds needs;
-  needs.unsorted = ids;
-  needs.pieces = divideRoundingUp(ids, kPieceIds);
-  int64_t sums = addUpPieces(shard.rows(), needs.pieces).sumsOfRow;
-  needs.sumRows = {sums * shard.rows()};
-  return layOutUpdate(rows, needs, 1).bytes + taskBytes(problem, feature);
-}
-
 } // namespace
 
 Engine neuroshard::engineOf(const ShardingProblem &problem) {
@@ -100,15 +84,10 @@ Engine neuroshard::engineOf(const ShardingProblem &problem) {
 
 int64_t neuroshard::updateBytes(const ShardingProblem &problem,
                                 const Table &table, const Feature &feature,
-                                const Shard &shard, int64_t ids, bool norms) {
+                                const Shard &shard, int64_t ids) {
   if (!runsOnGpus(problem))
     return hostUpdateBytes(feature, ids, shard.width());
-  int64_t sorted = deviceUpdateBytes(problem, table, feature, ids);
-  if (shard.rows() > kSmallRows || norms)
-    return sorted;
-  // Another device's longer shard in the same program makes this one sorted,
-  // too.
-  return std::max(sorted, smallUpdateBytes(problem, feature, shard, ids));
+  return deviceUpdateBytes(problem, table, feature, ids);
 }
 
 int64_t neuroshard::reducedRowBytes(const ShardingProblem &problem,

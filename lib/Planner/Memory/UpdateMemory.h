@@ -19,10 +19,9 @@ namespace neuroshard {
 Engine engineOf(const ShardingProblem &problem);
 
 /// Bytes that the update of `shard` by `ids` ids of a feature takes beside
-/// gradients. `norms`: see shardMemory().
+/// gradients.
 int64_t updateBytes(const ShardingProblem &problem, const Table &table,
-                    const Feature &feature, const Shard &shard, int64_t ids,
-                    bool norms);
+                    const Feature &feature, const Shard &shard, int64_t ids);
 
 /// Bytes of one row that waits for the norms of other column shards.
 int64_t reducedRowBytes(const ShardingProblem &problem, const Shard &shard);

@@ -134,7 +134,7 @@ void Device::bindGradients(StepPlan &plan,
   lastLookups.clear();
   for (const Part &part : plan.parts)
     lastLookups.push_back(part.lookup);
-  if (moved && plan.step.hasPositions())
+  if (moved && plan.step.numPositions > 0)
     expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
 }
 
@@ -153,12 +153,11 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   if (!learningRates.isSet())
     fail("the learning rate is not set; call nsc_set_step first");
   bindGradients(plan, gradients, stream);
-  if (plan.step.hasPositions()) {
+  if (plan.step.numPositions > 0) {
     launchWeightGradients(plan, stream);
     addChunks(plan, stream);
     updateWith(Kernel::Update, plan, stream);
     updateWith(Kernel::Reduce, plan, stream);
-    updateSmall(plan, stream);
   }
   reduced = &plan;
   trained = nullptr;
@@ -187,11 +186,10 @@ void Device::addChunks(const StepPlan &plan, CUstream stream) const {
     return;
   int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * kWaves,
                             ceilDivide(chunks, kWarps));
-  kernels.launch(
-      Kernel::Partials, blocks, stream,
-      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
-      static_cast<int32_t>(keys.updated.size()),
-      &plan.sortedArray.as<SortedHead>()->sorted);
+  kernels.launch(Kernel::Partials, blocks, stream,
+                 plan.trainingArray.as<nsg_slot>(kSlotsBegin),
+                 static_cast<int32_t>(keys.updated.size()),
+                 plan.sortedArray.as<nsg_sorted>());
 }
 
 /// Launches an update kernel if some slot uses it.
@@ -213,46 +211,14 @@ void Device::launchRuns(Kernel kernel, const StepPlan &plan,
   constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
   int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
                             ceilDivide(plan.step.numPositions, kWarps));
-  kernels.launch(
-      kernel, blocks, stream,
-      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
-      static_cast<int32_t>(keys.updated.size()),
-      &plan.sortedArray.as<SortedHead>()->sorted);
-}
-
-/// Sums the gradients of each row of the small slots over their pieces, then
-/// updates the rows that have gradients.
-void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
-  if (plan.step.numUnsorted == 0)
-    return;
-  int64_t sums = 0, rows = 0;
-  for (const SmallStep &small : plan.step.small) {
-    sums += small.sumRows();
-    rows += small.rows;
-  }
-  const auto *head = plan.sortedArray.as<SortedHead>();
-  const auto *slots =
-      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots);
-  launchSmall(Kernel::SmallSums, sums, slots, keys.small.size(),
-              &head->smallSums, stream);
-  launchSmall(Kernel::SmallUpdate, rows, slots, keys.small.size(),
-              &head->smallUpdate, stream);
-}
-
-/// Launches a kernel of slots without a sort, on `items` sums or rows.
-void Device::launchSmall(Kernel kernel, int64_t items, const nsg_slot *slots,
-                         size_t numSlots, const nsg_sorted *sorted,
-                         CUstream stream) const {
-  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
-  int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
-                            ceilDivide(items, kWarps));
-  kernels.launch(kernel, blocks, stream, slots, static_cast<int32_t>(numSlots),
-                 sorted);
+  kernels.launch(kernel, blocks, stream,
+                 plan.trainingArray.as<nsg_slot>(kSlotsBegin),
+                 static_cast<int32_t>(keys.updated.size()),
+                 plan.sortedArray.as<nsg_sorted>());
 }
 
 // Sums of rows take the sort of an update, and kernels that write the sum where
-// the row is. The update by them is that of small slots, with one sum of each
-// row.
+// the row is.
 
 void Device::addUpRows(std::span<const Part> parts,
                        std::span<const nsc_gradient> gradients,
@@ -285,7 +251,6 @@ void Device::updateRows(std::span<const runtime::SlotSums> sums,
     entry.norms = given.counts;
     entry.update_variant = binding.program.slots[slot].sumsUpdateVariant;
     entry.reduce_variant = entry.apply_variant = entry.partial_variant = -1;
-    entry.num_sums = 1;
     rowsBegin.push_back(rowsBegin.back() + static_cast<int32_t>(given.rows));
   }
   Uploader uploader(gpu, sumsUpdate, stream, uploads, ring);
@@ -295,9 +260,14 @@ void Device::updateRows(std::span<const runtime::SlotSums> sums,
   rows.run_begin = sumsUpdate.tasks.writable<int32_t>(0);
   uploader.put(sumsUpdate.sortedArray, std::span<const nsg_sorted>(&rows, 1));
   uploader.finish();
-  launchSmall(Kernel::SmallUpdate, rowsBegin.back(),
-              sumsUpdate.trainingArray.as<nsg_slot>(), slots.size(),
-              sumsUpdate.sortedArray.as<nsg_sorted>(), stream);
+  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
+  int64_t blocks =
+      std::min(kernels.residentBlocks(Kernel::UpdateBySums) * kWaves,
+               ceilDivide(rowsBegin.back(), kWarps));
+  kernels.launch(Kernel::UpdateBySums, blocks, stream,
+                 sumsUpdate.trainingArray.as<nsg_slot>(),
+                 static_cast<int32_t>(slots.size()),
+                 sumsUpdate.sortedArray.as<nsg_sorted>());
 }
 
 void Device::applyNorms(CUstream stream) {

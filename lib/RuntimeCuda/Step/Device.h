@@ -90,7 +90,6 @@ private:
   std::vector<GradientPlace> expectedPlaces(std::span<const Part> parts) const;
   nsg_slot describeSlot(size_t slot) const;
   nsg_slot describeSorted(size_t updated, const StepPlan &plan) const;
-  nsg_slot describeSmall(size_t small, const SmallStep &step) const;
   void putTraining(StepPlan &plan, Uploader &uploader) const;
   void putSorted(StepPlan &plan, const float *gradients,
                  Uploader &uploader) const;
@@ -100,7 +99,6 @@ private:
   void expandAndSort(StepPlan &plan, CUstream stream);
   void fillKeys(const StepPlan &plan, CUstream stream) const;
   void sortPositions(const StepPlan &plan, CUstream stream);
-  void orderPieces(const StepPlan &plan, CUstream stream) const;
   void expand(const StepPlan &plan, const nsg_positions *positions,
               CUstream stream) const;
   void checkTraining(int32_t training) const;
@@ -117,10 +115,6 @@ private:
   void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
   void launchRuns(Kernel kernel, const StepPlan &plan, CUstream stream) const;
-  void updateSmall(const StepPlan &plan, CUstream stream) const;
-  void launchSmall(Kernel kernel, int64_t items, const nsg_slot *slots,
-                   size_t numSlots, const nsg_sorted *sorted,
-                   CUstream stream) const;
 
   const runtime::IdCheck idCheck;
   OwnStream side;

@@ -23,8 +23,7 @@ int64_t sum(const std::vector<int64_t> &values) {
 void Device::checkTraining(int32_t training) const {
   if (training < NSC_INFERENCE || training > NSC_TRAINING_JOINED)
     fail("expected training to be 0, 1 or 2, found ", training);
-  bool hasNone = keys.end == 0 && keys.small.empty();
-  if (training != NSC_INFERENCE && hasNone && binding.numSlots() > 0)
+  if (training != NSC_INFERENCE && keys.end == 0 && binding.numSlots() > 0)
     fail("the program was compiled for inference; compile the model with its "
          "optimizers to train it");
 }
@@ -66,12 +65,11 @@ void Device::forward(std::span<const Part> parts, int32_t training,
 
 void Device::expandAndSort(StepPlan &plan, CUstream stream) {
   fillKeys(plan, stream);
-  if (!plan.step.hasPositions())
+  if (plan.step.numPositions == 0)
     return;
   expand(plan, &plan.trainingArray.as<TrainingHead>()->first, stream);
-  if (plan.step.numPositions > 0 && !keys.updated.empty())
+  if (!keys.updated.empty())
     sortPositions(plan, stream);
-  orderPieces(plan, stream);
 }
 
 /// Fills the keys if some positions may have no reader. Without any positions,
@@ -110,18 +108,9 @@ void Device::sortPositions(const StepPlan &plan, CUstream stream) {
   if (result != 0)
     failWith(NSC_CUDA_ERROR, "sorting ids: ", gpu.driver.text(result));
   auto numSlots = static_cast<int32_t>(keys.updated.size());
-  kernels.launch(
-      Kernel::Ranges, ceilDivide(numSlots + 1, NSG_THREADS), stream,
-      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
-      numSlots, &plan.sortedArray.as<SortedHead>()->sorted);
-}
-
-/// Orders the positions of small slots within their pieces.
-void Device::orderPieces(const StepPlan &plan, CUstream stream) const {
-  kernels.launch(Kernel::SmallOrder, sum(plan.step.blocks[OrderBlocks]), stream,
-                 plan.tasks.as<nsg_lookup_task>(),
-                 plan.taskOfBlock[OrderBlocks].as<int32_t>(),
-                 &plan.trainingArray.as<TrainingHead>()->pieces);
+  kernels.launch(Kernel::Ranges, ceilDivide(numSlots + 1, NSG_THREADS), stream,
+                 plan.trainingArray.as<nsg_slot>(kSlotsBegin), numSlots,
+                 plan.sortedArray.as<nsg_sorted>());
 }
 
 } // namespace neuroshard::cuda

@@ -14,12 +14,14 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr const char *kKernelNames[] = {
-    "nsg_lookup",           "nsg_weight_gradient", "nsg_expand",
-    "nsg_ranges",           "nsg_partials",        "nsg_update",
-    "nsg_reduce",           "nsg_apply",           "nsg_small_order",
-    "nsg_small_sums",       "nsg_small_update",    "nsg_move_rows",
-    "nsg_move_scaled_rows", "nsg_add_up",          "nsg_check_offsets",
-    "nsg_trust_offsets",    "nsg_count_bags",      "nsg_pack_ids",
+    "nsg_lookup",           "nsg_weight_gradient",
+    "nsg_expand",           "nsg_ranges",
+    "nsg_partials",         "nsg_update",
+    "nsg_reduce",           "nsg_apply",
+    "nsg_update_by_sums",   "nsg_move_rows",
+    "nsg_move_scaled_rows", "nsg_add_up",
+    "nsg_check_offsets",    "nsg_trust_offsets",
+    "nsg_count_bags",       "nsg_pack_ids",
     "nsg_add_values",       "nsg_divide_values"};
 
 const GpuImageFile &imageFor(const Gpu &gpu, const GpuProgram &program) {

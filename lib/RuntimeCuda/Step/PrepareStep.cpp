@@ -87,10 +87,6 @@ void Device::fill(StepPlan &plan, std::span<const Part> parts, StepKind kind,
 void Device::reserveFor(const StepPlan &plan) {
   UpdateNeeds needs;
   needs.positions = plan.step.numPositions;
-  needs.unsorted = plan.step.numUnsorted;
-  needs.pieces = plan.step.numPieces();
-  for (const SmallStep &small : plan.step.small)
-    needs.sumRows.push_back(small.sumRows());
   for (size_t i = 0; i < keys.updated.size(); ++i) {
     const GpuSlot &slot =
         binding.program.slots[static_cast<size_t>(keys.updated[i])];
@@ -120,7 +116,7 @@ Device::expectedPlaces(std::span<const Part> parts) const {
                                          : placesOfResults(binding, parts);
 }
 
-/// The fields of a slot that sorted and small slots share.
+/// The fields of a slot for updates by gradients and by sums.
 nsg_slot Device::describeSlot(size_t slot) const {
   const ShardMemory &table = tables[slot];
   nsg_slot entry = {};
@@ -156,23 +152,6 @@ nsg_slot Device::describeSorted(size_t updated, const StepPlan &plan) const {
   return entry;
 }
 
-nsg_slot Device::describeSmall(size_t small, const SmallStep &step) const {
-  auto slot = static_cast<size_t>(keys.small[small]);
-  const GpuSlot &spec = binding.program.slots[slot];
-  nsg_slot entry = describeSlot(slot);
-  entry.reduced = stepMemory.sums(small);
-  entry.norms = stepMemory.counts(small);
-  entry.update_variant = spec.smallUpdateVariant;
-  entry.reduce_variant = -1;
-  entry.apply_variant = -1;
-  entry.partial_variant = spec.smallSumsVariant;
-  entry.first_piece = static_cast<int32_t>(step.firstPiece);
-  entry.num_pieces = static_cast<int32_t>(step.numPieces);
-  entry.pieces_per_sum = static_cast<int32_t>(step.piecesPerSum);
-  entry.num_sums = static_cast<int32_t>(step.numSums);
-  return entry;
-}
-
 void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
   TrainingHead head = {};
   head.first = {stepMemory.keys(), stepMemory.gradientOffsets(),
@@ -181,17 +160,9 @@ void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
   // By then the distinct keys are in the memory of the keys; sortedKeys is
   // scratch.
   head.again.keys = stepMemory.sortedKeys();
-  head.pieces = stepMemory.pieces();
   std::vector<nsg_slot> slots;
   for (size_t i = 0; i < keys.updated.size(); ++i)
     slots.push_back(describeSorted(i, plan));
-  std::vector<int32_t> sums = {0}, rows = {0};
-  for (size_t i = 0; i < keys.small.size(); ++i) {
-    const SmallStep &small = plan.step.small[i];
-    slots.push_back(describeSmall(i, small));
-    sums.push_back(sums.back() + static_cast<int32_t>(small.sumRows()));
-    rows.push_back(rows.back() + static_cast<int32_t>(small.rows));
-  }
   std::vector<std::byte> bytes;
   auto append = [&](const void *values, size_t size) {
     const auto *first = static_cast<const std::byte *>(values);
@@ -199,42 +170,26 @@ void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
   };
   append(&head, sizeof(head));
   append(slots.data(), slots.size() * sizeof(nsg_slot));
-  append(sums.data(), sums.size() * sizeof(int32_t));
-  append(rows.data(), rows.size() * sizeof(int32_t));
   uploader.put(plan.trainingArray, std::span<const std::byte>(bytes));
 }
 
 void Device::putSorted(StepPlan &plan, const float *gradients,
                        Uploader &uploader) const {
-  nsg_sorted common = {};
-  common.gradient_offsets = stepMemory.gradientOffsets();
-  common.factors = stepMemory.factors();
-  common.gradients = gradients;
-  common.key_bytes = keys.keyBytes;
-  common.one = 1.0f;
-
-  SortedHead head = {common, common, common};
-  head.sorted.keys = stepMemory.distinctKeys();
-  head.sorted.starts = stepMemory.starts();
-  head.sorted.order = stepMemory.order();
-  head.sorted.num_runs = stepMemory.numRuns();
-  head.sorted.num_positions = plan.step.numPositions;
-  head.sorted.run_begin = stepMemory.runBegin();
-  head.sorted.partials = stepMemory.partials();
-  head.sorted.partial_stride = stepMemory.partialStride();
-
-  nsg_pieces pieces = stepMemory.pieces();
-  TrainingLayout layout(keys);
-  head.smallSums.run_begin =
-      plan.trainingArray.writable<int32_t>(layout.sumsBegin);
-  head.smallUpdate.run_begin =
-      plan.trainingArray.writable<int32_t>(layout.rowsBegin);
-  for (nsg_sorted *small : {&head.smallSums, &head.smallUpdate}) {
-    small->starts = pieces.starts;
-    small->order = pieces.order;
-    small->partial_stride = pieces.stride;
-  }
-  uploader.put(plan.sortedArray, std::span<const SortedHead>(&head, 1));
+  nsg_sorted sorted = {};
+  sorted.gradient_offsets = stepMemory.gradientOffsets();
+  sorted.factors = stepMemory.factors();
+  sorted.gradients = gradients;
+  sorted.key_bytes = keys.keyBytes;
+  sorted.one = 1.0f;
+  sorted.keys = stepMemory.distinctKeys();
+  sorted.starts = stepMemory.starts();
+  sorted.order = stepMemory.order();
+  sorted.num_runs = stepMemory.numRuns();
+  sorted.num_positions = plan.step.numPositions;
+  sorted.run_begin = stepMemory.runBegin();
+  sorted.partials = stepMemory.partials();
+  sorted.partial_stride = stepMemory.partialStride();
+  uploader.put(plan.sortedArray, std::span<const nsg_sorted>(&sorted, 1));
 }
 
 } // namespace neuroshard::cuda

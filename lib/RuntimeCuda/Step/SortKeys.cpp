@@ -15,23 +15,13 @@ constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 
 } // namespace
 
-void checkPositions(int64_t total, int64_t count) {
-  if (count > kMaxPositions - total)
-    fail("the step has more than ", kMaxPositions,
-         " ids to update by on one device; use smaller batches");
-}
-
-KeySpace::KeySpace(const Binding &binding)
-    : keyBegin(binding.numSlots(), -1), smallSlots(binding.numSlots()) {
+KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
   auto append = [&](size_t slot) {
     keyBegin[slot] = end;
     end += binding.shardOf(slot).rows.size();
   };
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
-    if (binding.program.slots[slot].isSmall()) {
-      small.push_back(static_cast<int32_t>(slot));
-      smallSlots[slot] = true;
-    } else if (binding.program.slots[slot].isSorted()) {
+    if (binding.program.slots[slot].trainable()) {
       updated.push_back(static_cast<int32_t>(slot));
       append(slot);
     }
@@ -70,7 +60,9 @@ int64_t PositionMaker::place(const Part &part, int32_t slot, bool exact) {
 }
 
 int64_t PositionMaker::append(int64_t count) {
-  checkPositions(total, count);
+  if (count > kMaxPositions - total)
+    fail("the step has more than ", kMaxPositions,
+         " ids to update by on one device; use smaller batches");
   return std::exchange(total, total + count);
 }
 

@@ -6,8 +6,7 @@
 // of one jagged input share a range, called a layer, so that each position has
 // at most one reader; a feature that is looked up again gets another layer. A
 // slot's positions are in the order of its parts, since gradients are added in
-// that order. Positions of small slots are numbered in the same way, behind all
-// sorted ones.
+// that order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +28,7 @@ namespace neuroshard::cuda {
 /// their order; then slots that are only read but whose lookups have gradients
 /// of sample weights.
 struct KeySpace {
-  std::vector<int32_t> updated;  ///< sorted slots, in the order of their keys.
-  std::vector<int32_t> small;    ///< slots that are updated without a sort.
+  std::vector<int32_t> updated;  ///< slots, in the order of their keys.
   std::vector<int64_t> keyBegin; ///< per slot; -1: no keys.
   int64_t end = 0;               ///< larger than all keys.
   int32_t keyBytes = 4;
@@ -38,18 +36,9 @@ struct KeySpace {
 
   explicit KeySpace(const Binding &binding);
 
-  bool isSmall(size_t slot) const { return smallSlots[slot]; }
   /// Whether ids of this slot have positions.
-  bool hasPositions(size_t slot) const {
-    return keyBegin[slot] >= 0 || smallSlots[slot];
-  }
-
-private:
-  std::vector<bool> smallSlots;
+  bool hasPositions(size_t slot) const { return keyBegin[slot] >= 0; }
 };
-
-/// Throws if `total` and `count` are more positions than a step may have.
-void checkPositions(int64_t total, int64_t count);
 
 /// Hands out ranges of positions to parts.
 class PositionMaker {

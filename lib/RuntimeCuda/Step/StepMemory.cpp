@@ -42,15 +42,7 @@ StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
     rows.reducedStride.push_back(spec.twoPhase ? stride : 0);
     rows.widest = std::max(rows.widest, stride);
   }
-  for (int32_t slot : keys.small) {
-    const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
-    rows.sumStride.push_back(nsrt_row_stride(spec.dim, sizeof(float)));
-    rows.pieceStride =
-        std::max(rows.pieceStride,
-                 binding.shardOf(static_cast<size_t>(slot)).rows.size() + 1);
-  }
   capacity.reducedRows.resize(keys.updated.size());
-  capacity.sumRows.resize(keys.small.size());
 }
 
 void StepMemory::reserve(const UpdateNeeds &needs, bool capturing) {
@@ -60,11 +52,8 @@ void StepMemory::reserve(const UpdateNeeds &needs, bool capturing) {
   }
   UpdateNeeds room = capacity;
   grow(room.positions, needs.positions);
-  grow(room.unsorted, needs.unsorted);
-  grow(room.pieces, needs.pieces);
   grow(room.sortBytes, needs.sortBytes);
   grow(room.reducedRows, needs.reducedRows);
-  grow(room.sumRows, needs.sumRows);
 
   if (captured || capturing) {
     retired.push_back(std::move(block));

@@ -34,7 +34,7 @@ public:
   int64_t bytes() const;
   int64_t sortBytes() const { return capacity.sortBytes; }
 
-  // Arrays with room for one value per sorted position.
+  // Arrays with room for one value per position.
   void *keys() const { return at<void>(layout.keys); }
   /// In the memory of the keys, which nothing reads after the sort.
   void *distinctKeys() const { return keys(); }
@@ -44,18 +44,11 @@ public:
   int32_t *starts() const {
     return at<int32_t>(layout.starts);
   } ///< and one more
-  // Arrays with room for one value per position, sorted or not.
   int64_t *gradientOffsets() const { return at<int64_t>(layout.offsets); }
   float *factors() const; ///< null if all are 1.
-  /// One row per chunk of sorted positions, as wide as the widest slot.
+  /// One row per chunk of positions, as wide as the widest slot.
   float *partials() const { return at<float>(layout.partials); }
   int64_t partialStride() const { return rows.widest; }
-  /// Of small slots.
-  nsg_pieces pieces() const {
-    return {at<int32_t>(layout.pieceOrder), at<int32_t>(layout.pieceStarts),
-            rows.pieceStride};
-  }
-
   int32_t *numRuns() const { return at<int32_t>(layout.numRuns); }
   int32_t *runBegin() const { return at<int32_t>(layout.runBegin); }
   void *sortTemp() const { return at<void>(layout.sortTemp); }
@@ -65,10 +58,6 @@ public:
   int64_t reducedRows(size_t updated) const {
     return capacity.reducedRows[updated];
   }
-
-  /// Of a small slot.
-  float *sums(size_t small) const { return at<float>(layout.sums[small]); }
-  float *counts(size_t small) const { return at<float>(layout.counts[small]); }
 
   /// Whether nothing was reserved yet.
   bool empty() const { return current == 0; }

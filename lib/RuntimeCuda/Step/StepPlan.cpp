@@ -12,15 +12,4 @@ int64_t StepPlan::allocatedBytes() const {
   return bytes;
 }
 
-TrainingLayout::TrainingLayout(const KeySpace &keys) {
-  auto bytesOf = [](const std::vector<int32_t> &slots) {
-    return static_cast<int64_t>(slots.size() * sizeof(nsg_slot));
-  };
-  sortedSlots = sizeof(TrainingHead);
-  smallSlots = sortedSlots + bytesOf(keys.updated);
-  sumsBegin = smallSlots + bytesOf(keys.small);
-  rowsBegin = sumsBegin +
-              static_cast<int64_t>((keys.small.size() + 1) * sizeof(int32_t));
-}
-
 } // namespace neuroshard::cuda

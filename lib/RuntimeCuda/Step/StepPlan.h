@@ -69,11 +69,8 @@ struct StepPlan {
   /// was made from.
   std::array<UploadedArray, kTaskKernels> taskOfBlock;
   std::array<std::vector<int64_t>, kTaskKernels> blocksOfTasks;
-  /// TrainingHead, nsg_slot [updated], nsg_slot [small]; then, for the small
-  /// slots, nsg_sorted.run_begin: int32_t [small + 1] of sums and as many of
-  /// rows.
-  UploadedArray trainingArray;
-  UploadedArray sortedArray; ///< SortedHead.
+  UploadedArray trainingArray; ///< TrainingHead, nsg_slot [updated].
+  UploadedArray sortedArray;   ///< nsg_sorted.
 
   Event forked; ///< the sort may begin.
   Event sorted; ///< the sort is done.
@@ -83,22 +80,10 @@ struct StepPlan {
 struct TrainingHead {
   nsg_positions first; ///< the expansion before the sort.
   nsg_positions again; ///< another one, if gradients are not where expected.
-  nsg_pieces pieces;
 };
 
-/// Offsets of the rest of StepPlan::trainingArray, in bytes.
-struct TrainingLayout {
-  explicit TrainingLayout(const KeySpace &keys);
-
-  int64_t sortedSlots, smallSlots, sumsBegin, rowsBegin;
-};
-
-/// Where the update kernels find positions and gradients.
-struct SortedHead {
-  nsg_sorted sorted;
-  nsg_sorted smallSums;   ///< for nsg_small_sums.
-  nsg_sorted smallUpdate; ///< for nsg_small_update.
-};
+/// Where nsg_slot begins in StepPlan::trainingArray.
+inline constexpr int64_t kSlotsBegin = sizeof(TrainingHead);
 
 } // namespace neuroshard::cuda
 

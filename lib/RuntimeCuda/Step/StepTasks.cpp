@@ -7,7 +7,6 @@
 #include "StepTasks.h"
 #include "LookupParts.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Artifact/UpdateBuffers.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
@@ -124,52 +123,13 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
   }
 }
 
-SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
-  SmallStep small = {rows, firstPiece, numPieces};
-  SmallSums sums = addUpPieces(rows, numPieces);
-  small.piecesPerSum = sums.piecesPerSum;
-  small.numSums = sums.sumsOfRow;
-  return small;
-}
-
-/// Numbers the pieces of small slots, and the blocks that order them. Pieces of
-/// a slot are in the order of its tasks.
-void addPieces(const Binding &binding, const KeySpace &keys,
-               std::span<const Part> parts, StepTasks &step) {
-  std::vector<std::vector<size_t>> partsOfSlot(binding.numSlots());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    auto lookup = static_cast<size_t>(parts[i].lookup);
-    if (step.tasks[i].items > 0)
-      partsOfSlot[static_cast<size_t>(binding.program.lookups[lookup].slot)]
-          .push_back(i);
-  }
-  int64_t total = 0;
-  for (int32_t slot : keys.small) {
-    int64_t first = total;
-    for (size_t i : partsOfSlot[static_cast<size_t>(slot)]) {
-      nsg_lookup_task &task = step.tasks[i];
-      int64_t pieces =
-          ceilDivide(parts[i].id_end - parts[i].id_begin, NSG_PIECE);
-      checkPositions(total * NSG_PIECE, pieces * NSG_PIECE);
-      task.first_piece = static_cast<int32_t>(total);
-      task.num_pieces = static_cast<int32_t>(pieces);
-      step.blocks[OrderBlocks][i] =
-          ceilDivide(pieces * (task.rows + 1), NSG_THREADS);
-      total += pieces;
-    }
-    step.small.push_back(
-        makeSmallStep(binding.shardOf(static_cast<size_t>(slot)).rows.size(),
-                      first, total - first));
-  }
-}
-
 } // namespace
 
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
                     std::span<const Part> parts, std::span<void *const> weights,
                     bool training, int64_t residentBlocks) {
   StepTasks step;
-  PositionMaker positions, unsorted;
+  PositionMaker positions;
   std::vector<int64_t> idsOfSlot(binding.numSlots());
   for (const Part &part : parts) {
     const GpuLookup &lookup =
@@ -179,11 +139,8 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
     bool isUpdated = training && keys.hasPositions(slot);
     if (isUpdated) {
       bool exact = part.exact || !task.offsets;
-      bool small = keys.isSmall(slot);
-      task.flags |= small ? NSG_UNSORTED : 0;
       task.key_begin = keys.keyBegin[slot];
-      task.position_begin =
-          (small ? unsorted : positions).place(part, lookup.slot, exact);
+      task.position_begin = positions.place(part, lookup.slot, exact);
       idsOfSlot[slot] += part.id_end - part.id_begin;
     }
     step.blocks[ExpandBlocks].push_back(
@@ -193,22 +150,13 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
   }
   groupItems(binding, parts, residentBlocks, step);
   step.numPositions = positions.total;
-  step.numUnsorted = unsorted.total;
   step.filled = positions.filled;
-  checkPositions(step.numPositions, step.numUnsorted);
-  for (nsg_lookup_task &task : step.tasks)
-    if (task.flags & NSG_UNSORTED)
-      task.position_begin += step.numPositions;
-  step.blocks[OrderBlocks].assign(parts.size(), 0);
-  if (training)
-    addPieces(binding, keys, parts, step);
   for (int32_t slot : keys.updated)
     step.rowsOfUpdated.push_back(
         std::min(idsOfSlot[static_cast<size_t>(slot)],
                  binding.shardOf(static_cast<size_t>(slot)).rows.size()));
   numberBlocks(step, LookupBlocks, &nsg_lookup_task::first_block);
   numberBlocks(step, ExpandBlocks, &nsg_lookup_task::first_expand_block);
-  numberBlocks(step, OrderBlocks, &nsg_lookup_task::first_order_block);
   return step;
 }
 

@@ -19,17 +19,6 @@
 
 namespace neuroshard::cuda {
 
-/// The pieces and sums of a small slot, as in nsg_slot.
-struct SmallStep {
-  int64_t rows = 0; ///< of the slot.
-  int64_t firstPiece = 0;
-  int64_t numPieces = 0;
-  int64_t piecesPerSum = 1;
-  int64_t numSums = 0;
-
-  int64_t sumRows() const { return numSums * rows; }
-};
-
 /// Where a part's gradients are: f32 elements from a base that all parts share.
 struct GradientPlace {
   int64_t begin = 0;
@@ -38,25 +27,18 @@ struct GradientPlace {
 };
 
 /// Kernels whose blocks run tasks.
-enum TaskKernel { LookupBlocks, ExpandBlocks, GradientBlocks, OrderBlocks };
-constexpr size_t kTaskKernels = 4;
+enum TaskKernel { LookupBlocks, ExpandBlocks, GradientBlocks };
+constexpr size_t kTaskKernels = 3;
 
 struct StepTasks {
   std::vector<nsg_lookup_task> tasks; ///< one per part.
   /// Per kernel and task.
   std::array<std::vector<int64_t>, kTaskKernels> blocks;
-  int64_t numPositions = 0; ///< sorted ones.
-  int64_t numUnsorted = 0;  ///< those of small slots, behind them.
+  int64_t numPositions = 0;
   /// Whether some positions may have no reader, so that keys are filled first.
   bool filled = false;
   /// Upper bound of the distinct rows of each updated slot.
   std::vector<int64_t> rowsOfUpdated;
-  std::vector<SmallStep> small; ///< as KeySpace::small.
-
-  bool hasPositions() const { return numPositions + numUnsorted > 0; }
-  int64_t numPieces() const {
-    return small.empty() ? 0 : small.back().firstPiece + small.back().numPieces;
-  }
 };
 
 /// Makes the tasks of checked parts. `weights` is per slot. Without training

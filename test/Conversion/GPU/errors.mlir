@@ -11,7 +11,7 @@
 // NAME: expected a GPU architecture of sm_80 {{.*}} sm_121, got: 'ninety'
 // TOOLKIT: no ptxas at '{{.*}}none/bin/ptxas'; name the folder of a CUDA toolkit with --cuda-toolkit
 // OUTPUT: --gpu-output
-// ALONE: --gpu-output, --small-rows and --cuda-toolkit have an effect only with --gpu or --emulate
+// ALONE: --gpu-output and --cuda-toolkit have an effect only with --gpu or --emulate
 // LEVEL: has no device program: the conversion to the runtime takes partitioned IR
 
 !ids = !neuroshard.jagged<["a"], i64>

@@ -20,18 +20,10 @@ neuroshard.device_program @program0 for [0] {
 // TEXT: gpu.func @nsg_expand(
 // TEXT: call @NSG_EXPAND_ITEMS() : () -> index
 // TEXT: gpu.func @nsg_ranges(
-// TEXT: gpu.func @nsg_small_order(
 
 // CHECK: gpu.func @nsg_expand({{.*}}) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, nvvm.minctasm = 4 : i32
 // CHECK-NOT: call
 // 32 items to a block of 256 threads: 8 threads to an item.
 // CHECK: arith.divui %{{.*}}, %c8{{.*}} : index
-// CHECK: gpu.func @nsg_small_order(
-// CHECK-NOT: call
-// The ids of a piece are read twice, by loops for 64 bits and for 32.
-// CHECK: scf.if
-// CHECK-COUNT-2: scf.for
-// CHECK: } else {
-// CHECK-COUNT-2: scf.for
 // CHECK: gpu.return

@@ -13,10 +13,9 @@ GpuProgram neuroshard::test::randomGpuProgram(std::mt19937 &random) {
   program.images = {{"sm_90", "p.sm_90.cubin"}, {"ptx", "p.ptx"}};
   if (below(2))
     program.emulated = {"", "p.emulated.so"};
-  program.kernels = {"nsg_lookup",     "nsg_weight_gradient", "nsg_expand",
-                     "nsg_ranges",     "nsg_partials",        "nsg_update",
-                     "nsg_reduce",     "nsg_apply",           "nsg_small_order",
-                     "nsg_small_sums", "nsg_small_update"};
+  program.kernels = {"nsg_lookup", "nsg_weight_gradient", "nsg_expand",
+                     "nsg_ranges", "nsg_partials",        "nsg_update",
+                     "nsg_reduce", "nsg_apply",           "nsg_update_by_sums"};
   for (const char *kernel : kRoutingKernels)
     program.kernels.push_back(kernel);
   for (int32_t i = 1 + below(3); i > 0; --i) {
@@ -30,7 +29,8 @@ GpuProgram neuroshard::test::randomGpuProgram(std::mt19937 &random) {
     else if (below(2))
       slot.updateVariant = below(9);
     else
-      slot.smallSumsVariant = slot.smallUpdateVariant = below(9);
+      slot.updateVariant = slot.rowSumsVariant = slot.sumsUpdateVariant =
+          below(9);
     slot.partialVariant = below(9);
     program.slots.push_back(slot);
   }

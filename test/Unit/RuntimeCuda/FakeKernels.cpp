@@ -71,7 +71,7 @@ void checkBody(State &state, const nsg_lookup_task &task) {
                   (body.weighted ? NSG_WEIGHTED : 0) |
                   (body.fixed ? NSG_FIXED : 0) |
                   (body.idBytes == 8 ? NSG_ID64 : 0);
-  if ((task.flags & ~NSG_UNSORTED) != flags)
+  if (task.flags != flags)
     state.violations.push_back("a task runs another body than it needs");
 }
 
@@ -115,11 +115,10 @@ void expand(State &state, int64_t blocks, const nsg_lookup_task *tasks,
                bool bad;
                int64_t key = task.key_begin + rowOf(task, j, &bad);
                int64_t p = task.position_begin + j;
-               bool sorted = !(task.flags & NSG_UNSORTED);
-               if (sorted && positions->key_bytes == 4)
+               if (positions->key_bytes == 4)
                  static_cast<uint32_t *>(positions->keys)[p] =
                      static_cast<uint32_t>(key);
-               if (sorted && positions->key_bytes == 8)
+               else
                  static_cast<uint64_t *>(positions->keys)[p] =
                      static_cast<uint64_t>(key);
                positions->gradient_offsets[p] =
@@ -283,92 +282,6 @@ void apply(State &state, const nsg_slot *slots, int32_t numSlots,
           });
 }
 
-/// One row of one piece of a task.
-void orderRow(const nsg_lookup_task &task, const nsg_pieces &pieces,
-              int64_t piece, int64_t row) {
-  int64_t limit = idsOf(task, task.items - 1).end;
-  int64_t begin = idsOf(task, 0).begin + piece * NSG_PIECE;
-  int64_t end = std::min(begin + NSG_PIECE, limit);
-  auto isIn = [&](int64_t j, auto fits) {
-    bool bad;
-    int64_t own = rowOf(task, j, &bad);
-    return !bad && fits(own);
-  };
-  int64_t number = task.first_piece + piece, place = number * NSG_PIECE;
-  for (int64_t j = begin; j < end; ++j)
-    place += isIn(j, [&](int64_t own) { return own < row; });
-  pieces.starts[number * pieces.stride + row] = static_cast<int32_t>(place);
-  for (int64_t j = begin; j < end; ++j)
-    if (isIn(j, [&](int64_t own) { return own == row; }))
-      pieces.order[place++] = static_cast<int32_t>(task.position_begin + j);
-}
-
-void orderPieces(State &state, int64_t blocks, const nsg_lookup_task *tasks,
-                 const int32_t *taskOfBlock, const nsg_pieces *pieces) {
-  for (int64_t block = blocks - 1; block >= 0; --block) {
-    const nsg_lookup_task &task = tasks[taskOfBlock[block]];
-    int64_t items = task.num_pieces * (task.rows + 1);
-    int64_t begin = (block - task.first_order_block) * NSG_THREADS;
-    if (begin < 0 || begin >= items)
-      state.violations.push_back("a block has no rows to order");
-    for (int64_t i = begin; i < std::min(items, begin + NSG_THREADS); ++i)
-      orderRow(task, *pieces, i / (task.rows + 1), i % (task.rows + 1));
-  }
-}
-
-int64_t rowsOf(const nsg_slot &slot) { return slot.key_end - slot.key_begin; }
-
-void addPieces(State &state, const nsg_slot *slots, int32_t numSlots,
-               const nsg_sorted *sorted) {
-  for (int32_t s = 0; s < numSlots; ++s) {
-    const nsg_slot &slot = slots[s];
-    int64_t dim = state.updates[static_cast<size_t>(slot.partial_variant)].dim;
-    int64_t items = sorted->run_begin[s + 1] - sorted->run_begin[s];
-    if (items != slot.num_sums * rowsOf(slot))
-      state.violations.push_back("a small slot has other sums than items");
-    for (int64_t item = 0; item < items; ++item) {
-      int64_t row = item % rowsOf(slot);
-      int64_t first = item / rowsOf(slot) * slot.pieces_per_sum;
-      float *sum = slot.reduced + item * strideOf(dim);
-      std::fill_n(sum, dim, 0.0f);
-      slot.norms[item] = 0;
-      for (int64_t piece = first;
-           piece <
-           std::min<int64_t>(first + slot.pieces_per_sum, slot.num_pieces);
-           ++piece) {
-        const int32_t *start =
-            sorted->starts +
-            (slot.first_piece + piece) * sorted->partial_stride + row;
-        addGradients(*sorted, start[0], start[1], dim, sum);
-        slot.norms[item] += static_cast<float>(start[1] - start[0]);
-      }
-    }
-  }
-}
-
-void updateSmall(State &state, const nsg_slot *slots, int32_t numSlots,
-                 const nsg_sorted *sorted) {
-  for (int32_t s = 0; s < numSlots; ++s) {
-    const nsg_slot &slot = slots[s];
-    int64_t dim = state.updates[static_cast<size_t>(slot.update_variant)].dim;
-    if (sorted->run_begin[s + 1] - sorted->run_begin[s] != rowsOf(slot))
-      state.violations.push_back("a small slot has other rows than items");
-    for (int64_t row = 0; row < rowsOf(slot); ++row) {
-      float count = 0;
-      std::vector<float> sum(static_cast<size_t>(dim));
-      for (int64_t i = 0; i < slot.num_sums; ++i) {
-        int64_t item = i * rowsOf(slot) + row;
-        count += slot.norms[item];
-        for (int64_t c = 0; c < dim; ++c)
-          sum[static_cast<size_t>(c)] += slot.reduced[item * strideOf(dim) + c];
-      }
-      auto *weights = static_cast<float *>(slot.weights) + row * strideOf(dim);
-      for (int64_t c = 0; c < dim && count > 0; ++c)
-        weights[c] -= *slot.step_size * sum[static_cast<size_t>(c)];
-    }
-  }
-}
-
 template <typename T> T argument(void **arguments, int index) {
   T value;
   std::memcpy(&value, arguments[index], sizeof(value));
@@ -402,7 +315,7 @@ void sortKeys(const Key *keys, int32_t endBit, const int32_t *iota,
 std::function<void()> makeKernel(State &state, const std::string &name,
                                  int64_t blocks, void **arguments) {
   if (name == "nsg_lookup" || name == "nsg_expand" ||
-      name == "nsg_weight_gradient" || name == "nsg_small_order") {
+      name == "nsg_weight_gradient") {
     auto tasks = argument<const nsg_lookup_task *>(arguments, 0);
     auto map = argument<const int32_t *>(arguments, 1);
     if (name == "nsg_weight_gradient")
@@ -410,10 +323,6 @@ std::function<void()> makeKernel(State &state, const std::string &name,
     if (name == "nsg_expand") {
       auto positions = argument<const nsg_positions *>(arguments, 2);
       return [=, &state] { expand(state, blocks, tasks, map, positions); };
-    }
-    if (name == "nsg_small_order") {
-      auto pieces = argument<const nsg_pieces *>(arguments, 2);
-      return [=, &state] { orderPieces(state, blocks, tasks, map, pieces); };
     }
     auto bad = argument<uint64_t *>(arguments, 2);
     return [=, &state] { lookUp(state, blocks, tasks, map, bad); };
@@ -427,10 +336,6 @@ std::function<void()> makeKernel(State &state, const std::string &name,
     return [=, &state] { addChunks(state, slots, count, sorted); };
   if (name == "nsg_update")
     return [=, &state] { update(state, slots, count, sorted); };
-  if (name == "nsg_small_sums")
-    return [=, &state] { addPieces(state, slots, count, sorted); };
-  if (name == "nsg_small_update")
-    return [=, &state] { updateSmall(state, slots, count, sorted); };
   if (name == "nsg_reduce")
     return [=, &state] { reduce(state, slots, count, sorted); };
   return [=, &state] { apply(state, slots, count, sorted); };

@@ -23,7 +23,6 @@ Model mixedModel() {
                   {1, 0, 30, 4, 12, 0},
                   {2, 0, 4, 0, 5, 0},
                   {2, 4, 9, 0, 5, 0}};
-  model.smallRows = 9; // both shards of the last table
   return model;
 }
 
@@ -203,8 +202,7 @@ TEST_F(GraphTest, AStepSeenBeforeUploadsAndAllocatesNothing) {
   EXPECT_EQ(fake.waits, waits);
   for (const char *kernel :
        {"nsg_lookup", "nsg_expand", "nsg_sort", "nsg_ranges", "nsg_update",
-        "nsg_reduce", "nsg_apply", "nsg_small_order", "nsg_small_sums",
-        "nsg_small_update"})
+        "nsg_reduce", "nsg_apply"})
     EXPECT_EQ(launchesOf(kernel), 3) << kernel;
   for (int i = 0; i < 5; ++i)
     simulation.update(step, 0, 0.5f);

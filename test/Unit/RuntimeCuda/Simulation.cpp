@@ -49,7 +49,6 @@ Model Simulation::randomModel(std::mt19937 &random) {
   Model model;
   model.devices = static_cast<int32_t>(draw(1, 2));
   model.itemsPerBlock = draw(1, 5);
-  model.smallRows = draw(0, 2) * 20; // tables have 3 to 40 rows
   for (int64_t count = draw(1, 4); count > 0; --count)
     model.tables.push_back({draw(3, 40), draw(2, 13),
                             draw(0, 3) == 0   ? Rule::RowwiseAdagrad

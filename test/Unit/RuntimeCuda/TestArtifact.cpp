@@ -111,7 +111,7 @@ json Model::manifest() const {
 json Model::program(int32_t device, fake::State &state) const {
   GpuProgram program;
   std::vector<int32_t> local = slotsOf(device);
-  bool updates = false, reduces = false, small = false, gradients = false;
+  bool updates = false, reduces = false, gradients = false;
   for (const Bound &bound : lookupsOf(device)) {
     const ExchangeText &exchange =
         exchanges[static_cast<size_t>(bound.exchange)];
@@ -158,7 +158,6 @@ json Model::program(int32_t device, fake::State &state) const {
     const ShardText &shard = shards[static_cast<size_t>(index)];
     const TableText &table = tables[static_cast<size_t>(shard.table)];
     // The fake's only update is SGD; its row-wise rule has two phases.
-    bool few = shard.rowEnd - shard.rowBegin <= smallRows;
     auto variant = static_cast<int32_t>(state.updates.size());
     state.updates.push_back({shard.colEnd - shard.colBegin, table.dim});
     GpuSlot slot;
@@ -166,14 +165,11 @@ json Model::program(int32_t device, fake::State &state) const {
     slot.rowStates = table.rule == Rule::RowwiseAdagrad;
     slot.twoPhase = slot.rowStates && splitsColumns(shard.table);
     slot.partialVariant = variant;
-    if (table.rule == Rule::Sgd && few)
-      slot.smallSumsVariant = slot.smallUpdateVariant = variant;
-    else if (table.rule == Rule::Sgd)
+    if (table.rule == Rule::Sgd)
       slot.updateVariant = variant;
     if (slot.twoPhase)
       slot.reduceVariant = slot.applyVariant = variant;
     updates |= slot.updateVariant >= 0;
-    small |= slot.isSmall();
     reduces |= slot.twoPhase;
     program.slots.push_back(slot);
   }
@@ -185,9 +181,8 @@ json Model::program(int32_t device, fake::State &state) const {
   add(true, {"nsg_lookup"});
   for (const char *kernel : kRoutingKernels)
     program.kernels.push_back(kernel);
-  add(updates || reduces || small || gradients, {"nsg_expand"});
+  add(updates || reduces || gradients, {"nsg_expand"});
   add(updates || reduces, {"nsg_ranges", "nsg_partials"});
-  add(small, {"nsg_small_order", "nsg_small_sums", "nsg_small_update"});
   add(updates, {"nsg_update"});
   add(reduces, {"nsg_reduce", "nsg_apply"});
   add(gradients, {"nsg_weight_gradient"});

@@ -59,8 +59,6 @@ struct Model {
   std::vector<ShardText> shards;
   int32_t devices = 1;
   int64_t itemsPerBlock = 3;
-  /// Shards of at most so many rows are updated without a sort.
-  int64_t smallRows = 0;
 
   /// Every table whole on device 0.
   void placeWhole();

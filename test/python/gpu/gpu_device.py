@@ -51,7 +51,6 @@ class OpenDevice:
         self.device = cuda.Device(artifact, rank, seed=None)
         program = program_of(artifact, rank)
         self.chunk = reference.chunk_size() if "nsg_partials" in program["kernels"] else None
-        self.is_small = [slot["small_update_variant"] >= 0 for slot in program["slots"]]
         self.lookups, self.slots = self.device.lookups, self.device.slots
         self.expected = []
         for number, slot in enumerate(self.slots):

@@ -131,10 +131,7 @@ def whole_plan(model):
 
 
 def compile_model(model, plan, folder, *options):
-    """An artifact for the emulator. Without --small-rows among the options all slots are sorted,
-    also those of few rows."""
-    if "--small-rows" not in options:
-        options = (*options, "--small-rows", "0")
+    """An artifact for the emulator."""
     return artifact.compile_text(model.text(plan), folder, *artifact.EMULATED, *options)
 
 
@@ -163,17 +160,34 @@ def lengths_of(kind, generator, integers):
     return lengths
 
 
+def once(model, input_, feature, rows):
+    """(ids, lengths): of the first reader of a table each row once but row 0, five times, and of
+    the others row 1. So most rows occur once, and others twice and five times."""
+    table = next(one.table for one in input_.lookups if one.feature == feature)
+    first = next((other.name, one.feature) for other in model.inputs for one in other.lookups
+                 if one.table == table)
+    ids = (torch.cat([torch.arange(rows), torch.zeros(4, dtype=torch.int64)])
+           if (input_.name, feature) == first else torch.tensor([min(1, rows - 1)]))
+    bags = max(one.rows for one in model.tables) + 4
+    return ids, (torch.arange(bags) < len(ids)).long()
+
+
 def make_batch(model, input_, kind, generator, integers=False, lengths=None):
-    """Ids of few rows; "equal" and "hot": all of one. `lengths` of the bags, else those of the
-    kind."""
+    """Ids of few rows; "equal" and "hot": all of one; "once": see once(). `lengths` of the bags, else
+    those of the kind."""
     features = []
     for name in input_.features:
         rows = min(model.table(lookup.table).rows for lookup in input_.lookups
                    if lookup.feature == name)
-        lengths = lengths_of(kind, generator, integers) if lengths is None else lengths
+        if kind == "once":
+            ids, lengths = once(model, input_, name, rows)
+        elif lengths is None:
+            lengths = lengths_of(kind, generator, integers)
         count = int(lengths.sum())
-        ids = (torch.full((count,), rows - 1) if kind in ("equal", "hot")
-               else torch.randint(0, rows, (count,), generator=generator))
+        if kind in ("equal", "hot"):
+            ids = torch.full((count,), rows - 1)
+        elif kind != "once":
+            ids = torch.randint(0, rows, (count,), generator=generator)
         weights = (torch.randint(-1, 2, (count,), generator=generator).float() if integers
                    else torch.randn(count, generator=generator))
         features.append((ids, lengths, weights))

@@ -88,7 +88,8 @@ def replacing(pattern, new):
 
 VALUE = r"(%[\w#]+)"
 GUARD = rf"{VALUE} = arith\.cmpi (?:ult|ule), {VALUE}, {VALUE} : index\n(\s*)scf\.if \1 \{{"
-FIRST_LANE = rf"{VALUE} = arith\.cmpi eq, {VALUE}, {VALUE} : index\n"
+FIRST_LANE = (rf"{VALUE} = arith\.cmpi eq, {VALUE}, {VALUE} : index\n"
+              r"(?! *%\S+ = (?:arith\.select|scf\.if) \1[ ,])")
 SHUFFLE = rf"nvvm\.shfl\.sync +bfly {VALUE}, {VALUE}, {VALUE}, {VALUE} :"
 WARP_SHUFFLE = rf"gpu\.shuffle +xor {VALUE}, {VALUE}, {VALUE} :"
 

@@ -126,35 +126,6 @@ def table_gradient(parts, rows, columns, first_position, chunk):
     return sums, numpy.diff(bounds) > 0, len(keys)
 
 
-def small_sums():
-    """(ids of a piece, most sums of a row, most sums of a slot) of small slots."""
-    header = (ROOT / "include/neuroshard/RuntimeCuda/GpuKernelABI.h").read_text()
-    buffers = (ROOT / "lib/Artifact/Step/UpdateBuffers.cpp").read_text()
-    return (int(re.search(r"#define NSG_PIECE (\d+)", header)[1]),
-            int(re.search(r"kMostSumsOfRow = (\d+)", buffers)[1]),
-            int(re.search(r"kMostSumsOfSlot = (\d+)", buffers)[1]))
-
-
-def small_gradient(parts, room, rows, columns):
-    """As table_gradient, of a slot that is not sorted: neighbouring pieces of the parts' ids have
-    one sum for each row, and these are added up. `room`: ids that each part has positions for."""
-    size, of_row, of_slot = small_sums()
-    keys, values = [], []
-    for part, ids in zip(parts, room, strict=True):
-        for piece in range(-(-ids // size)):
-            own = slice(piece * size, (piece + 1) * size)
-            keys.append(part.rows[own])
-            values.append(part.values[own])
-    total, touched = numpy.zeros((rows, columns), F32), numpy.zeros(rows, bool)
-    pieces = max(1, -(-len(keys) // min(of_row, of_slot // rows)))
-    for first in range(0, len(keys), pieces):
-        together = Terms(numpy.concatenate(keys[first:first + pieces]),
-                         numpy.concatenate(values[first:first + pieces]))
-        own, has, _ = table_gradient([together], rows, columns, 0, None)
-        total, touched = total + own, touched | has
-    return total, touched
-
-
 # Optimizers
 
 

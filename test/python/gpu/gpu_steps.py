@@ -202,27 +202,11 @@ class Step:
             parts = [reference.Terms(work.ids, reference.spread(
                 work.ids, work.offsets, work.weights, work.pooling, work.gradient_view.numpy()))
                 for work in self.works if work.slot == slot]
-            if self.opened.is_small[slot]:
-                room = [self.room_of(work) for work in self.works if work.slot == slot]
-                gradients.append(reference.small_gradient(parts, room, facts.rows, facts.columns))
-                continue
             total, touched, count = reference.table_gradient(parts, facts.rows, facts.columns,
                                                              first, self.opened.chunk)
             first += count
             gradients.append((total, touched))
         return gradients
-
-    def room_of(self, work):
-        """Ids that a part has positions for: all of its input where only the kernel knows which
-        are its own."""
-        if not work.items:
-            return 0
-        exchange = self.opened.lookups[work.number].exchange
-        input_ = self.opened.model.inputs[exchange]
-        exact = (self.opened.splits_rows or self.known or self.fixed is not None or
-                 len(input_.features) == 1 or
-                 any(lookup.pooling == "unpooled" for lookup in input_.lookups))
-        return len(work.ids) if exact else len(self.batches[exchange].ids)
 
     def check_update(self, learning_rate, number, norms=None, slots=None):
         """All tables and states are one step on. What may differ in its last bits, after sums

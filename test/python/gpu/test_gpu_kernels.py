@@ -20,7 +20,8 @@ if not unusable():
     from gpu_steps import Step, train_step
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
-KINDS = ("ragged", "one", "empty", "equal", "none", "huge", "fixed1", "fixed3", "fixed20")
+KINDS = ("ragged", "one", "empty", "equal", "once", "none", "huge", "fixed1", "fixed3",
+         "fixed20")
 
 
 def chosen_dims(salt):

@@ -122,7 +122,7 @@ def check_only_bad_ids(model, path, kind):
 
 def check_all(model, path):
     """Runs all checks; raises the error of the first that notices something."""
-    for kind in ("ragged", "fixed3", "hot"):
+    for kind in ("ragged", "fixed3", "hot", "once"):
         check_training(model, path, kind, integers=True)
     check_training(model, path, "ragged", integers=False)
     # Ids that are read behind a bag are those of another table.
@@ -134,7 +134,7 @@ def check_all(model, path):
 
 def check_halves(model, path):
     """As check_all, for optimizers in two phases."""
-    for kind, integers in (("ragged", True), ("hot", True), ("ragged", False)):
+    for kind, integers in (("ragged", True), ("hot", True), ("once", True), ("ragged", False)):
         generator = torch.Generator().manual_seed(matrix.seed())
         train_shards(model, halved_plan(model), path, kind, generator, integers)
 

@@ -37,12 +37,9 @@ def is_known(kernel, dim, element, optimizer, pooling):
 @pytest.mark.parametrize("dim,element,optimizer,pooling", CASES)
 def test_limits_hold(dim, element, optimizer, pooling, tmp_path):
     kind, weighted = pooling
-    # Updated with a sort, and without.
-    tables = [Table(name, rows, dim, element, Optimizer(optimizer))
-              for name, rows in (("many", 1000), ("few", 9))]
-    lookups = tuple(Lookup("f", table.name, kind, weighted) for table in tables)
-    model = Model(tables, [Input("x", ("f",), lookups, "i64", weighted)])
-    plan = Plan(1, [Shard(table.name, (0, table.rows), (0, dim), (0,)) for table in tables])
+    model = Model([Table("t", 1000, dim, element, Optimizer(optimizer))],
+                  [Input("x", ("f",), (Lookup("f", "t", kind, weighted),), "i64", weighted)])
+    plan = Plan(1, [Shard("t", (0, 1000), (0, dim), (0,))])
     folder = artifact.compile_text(model.text(plan), tmp_path / "model", "--training", "-O", "0",
                                    "--gpu", "sm_80,sm_90")
     cubins = sorted(folder.glob("*.cubin"))

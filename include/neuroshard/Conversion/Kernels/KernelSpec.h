@@ -17,8 +17,8 @@
 
 namespace neuroshard {
 
-/// Partial and SmallSums add some of a row's gradients, RowSums all of them,
-/// without an update; only GPUs have them.
+/// Partial adds some of a row's gradients, RowSums all of them, without an
+/// update; only GPUs have them.
 enum class KernelKind {
   Lookup,
   WeightGradient,
@@ -26,7 +26,6 @@ enum class KernelKind {
   Reduce,
   Apply,
   Partial,
-  SmallSums,
   RowSums
 };
 

@@ -30,8 +30,6 @@ struct SlotSpec {
   /// Exact row-wise optimizer over column shards: reduce and apply kernels
   /// instead of one update.
   bool twoPhase = false;
-  /// Rows of the longest shard that a device binds to the slot; 0: not known.
-  int64_t mostRows = 0;
   /// Whether the slot is a copy of a replicated table on some device.
   bool replicated = false;
 };
