@@ -15,9 +15,10 @@
 ///   H200, B200, GB200, L40S through the L40, MI300X), else 0.85 of the data
 ///   sheet. Caches likewise; those of B200, B300, GB200, A10G, L4 and AMD are
 ///   estimates.
-/// - Kernel efficiencies: of that bandwidth, after published figures of fused
-///   embedding operators (forward 65 %; backward lower, because of its
-///   scattered updates). H100: FBGEMM's operator on 10 tables of 128 columns.
+/// - Kernel efficiencies: of that bandwidth. H100 and H200: our kernels, of 32
+///   tables of one shape (docs/gpu-results.md); tables of many shapes take
+///   longer. Others: published figures of fused embedding operators (forward
+///   65 %; backward lower, because of its scattered updates).
 /// - CPU: a plain prefetching loop on 2 cores.
 /// - Launch times and rates to host memory (PCIe 5 and 4 x 16; GB200 measured;
 ///   a CPU's is its own) are estimates.
@@ -93,8 +94,8 @@ constexpr LinkFigures kHostLinks = {160, 1.34};
 // clang-format off
 constexpr Gpu kGpus[] = {
     // name, memory, host, dense | memory, cache, its size, source | in a node, source | out, host
-    {"H200", 139, 2048, 2, 4300, 9000, 50, kOtherGpu, kHopperLinks, kNccl, kOtherGpu, 45, 50},
-    {"H100", 79, 2048, 2, 2850, 7000, 50, kMeasured, kHopperLinks, kNccl, kMeasured, 45, 50, 8, 0.73, 0.58},
+    {"H200", 139, 2048, 2, 4300, 9000, 50, kMeasured, kHopperLinks, kNccl, kOtherGpu, 45, 50, 8, 1, 0.45},
+    {"H100", 79, 2048, 2, 2850, 7000, 50, kMeasured, kHopperLinks, kNccl, kMeasured, 45, 50, 8, 1, 0.5},
     {"H100-PCIe", 79, 1024, 1, 1770, 6900, 50, kOtherGpu, {22.8, 16.5}, {}, kOtherGpu, 45, 50},
     {"A100-80GB", 80, 1024, 1, 1800, 4500, 40, kOtherGpu, kA100Links, kNccl, kMeasured, 22, 22},
     {"A100-40GB", 40, 1024, 1, 1400, 4500, 40, kOtherGpu, kA100Links, kNccl, kMeasured, 22, 22},

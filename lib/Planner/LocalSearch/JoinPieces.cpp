@@ -109,11 +109,15 @@ bool PieceJoiner::joinSmallest(int region) {
   return false;
 }
 
+/// A join may make room under the limit for others, also in earlier regions.
 double PieceJoiner::run() {
-  for (int region = 0; region < board.regionCount(); ++region)
-    while (board.region(region).pieces > 1 && !board.region(region).rigid &&
-           !board.context().deadlinePassed() && joinSmallest(region)) {
-    }
+  for (bool joined = true; joined;) {
+    joined = false;
+    for (int region = 0; region < board.regionCount(); ++region)
+      while (board.region(region).pieces > 1 && !board.region(region).rigid &&
+             !board.context().deadlinePassed() && joinSmallest(region))
+        joined = true;
+  }
   board.refresh();
   cost.measure(false);
   return cost.costMs();

@@ -209,10 +209,15 @@ TEST(ModelRemarksTest, WhatTheClosedFormPredicts) {
       remarksOf({}, "2xH200"),
       UnorderedElementsAre(
           "no measured compute model for device class H200: the closed form "
-          "predicts its compute, with rates measured on other devices",
+          "predicts its compute, with rates measured on such a device",
           "no measured communication model for this topology: the closed form "
           "predicts its exchanges; the default links inside a node are "
           "measured on other devices, those between nodes of data sheets"));
+  EXPECT_THAT(
+      remarksOf({}, "2xA100-80GB"),
+      Contains("no measured compute model for device class A100-80GB: the "
+               "closed form predicts its compute, with rates measured on other "
+               "devices"));
   EXPECT_THAT(
       remarksOf({}, "2xMI300X"),
       Contains("no measured compute model for device class MI300X: the closed "

@@ -185,24 +185,6 @@ TEST(MemoryTest, GpusSortInMemoryOfTheirOwn) {
   EXPECT_EQ(termsOf(problem, wholeA()).backwardBytes, 64 * 16 * 4 + 320 * 56);
 }
 
-TEST(MemoryTest, GpusUpdateShardsOfFewRowsWithoutASort) {
-  ShardingProblem problem = twoTables("2xH200");
-  problem.tables[0].rows = 64;
-  Shard few = makeShard("a", "a", 0, 64, 0, 16, {0});
-  // 256 ids: less than a sort, which there may be all the same.
-  int64_t told = 524 + 64, results = 64 * 16 * 4;
-  EXPECT_EQ(termsOf(problem, few).backwardBytes,
-            results + 256 * 41 + 64 + told);
-  problem.features[0].meanPooling = 5; // 320 ids: two pieces, two sums a row
-  int64_t update = 320 * 12 + 2 * (256 + 65) * 4 + 2 * 64 * (64 + 4);
-  EXPECT_EQ(termsOf(problem, few).backwardBytes, results + update + told);
-  problem.features[0].meanPooling = 1000; // 250 pieces, 2 for each sum
-  update = 64000 * 12 + 250 * (256 + 65) * 4 + 125 * 64 * (64 + 4);
-  EXPECT_LT(update, 64000 * 41 + 250 * 64);
-  EXPECT_EQ(termsOf(problem, few).backwardBytes,
-            results + 64000 * 41 + 250 * 64 + told);
-}
-
 TEST(MemoryTest, StateOfNarrowRowsIsPadded) {
   ShardingProblem problem = twoTables();
   problem.tables[0].optimizer.kind = OptimizerKind::Adam;
