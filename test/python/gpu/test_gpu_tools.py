@@ -266,7 +266,7 @@ def fat_binary(entries):
 def test_other_machine_code_is_cleared(tmp_path):
     ours = b"x split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta"
     other = b"x split_embedding_backward_codegen_adam_unweighted_kernel_cta"
-    helper = b"find_long_segments"
+    helper = b"x split_embedding_backward_codegen_find_long_segments"
     library = b"host" + fat_binary([(2, 90, ours), (2, 80, ours), (1, 90, ours)]) + b"between" \
         + fat_binary([(2, 90, other), (2, 90, helper)]) + carry_fbgemm.MAGIC + b"no header"
     (tmp_path / "one.so").write_bytes(library)
@@ -439,6 +439,13 @@ def test_a_failing_case_fails_the_run(prepared, tmp_path):
                       *LONG, "--sections", "build", "correctness", NEUROSHARD_CUDA_UNCHECKED="1")
     assert done.returncode == 1 and "correctness: failed" in done.stdout
     assert "failed: matrix0_1" in (tmp_path / "results" / "results.md").read_text()
+
+
+def test_a_point_runs_for_a_profiler(prepared):
+    library = BUILD / "lib" / "libneuroshard_emulator.so"
+    done = run_script("run_point.py", prepared, points.tiny()[0].name, "--dry-run",
+                      NEUROSHARD_CUDA_DRIVER=str(library))
+    assert done.returncode == 0, done.stderr
 
 
 def test_missing_artifacts_are_one_error(tmp_path):
