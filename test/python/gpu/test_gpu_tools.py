@@ -443,7 +443,7 @@ def test_a_failing_case_fails_the_run(prepared, tmp_path):
 
 def test_a_point_runs_for_a_profiler(prepared):
     library = BUILD / "lib" / "libneuroshard_emulator.so"
-    done = run_script("run_point.py", prepared, points.tiny()[0].name, "--dry-run",
+    done = run_script("programs/run_point.py", prepared, points.tiny()[0].name, "--dry-run",
                       NEUROSHARD_CUDA_DRIVER=str(library))
     assert done.returncode == 0, done.stderr
 

@@ -14,8 +14,8 @@ import torch
 import exchange_cases
 from processes import end, run_child, start
 
-TOOLS = Path(__file__).resolve().parents[1]
-RANK, WHOLE_STEP = TOOLS / "exchange_rank.py", TOOLS / "whole_step.py"
+PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
+RANK, WHOLE_STEP = PROGRAMS / "exchange_rank.py", PROGRAMS / "whole_step.py"
 LIMIT_S = 120
 DRY_LIMIT_S = 1000  # ranks may share a busy core
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import building
 from processes import run_child
 
-RUN_CASE = Path(__file__).resolve().parents[1] / "run_case.py"
+RUN_CASE = Path(__file__).resolve().parents[1] / "programs" / "run_case.py"
 
 
 def run(context):

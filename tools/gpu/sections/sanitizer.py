@@ -7,7 +7,7 @@ from pathlib import Path
 
 from processes import run_child
 
-RUN_CASE = Path(__file__).resolve().parents[1] / "run_case.py"
+RUN_CASE = Path(__file__).resolve().parents[1] / "programs" / "run_case.py"
 # No kernel of ours has shared memory, so racecheck comes last: CUB's sort has.
 CHECKS = (("memcheck", 0), ("memcheck", 1), ("synccheck", 0), ("memcheck", 2), ("racecheck", 0))
 FOUND, LIMIT_S = 9, 60

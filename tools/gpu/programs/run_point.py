@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs forward and training step of one speed point without timing them, for a profiler:
-ncu ... tools/gpu/run_point.py ARTIFACTS NAME [--dry-run]. The steps come after two to warm up."""
+ncu ... tools/gpu/programs/run_point.py ARTIFACTS NAME [--dry-run]. The steps come after two to warm up."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import processes  # noqa: E402
 
