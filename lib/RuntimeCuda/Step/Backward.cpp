@@ -180,16 +180,10 @@ void Device::computeWeightGradients(std::span<const Part> parts,
 
 /// Sums the gradients of each chunk of a long run.
 void Device::addChunks(const StepPlan &plan, CUstream stream) const {
-  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
-  int64_t chunks = plan.step.numPositions / NSG_CHUNK;
-  if (keys.updated.empty())
-    return;
-  int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * kWaves,
-                            ceilDivide(chunks, kWarps));
-  kernels.launch(Kernel::Partials, blocks, stream,
-                 plan.trainingArray.as<nsg_slot>(kSlotsBegin),
-                 static_cast<int32_t>(keys.updated.size()),
-                 plan.sortedArray.as<nsg_sorted>());
+  if (!keys.updated.empty())
+    launchSlots(Kernel::Partials, plan.step.numPositions / NSG_CHUNK,
+                plan.trainingArray.as<nsg_slot>(kSlotsBegin),
+                keys.updated.size(), plan.sortedArray.as<nsg_sorted>(), stream);
 }
 
 /// Launches an update kernel if some slot uses it.
@@ -204,17 +198,24 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
     launchRuns(kernel, plan, stream);
 }
 
-/// Launches a kernel on all runs of the sorted slots.
+/// Launches a kernel on all runs of the updated slots, of which there are no
+/// more than ids.
 void Device::launchRuns(Kernel kernel, const StepPlan &plan,
                         CUstream stream) const {
-  // A warp takes at least one run, and there are no more runs than ids.
+  launchSlots(kernel, plan.step.numPositions,
+              plan.trainingArray.as<nsg_slot>(kSlotsBegin), keys.updated.size(),
+              plan.sortedArray.as<nsg_sorted>(), stream);
+}
+
+/// Launches a kernel whose warps take at least one of at most `items` items.
+void Device::launchSlots(Kernel kernel, int64_t items, const nsg_slot *slots,
+                         size_t numSlots, const nsg_sorted *sorted,
+                         CUstream stream) const {
   constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
   int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
-                            ceilDivide(plan.step.numPositions, kWarps));
-  kernels.launch(kernel, blocks, stream,
-                 plan.trainingArray.as<nsg_slot>(kSlotsBegin),
-                 static_cast<int32_t>(keys.updated.size()),
-                 plan.sortedArray.as<nsg_sorted>());
+                            ceilDivide(items, kWarps));
+  kernels.launch(kernel, blocks, stream, slots, static_cast<int32_t>(numSlots),
+                 sorted);
 }
 
 // Sums of rows take the sort of an update, and kernels that write the sum where
@@ -260,14 +261,9 @@ void Device::updateRows(std::span<const runtime::SlotSums> sums,
   rows.run_begin = sumsUpdate.tasks.writable<int32_t>(0);
   uploader.put(sumsUpdate.sortedArray, std::span<const nsg_sorted>(&rows, 1));
   uploader.finish();
-  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
-  int64_t blocks =
-      std::min(kernels.residentBlocks(Kernel::UpdateBySums) * kWaves,
-               ceilDivide(rowsBegin.back(), kWarps));
-  kernels.launch(Kernel::UpdateBySums, blocks, stream,
-                 sumsUpdate.trainingArray.as<nsg_slot>(),
-                 static_cast<int32_t>(slots.size()),
-                 sumsUpdate.sortedArray.as<nsg_sorted>());
+  launchSlots(Kernel::UpdateBySums, rowsBegin.back(),
+              sumsUpdate.trainingArray.as<nsg_slot>(), slots.size(),
+              sumsUpdate.sortedArray.as<nsg_sorted>(), stream);
 }
 
 void Device::applyNorms(CUstream stream) {

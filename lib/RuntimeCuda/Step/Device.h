@@ -115,6 +115,9 @@ private:
   void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
   void launchRuns(Kernel kernel, const StepPlan &plan, CUstream stream) const;
+  void launchSlots(Kernel kernel, int64_t items, const nsg_slot *slots,
+                   size_t numSlots, const nsg_sorted *sorted,
+                   CUstream stream) const;
 
   const runtime::IdCheck idCheck;
   OwnStream side;
