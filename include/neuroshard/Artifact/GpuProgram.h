@@ -96,6 +96,15 @@ inline constexpr const char *kRoutingKernels[] = {
     "nsg_check_offsets", "nsg_trust_offsets",    "nsg_count_bags",
     "nsg_pack_ids",      "nsg_add_values",       "nsg_divide_values"};
 
+/// The kernels on runs have one kernel for each body.
+inline constexpr char kUpdateKernel[] = "nsg_update";
+inline constexpr char kReduceKernel[] = "nsg_reduce";
+inline constexpr char kApplyKernel[] = "nsg_apply";
+inline constexpr char kUpdateBySumsKernel[] = "nsg_update_by_sums";
+
+/// "nsg_update_3" for body 3.
+std::string nameOfBody(const std::string &kernel, int64_t variant);
+
 inline constexpr char kGpuProgramSchema[] = "neuroshard.gpu_program/1";
 
 /// The text of <program>.gpu.json.

@@ -17,8 +17,11 @@
 //              const nsg_sorted *sorted)
 //   nsg_partials(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
-//   nsg_update, nsg_reduce, nsg_apply: as nsg_partials
-//   nsg_update_by_sums: as nsg_partials, of replicated slots
+//   nsg_update_<v>(const nsg_slot *slots, int32_t first_slot,
+//              int32_t end_slot, const nsg_sorted *sorted), of the slots
+//              [first_slot, end_slot), all with body v of nsg_update
+//   nsg_reduce_<v>, nsg_apply_<v>: as nsg_update_<v>
+//   nsg_update_by_sums_<v>: as nsg_update_<v>, of replicated slots
 //   nsg_move_rows(const nsg_move *moves, int32_t num_moves)
 //   nsg_move_scaled_rows: as nsg_move_rows
 //   nsg_add_up(const nsg_bags *sets, int32_t num_sets)
@@ -48,8 +51,9 @@
 // unpooled. Results do not depend on items_per_group.
 //
 // nsg_ranges has num_slots + 1 threads in ceil((num_slots + 1) / NSG_THREADS)
-// blocks. nsg_partials, nsg_update, nsg_reduce and nsg_apply run any number of
-// blocks, which share all chunks, or all runs of all slots.
+// blocks. nsg_partials runs any number of blocks, which share all chunks, and
+// each body of nsg_update, nsg_reduce, nsg_apply and nsg_update_by_sums any
+// number of blocks, which share the runs of its slots.
 //
 // nsg_move_rows runs the units of a move, rows x width, in blocks of its own
 // with NSG_MOVE_UNITS each, from first_block on. nsg_move_scaled_rows, for
@@ -81,7 +85,8 @@
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
 // nsg_ranges; and, with the gradients, nsg_weight_gradient, nsg_partials and
-// nsg_update, or nsg_partials, nsg_reduce, exchange of norms, nsg_apply.
+// nsg_update, or nsg_partials, nsg_reduce, exchange of norms, nsg_apply. Slots
+// with the same bodies are neighbours, so that a launch takes all of them.
 //
 // Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
 // gradients in the order of their positions, but for long runs.
@@ -98,7 +103,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 7
+#define NSG_VERSION 8
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -252,12 +257,9 @@ typedef struct nsg_slot {
   /// nsg_update_by_sums reads them: rows without gradients are not updated.
   float *reduced;
   float *norms;
-  /// Which body of nsg_update or nsg_update_by_sums, or of nsg_reduce and
-  /// nsg_apply; -1: none in this kernel.
-  int32_t update_variant;
-  int32_t reduce_variant;
-  int32_t apply_variant;
+  /// Which body of nsg_partials; -1: none.
   int32_t partial_variant;
+  int32_t reserved;
 } nsg_slot;
 
 /// Rows in memory, `stride` bytes apart.
@@ -344,7 +346,7 @@ typedef struct nsg_bucket {
 static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
-static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");
+static_assert(sizeof(nsg_slot) == 72, "generated code has the layout");
 static_assert(sizeof(nsg_rows) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_move) == 128, "generated code has the layout");
 static_assert(sizeof(nsg_bags) == 32, "generated code has the layout");

@@ -149,25 +149,27 @@ void checkKernels(const GpuProgram &program) {
       fail(document, ": $.kernels: expected \"", kernel, "\", as ", reason,
            ", found none");
   };
-  bool update = false, reduce = false, gradient = false;
-  bool rowSums = false;
+  auto needBody = [&](const char *kernel, int32_t variant) {
+    if (variant >= 0)
+      need(true, nameOfBody(kernel, variant).c_str(), "a slot has this body");
+  };
+  bool updates = false, gradient = false;
   for (const GpuSlot &slot : program.slots) {
-    update |= slot.updateVariant >= 0;
-    reduce |= slot.reduceVariant >= 0;
-    rowSums |= slot.rowSumsVariant >= 0;
+    updates |= slot.trainable();
+    needBody(kUpdateKernel, slot.updateVariant);
+    needBody(kReduceKernel, slot.reduceVariant);
+    needBody(kReduceKernel, slot.rowSumsVariant);
+    needBody(kApplyKernel, slot.applyVariant);
+    needBody(kUpdateBySumsKernel, slot.sumsUpdateVariant);
   }
   for (const GpuLookup &lookup : program.lookups)
     gradient |= lookup.gradientVariant >= 0;
   need(!program.lookups.empty(), "nsg_lookup");
-  need(update, "nsg_update");
-  need(reduce || rowSums, "nsg_reduce");
-  need(reduce, "nsg_apply");
   need(gradient, "nsg_weight_gradient");
-  need(rowSums, "nsg_update_by_sums");
-  bool training = !program.lookups.empty() && (update || reduce || gradient);
+  bool training = !program.lookups.empty() && (updates || gradient);
   need(training, "nsg_expand");
-  need(training && (update || reduce), "nsg_ranges");
-  need(training && (update || reduce), "nsg_partials");
+  need(training && updates, "nsg_ranges");
+  need(training && updates, "nsg_partials");
   for (const char *kernel : kRoutingKernels)
     need(true, kernel, "all programs have it");
 }
@@ -193,6 +195,10 @@ void checkCount(const char *list, size_t expected, size_t found) {
 }
 
 } // namespace
+
+std::string nameOfBody(const std::string &kernel, int64_t variant) {
+  return kernel + "_" + std::to_string(variant);
+}
 
 bool GpuProgram::hasKernel(const std::string &name) const {
   return std::find(kernels.begin(), kernels.end(), name) != kernels.end();

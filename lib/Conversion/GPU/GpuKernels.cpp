@@ -202,21 +202,26 @@ static Value findLast(KernelBuilder &k, Value count, Value place,
 }
 
 namespace {
-/// Maps virtual blocks to runs. A block takes at least 2^shift runs, so slot s
-/// has enough of them with those from run_begin[s] / 2^shift + s on, and no
-/// prefix sum over slots is needed.
+/// Maps virtual blocks to runs of the slots of a launch. A block takes at least
+/// 2^shift runs, so slot s has enough of them with those from
+/// run_begin[s] / 2^shift + s on, and no prefix sum over slots is needed.
 class RunBlocks {
 public:
-  /// `groups`: the fewest of a block, a power of two.
-  RunBlocks(KernelBuilder &k, Value runBegin, int64_t groups)
-      : k(k), b(k.b), runBegin(runBegin), groups(groups),
-        shift(logarithm(groups)) {}
+  struct Slots {
+    Value first, end;
+  };
+  /// `groups`: those of a block, a power of two.
+  RunBlocks(KernelBuilder &k, const DeviceStruct &sorted, Slots slots,
+            int64_t groups)
+      : k(k), b(k.b), sorted(sorted), slots(slots),
+        runBegin(DeviceStruct(sorted).pointer(offsetof(nsg_sorted, run_begin))),
+        groups(groups), shift(logarithm(groups)) {}
 
-  /// Whether most runs have one position. Then each group takes several runs,
-  /// if there are enough for all blocks of the grid.
-  void takeShortRuns(const DeviceStruct &sorted, Value numSlots, Value grid);
+  /// Lets each group take several runs if most have one position and if there
+  /// are enough for all blocks of the grid.
+  void takeShortRuns(Value grid);
 
-  /// Null if blocks take one run for each group.
+  /// Null without takeShortRuns().
   Value areShort() { return isShort; }
   /// A shift, as registers are scarce.
   Value runsOfGroup() {
@@ -230,7 +235,7 @@ public:
   }
   /// The slot of a virtual block, searched from the slot of an earlier block
   /// on.
-  Value findSlot(Value block, Value before, Value numSlots);
+  Value findSlot(Value block, Value before);
 
 private:
   KernelBuilder &k;
@@ -242,6 +247,8 @@ private:
     return arith::CmpIOp::create(b, predicate, lhs, rhs);
   }
 
+  DeviceStruct sorted;
+  Slots slots;
   Value runBegin;
   int64_t groups;
   Value isShort, shift;
@@ -258,11 +265,12 @@ static constexpr int64_t kMostRuns = 8;
 /// the last.
 static constexpr int64_t kFewestRounds = 4;
 
-void RunBlocks::takeShortRuns(const DeviceStruct &sorted, Value numSlots,
-                              Value grid) {
-  Value runs = runBeginOf(numSlots);
-  Value positions =
-      DeviceStruct(sorted).index(offsetof(nsg_sorted, num_positions));
+void RunBlocks::takeShortRuns(Value grid) {
+  Value first = runBeginOf(slots.first), end = runBeginOf(slots.end);
+  Value runs = arith::SubIOp::create(b, end, first);
+  Value starts = sorted.pointer(offsetof(nsg_sorted, starts));
+  Value positions = arith::SubIOp::create(b, loadI32(b, starts, end),
+                                          loadI32(b, starts, first));
   isShort =
       compare(arith::CmpIPredicate::ule,
               arith::MulIOp::create(b, positions, k.constant(kShortRuns)),
@@ -280,7 +288,7 @@ void RunBlocks::takeShortRuns(const DeviceStruct &sorted, Value numSlots,
 
 /// Steps of doubling length from `before`, which is mostly the slot or near it,
 /// then a bisection of the last step.
-Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
+Value RunBlocks::findSlot(Value block, Value before) {
   Type index = b.getIndexType();
   Value one = k.constant(1);
   auto isPast = [&](Value slot) -> Value {
@@ -295,8 +303,8 @@ Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
     Block *test = b.createBlock(&loop.getBefore(), {}, {index, index},
                                 {b.getLoc(), b.getLoc()});
     Value low = test->getArgument(0), high = test->getArgument(1);
-    // Ends at numSlots: its first block is after all blocks of slots.
-    Value last = arith::MinUIOp::create(b, high, numSlots);
+    // Ends at the last slot's end: its first block is after all of theirs.
+    Value last = arith::MinUIOp::create(b, high, slots.end);
     Value goesOn = arith::XOrIOp::create(
         b, isPast(last), arith::ConstantOp::create(b, b.getBoolAttr(true)));
     scf::ConditionOp::create(b, goesOn, ValueRange{low, last});
@@ -316,81 +324,67 @@ Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
   return arith::SubIOp::create(b, found, one);
 }
 
-/// Emits the calls for the runs from `item` to `end` that a group takes: one
-/// call for all short ones, or one for each.
-static void
-emitTaken(ImplicitLocOpBuilder &b, Value areShort, const Variant &variant,
-          Value item, Value end,
-          llvm::function_ref<void(func::FuncOp, Value first)> call) {
-  OpBuilder::InsertionGuard guard(b);
+/// Emits the call for the runs that a group takes: of several short ones if
+/// there is a body for them and `areShort` says so, else of one.
+static void callForRuns(ImplicitLocOpBuilder &b, Value areShort,
+                        const Variant &variant, ValueRange arguments) {
   if (!variant.ofShortRuns) {
-    auto loop =
-        scf::ForOp::create(b, item, end, arith::ConstantIndexOp::create(b, 1));
-    b.setInsertionPointToStart(loop.getBody());
-    return call(variant.function, loop.getInductionVar());
+    func::CallOp::create(b, variant.function, arguments);
+    return;
   }
-  guardItem(b, item, end, [&] {
-    auto branch = scf::IfOp::create(b, areShort, /*withElseRegion=*/true);
-    b.setInsertionPointToStart(branch.thenBlock());
-    call(variant.ofShortRuns, item);
-    b.setInsertionPointToStart(branch.elseBlock());
-    call(variant.function, item);
-  });
+  OpBuilder::InsertionGuard guard(b);
+  auto branch = scf::IfOp::create(b, areShort, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(branch.thenBlock());
+  func::CallOp::create(b, variant.ofShortRuns, arguments);
+  b.setInsertionPointToStart(branch.elseBlock());
+  func::CallOp::create(b, variant.function, arguments);
 }
 
 void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
-                     ArrayRef<Variant> variants) {
+                     const Variant &variant) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
+  Type i32 = types.getI32Type();
   int32_t resident = kernel.hasFewItems
                          ? kUpdateBlocks - 1
-                         : getResidentBlocks(variants, kUpdateBlocks);
-  KernelBuilder k(module, kernel.name, {pointer, types.getI32Type(), pointer},
-                  resident);
+                         : getResidentBlocks(variant, kUpdateBlocks);
+  KernelBuilder k(module, kernel.name, {pointer, i32, i32, pointer}, resident);
   ImplicitLocOpBuilder &b = k.b;
-  int64_t fewest = NSG_THREADS;
-  for (const Variant &variant : variants)
-    fewest = std::min(fewest, variant.shape.itemsPerBlock());
-  DeviceStruct sorted(b, k.argument(2));
-  Value numSlots =
-      arith::IndexCastOp::create(b, b.getIndexType(), k.argument(1));
-  RunBlocks blocks(k, sorted.pointer(offsetof(nsg_sorted, run_begin)), fewest);
+  DeviceStruct sorted(b, k.argument(3));
+  auto asIndex = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(b, b.getIndexType(), value);
+  };
+  Value firstSlot = asIndex(k.argument(1)), endSlot = asIndex(k.argument(2));
   Value grid = gpu::GridDimOp::create(b, gpu::Dimension::x);
-  if (llvm::any_of(variants,
-                   [](const Variant &variant) { return variant.ofShortRuns; }))
-    blocks.takeShortRuns(sorted, numSlots, grid);
-  auto loop = scf::ForOp::create(b, k.block, blocks.firstBlockOf(numSlots),
-                                 grid, ValueRange{k.constant(0)});
+  RunBlocks blocks(k, sorted, {firstSlot, endSlot},
+                   variant.shape.itemsPerBlock());
+  if (variant.ofShortRuns)
+    blocks.takeShortRuns(grid);
+  Value firstBlock =
+      arith::AddIOp::create(b, blocks.firstBlockOf(firstSlot), k.block);
+  auto loop = scf::ForOp::create(b, firstBlock, blocks.firstBlockOf(endSlot),
+                                 grid, ValueRange{firstSlot});
   b.setInsertionPointToStart(loop.getBody());
   Value block = loop.getInductionVar();
-  Value number =
-      blocks.findSlot(block, loop.getRegionIterArgs().front(), numSlots);
+  Value number = blocks.findSlot(block, loop.getRegionIterArgs().front());
   DeviceStruct slot = structAt(b, k.argument(0), sizeof(nsg_slot), number);
   Value firstRun = blocks.runBeginOf(number);
   Value next = arith::AddIOp::create(b, number, k.constant(1));
   Value runs = arith::SubIOp::create(b, blocks.runBeginOf(next), firstRun);
   Value ofSlot = arith::SubIOp::create(b, block, blocks.firstBlockOf(number));
-  switchVariants(
-      k, slot.index32(kernel.variantField), variants,
-      [&](const Variant &variant) {
-        Group group = makeGroup(k, variant.shape.lanes);
-        Value groups = arith::MulIOp::create(
-            b, ofSlot, k.constant(variant.shape.itemsPerBlock()));
-        Value taken = blocks.runsOfGroup();
-        Value item = arith::MulIOp::create(
-            b, arith::AddIOp::create(b, groups, group.number), taken);
-        Value end = arith::MinUIOp::create(
-            b, arith::AddIOp::create(b, item, taken), runs);
-        auto call = [&](func::FuncOp function, Value first) {
-          func::CallOp::create(b, function,
-                               ValueRange{slot.getAddress(),
-                                          sorted.getAddress(), first, end,
-                                          firstRun, group.lane, group.mask});
-        };
-        if (blocks.areShort())
-          return emitTaken(b, blocks.areShort(), variant, item, end, call);
-        guardItem(b, item, end, [&] { call(variant.function, item); });
-      });
+  Group group = makeGroup(k, variant.shape.lanes);
+  Value groups = arith::MulIOp::create(
+      b, ofSlot, k.constant(variant.shape.itemsPerBlock()));
+  Value taken = blocks.runsOfGroup();
+  Value item = arith::MulIOp::create(
+      b, arith::AddIOp::create(b, groups, group.number), taken);
+  Value end =
+      arith::MinUIOp::create(b, arith::AddIOp::create(b, item, taken), runs);
+  guardItem(b, item, end, [&] {
+    callForRuns(b, blocks.areShort(), variant,
+                {slot.getAddress(), sorted.getAddress(), item, end, firstRun,
+                 group.lane, group.mask});
+  });
   scf::YieldOp::create(b, number);
   k.finish();
 }

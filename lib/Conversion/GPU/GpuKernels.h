@@ -55,16 +55,14 @@ struct TaskKernel {
 void createTaskKernel(mlir::gpu::GPUModuleOp module, const TaskKernel &kernel,
                       llvm::ArrayRef<Variant> variants);
 
-/// nsg_update, nsg_reduce, nsg_apply or nsg_update_by_sums; `variantField` is a
-/// field of nsg_slot.
+/// One body of nsg_update, nsg_reduce, nsg_apply or nsg_update_by_sums.
 struct RunKernel {
   llvm::StringRef name;
-  size_t variantField;
   /// Too few items to fill a GPU, so threads may have more registers.
   bool hasFewItems = false;
 };
 void createRunKernel(mlir::gpu::GPUModuleOp module, const RunKernel &kernel,
-                     llvm::ArrayRef<Variant> variants);
+                     const Variant &variant);
 
 /// nsg_partials.
 void createPartialsKernel(mlir::gpu::GPUModuleOp module,

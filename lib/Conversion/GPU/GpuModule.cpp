@@ -188,18 +188,18 @@ void ProgramBuilder::createUpdateKernels() {
   createTextKernels(module, add("nsg_ranges"));
   add("nsg_partials");
   createPartialsKernel(module, partials.get());
-  auto create = [&](StringRef name, size_t field, const VariantSet &set) {
-    if (!set.empty())
-      createRunKernel(module, {add(name), field}, set.get());
+  auto create = [&](RunKernel kernel, const VariantSet &set) {
+    StringRef name = kernel.name;
+    for (auto [number, variant] : llvm::enumerate(set.get())) {
+      std::string ofBody = nameOfBody(name.str(), number);
+      kernel.name = add(ofBody);
+      createRunKernel(module, kernel, variant);
+    }
   };
-  create("nsg_update", offsetof(nsg_slot, update_variant), updates);
-  create("nsg_reduce", offsetof(nsg_slot, reduce_variant), reduces);
-  create("nsg_apply", offsetof(nsg_slot, apply_variant), applies);
-  if (!updatesBySums.empty())
-    createRunKernel(module,
-                    {add("nsg_update_by_sums"),
-                     offsetof(nsg_slot, update_variant), /*hasFewItems=*/true},
-                    updatesBySums.get());
+  create({kUpdateKernel}, updates);
+  create({kReduceKernel}, reduces);
+  create({kApplyKernel}, applies);
+  create({kUpdateBySumsKernel, /*hasFewItems=*/true}, updatesBySums);
 }
 
 void ProgramBuilder::createKernels() {

@@ -156,8 +156,8 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   if (plan.step.numPositions > 0) {
     launchWeightGradients(plan, stream);
     addChunks(plan, stream);
-    updateWith(Kernel::Update, plan, stream);
-    updateWith(Kernel::Reduce, plan, stream);
+    updateWith(Kernel::Update, &GpuSlot::updateVariant, plan, stream);
+    updateWith(Kernel::Reduce, &GpuSlot::reduceVariant, plan, stream);
   }
   reduced = &plan;
   trained = nullptr;
@@ -181,41 +181,55 @@ void Device::computeWeightGradients(std::span<const Part> parts,
 /// Sums the gradients of each chunk of a long run.
 void Device::addChunks(const StepPlan &plan, CUstream stream) const {
   if (!keys.updated.empty())
-    launchSlots(Kernel::Partials, plan.step.numPositions / NSG_CHUNK,
-                plan.trainingArray.as<nsg_slot>(kSlotsBegin),
-                keys.updated.size(), plan.sortedArray.as<nsg_sorted>(), stream);
+    kernels.launch(
+        Kernel::Partials,
+        blocksFor(Kernel::Partials, plan.step.numPositions / NSG_CHUNK), stream,
+        plan.trainingArray.as<nsg_slot>(kSlotsBegin),
+        static_cast<int32_t>(keys.updated.size()),
+        plan.sortedArray.as<nsg_sorted>());
 }
 
-/// Launches an update kernel if some slot uses it.
-void Device::updateWith(Kernel kernel, const StepPlan &plan,
-                        CUstream stream) const {
-  bool needed =
-      std::any_of(keys.updated.begin(), keys.updated.end(), [&](int32_t slot) {
-        const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
-        return (kernel == Kernel::Update) == (spec.updateVariant >= 0);
-      });
-  if (needed)
-    launchRuns(kernel, plan, stream);
+/// Launches the bodies of a kernel on the runs of the updated slots.
+/// `variants`: of each, -1 for none.
+void Device::launchOnRuns(Kernel kernel, std::span<const int32_t> variants,
+                          const StepPlan &plan, CUstream stream) const {
+  launchBodies(kernel, variants, plan.step.rowsOfUpdated,
+               plan.trainingArray.as<nsg_slot>(kSlotsBegin),
+               plan.sortedArray.as<nsg_sorted>(), stream);
 }
 
-/// Launches a kernel on all runs of the updated slots, of which there are no
-/// more than ids.
-void Device::launchRuns(Kernel kernel, const StepPlan &plan,
-                        CUstream stream) const {
-  launchSlots(kernel, plan.step.numPositions,
-              plan.trainingArray.as<nsg_slot>(kSlotsBegin), keys.updated.size(),
-              plan.sortedArray.as<nsg_sorted>(), stream);
+void Device::updateWith(Kernel kernel, int32_t GpuSlot::*variant,
+                        const StepPlan &plan, CUstream stream) const {
+  std::vector<int32_t> variants;
+  for (int32_t slot : keys.updated)
+    variants.push_back(binding.program.slots[static_cast<size_t>(slot)].*
+                       variant);
+  launchOnRuns(kernel, variants, plan, stream);
 }
 
-/// Launches a kernel whose warps take at least one of at most `items` items.
-void Device::launchSlots(Kernel kernel, int64_t items, const nsg_slot *slots,
-                         size_t numSlots, const nsg_sorted *sorted,
-                         CUstream stream) const {
+/// One launch for neighbours with the same body. `items`: the most of each
+/// slot.
+void Device::launchBodies(Kernel kernel, std::span<const int32_t> variants,
+                          std::span<const int64_t> items, const nsg_slot *slots,
+                          const nsg_sorted *sorted, CUstream stream) const {
+  for (size_t first = 0, end = 0; first < variants.size(); first = end) {
+    int64_t most = 0;
+    for (; end < variants.size() && variants[end] == variants[first]; ++end)
+      most += items[end];
+    if (variants[first] < 0)
+      continue;
+    KernelBody body(kernel, variants[first]);
+    kernels.launch(body, blocksFor(body, most), stream, slots,
+                   static_cast<int32_t>(first), static_cast<int32_t>(end),
+                   sorted);
+  }
+}
+
+/// Blocks of a kernel whose warps take at least one of at most `items` items.
+int64_t Device::blocksFor(KernelBody kernel, int64_t items) const {
   constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
-  int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
-                            ceilDivide(items, kWarps));
-  kernels.launch(kernel, blocks, stream, slots, static_cast<int32_t>(numSlots),
-                 sorted);
+  return std::min(kernels.residentBlocks(kernel) * kWaves,
+                  ceilDivide(items, kWarps));
 }
 
 // Sums of rows take the sort of an update, and kernels that write the sum where
@@ -237,33 +251,48 @@ void Device::addUpRows(std::span<const Part> parts,
   if (plan.step.numPositions == 0)
     return;
   addChunks(plan, stream);
-  launchRuns(Kernel::Reduce, plan, stream);
+  std::vector<int32_t> variants(keys.updated.size(), -1);
+  for (const runtime::SlotSums &given : sums)
+    variants[updatedIndex(given.slot)] =
+        binding.program.slots[static_cast<size_t>(given.slot)].rowSumsVariant;
+  launchOnRuns(Kernel::Reduce, variants, plan, stream);
 }
 
 void Device::updateRows(std::span<const runtime::SlotSums> sums,
                         CUstream stream) {
   beginCall(stream, /*capturing=*/false);
+  auto variantOf = [&](const runtime::SlotSums &given) {
+    return binding.program.slots[static_cast<size_t>(given.slot)]
+        .sumsUpdateVariant;
+  };
+  std::vector<runtime::SlotSums> inOrder(sums.begin(), sums.end());
+  std::stable_sort(inOrder.begin(), inOrder.end(),
+                   [&](const auto &a, const auto &b) {
+                     return variantOf(a) < variantOf(b);
+                   });
   std::vector<nsg_slot> slots;
-  std::vector<int32_t> rowsBegin = {0};
-  for (const runtime::SlotSums &given : sums) {
-    auto slot = static_cast<size_t>(given.slot);
-    nsg_slot &entry = slots.emplace_back(describeSlot(slot));
+  std::vector<int32_t> variants, rowsBegin = {0};
+  std::vector<int64_t> rows;
+  for (const runtime::SlotSums &given : inOrder) {
+    nsg_slot &entry =
+        slots.emplace_back(describeSlot(static_cast<size_t>(given.slot)));
     entry.reduced = given.sums;
     entry.norms = given.counts;
-    entry.update_variant = binding.program.slots[slot].sumsUpdateVariant;
-    entry.reduce_variant = entry.apply_variant = entry.partial_variant = -1;
+    entry.partial_variant = -1;
+    variants.push_back(variantOf(given));
+    rows.push_back(given.rows);
     rowsBegin.push_back(rowsBegin.back() + static_cast<int32_t>(given.rows));
   }
   Uploader uploader(gpu, sumsUpdate, stream, uploads, ring);
   uploader.put(sumsUpdate.tasks, std::span<const int32_t>(rowsBegin));
   uploader.put(sumsUpdate.trainingArray, std::span<const nsg_slot>(slots));
-  nsg_sorted rows = {};
-  rows.run_begin = sumsUpdate.tasks.writable<int32_t>(0);
-  uploader.put(sumsUpdate.sortedArray, std::span<const nsg_sorted>(&rows, 1));
+  nsg_sorted sorted = {};
+  sorted.run_begin = sumsUpdate.tasks.writable<int32_t>(0);
+  uploader.put(sumsUpdate.sortedArray, std::span<const nsg_sorted>(&sorted, 1));
   uploader.finish();
-  launchSlots(Kernel::UpdateBySums, rowsBegin.back(),
-              sumsUpdate.trainingArray.as<nsg_slot>(), slots.size(),
-              sumsUpdate.sortedArray.as<nsg_sorted>(), stream);
+  launchBodies(Kernel::UpdateBySums, variants, rows,
+               sumsUpdate.trainingArray.as<nsg_slot>(),
+               sumsUpdate.sortedArray.as<nsg_sorted>(), stream);
 }
 
 void Device::applyNorms(CUstream stream) {
@@ -273,17 +302,25 @@ void Device::applyNorms(CUstream stream) {
     fail("nsc_backward and nsc_backward_apply must both be captured into a "
          "graph, or neither");
   if (reduced->step.numPositions > 0)
-    updateWith(Kernel::Apply, *reduced, stream);
+    updateWith(Kernel::Apply, &GpuSlot::applyVariant, *reduced, stream);
   reduced = nullptr;
 }
 
+/// The number of a slot among those that are updated; their number if it is
+/// none of them.
+size_t Device::updatedIndex(int32_t slot) const {
+  return static_cast<size_t>(
+      std::find(keys.updated.begin(), keys.updated.end(), slot) -
+      keys.updated.begin());
+}
+
 size_t Device::twoPhaseIndex(int32_t slot) const {
-  auto updated = std::find(keys.updated.begin(), keys.updated.end(), slot);
-  if (updated == keys.updated.end() ||
+  size_t index = updatedIndex(slot);
+  if (index == keys.updated.size() ||
       !binding.program.slots[static_cast<size_t>(slot)].twoPhase)
     fail("slot ", slot,
          " has no norms: its optimizer has one phase, or it has no optimizer");
-  return static_cast<size_t>(updated - keys.updated.begin());
+  return index;
 }
 
 nsc_norms Device::normsOf(int32_t slot) const {

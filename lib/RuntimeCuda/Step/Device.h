@@ -108,16 +108,20 @@ private:
   bool hasGradients(const StepPlan &plan, size_t part) const;
   const float *checkGradients(const StepPlan &plan,
                               std::span<const nsc_gradient> gradients) const;
+  size_t updatedIndex(int32_t slot) const;
   size_t twoPhaseIndex(int32_t slot) const;
   void bindGradients(StepPlan &plan, std::span<const nsc_gradient> gradients,
                      CUstream stream);
   void launchWeightGradients(const StepPlan &plan, CUstream stream) const;
   void addChunks(const StepPlan &plan, CUstream stream) const;
-  void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
-  void launchRuns(Kernel kernel, const StepPlan &plan, CUstream stream) const;
-  void launchSlots(Kernel kernel, int64_t items, const nsg_slot *slots,
-                   size_t numSlots, const nsg_sorted *sorted,
-                   CUstream stream) const;
+  void updateWith(Kernel kernel, int32_t GpuSlot::*variant,
+                  const StepPlan &plan, CUstream stream) const;
+  void launchOnRuns(Kernel kernel, std::span<const int32_t> variants,
+                    const StepPlan &plan, CUstream stream) const;
+  void launchBodies(Kernel kernel, std::span<const int32_t> variants,
+                    std::span<const int64_t> items, const nsg_slot *slots,
+                    const nsg_sorted *sorted, CUstream stream) const;
+  int64_t blocksFor(KernelBody kernel, int64_t items) const;
 
   const runtime::IdCheck idCheck;
   OwnStream side;

@@ -10,7 +10,8 @@
 #include "Binding.h"
 #include "Driver/Gpu.h"
 
-#include <array>
+#include <compare>
+#include <map>
 #include <string>
 
 namespace neuroshard::cuda {
@@ -36,6 +37,18 @@ enum class Kernel {
   DivideValues
 };
 
+/// A kernel, or one body of those that have a kernel for each.
+struct KernelBody {
+  KernelBody(Kernel kernel, int32_t variant = -1)
+      : kernel(kernel), variant(variant) {}
+
+  Kernel kernel;
+  int32_t variant;
+
+  std::string name() const;
+  auto operator<=>(const KernelBody &) const = default;
+};
+
 class Kernels {
 public:
   /// Loads the image of `binding` that fits the GPU, or the one for the
@@ -48,30 +61,34 @@ public:
   const std::string &imageFile() const { return file; }
 
   /// Number of blocks of this kernel that the GPU runs at once.
-  int64_t residentBlocks(Kernel kernel) const {
-    return resident[static_cast<size_t>(kernel)];
+  int64_t residentBlocks(KernelBody kernel) const {
+    auto found = functions.find(kernel);
+    return found == functions.end() ? 0 : found->second.resident;
   }
 
   /// Launches `blocks` blocks; does nothing for 0.
   template <typename... Arguments>
-  void launch(Kernel kernel, int64_t blocks, CUstream stream,
+  void launch(KernelBody kernel, int64_t blocks, CUstream stream,
               Arguments... arguments) const {
     void *pointers[] = {&arguments...};
     launchWith(kernel, blocks, stream, pointers);
   }
 
 private:
-  void launchWith(Kernel kernel, int64_t blocks, CUstream stream,
+  struct Loaded {
+    CUfunction function = nullptr;
+    int64_t resident = 0;
+  };
+
+  void launchWith(KernelBody kernel, int64_t blocks, CUstream stream,
                   void **arguments) const;
   void findFunctions(const GpuProgram &program);
+  void findFunction(KernelBody kernel);
 
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  static constexpr size_t kNumKernels =
-      static_cast<size_t>(Kernel::DivideValues) + 1;
-  std::array<CUfunction, kNumKernels> functions = {};
-  std::array<int64_t, kNumKernels> resident = {};
+  std::map<KernelBody, Loaded> functions;
 };
 
 } // namespace neuroshard::cuda

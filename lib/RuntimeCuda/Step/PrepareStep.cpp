@@ -135,20 +135,15 @@ nsg_slot Device::describeSorted(size_t updated, const StepPlan &plan) const {
   nsg_slot entry = describeSlot(slot);
   entry.partial_variant = spec.partialVariant;
   if (plan.kind == StepKind::RowSums) {
-    entry.update_variant = entry.reduce_variant = entry.apply_variant = -1;
     for (const runtime::SlotSums &sums : plan.sums)
       if (sums.slot == keys.updated[updated]) {
         entry.reduced = sums.sums;
         entry.norms = sums.counts;
-        entry.reduce_variant = spec.rowSumsVariant;
       }
     return entry;
   }
   entry.reduced = stepMemory.reduced(updated);
   entry.norms = stepMemory.norms(updated);
-  entry.update_variant = spec.updateVariant;
-  entry.reduce_variant = spec.reduceVariant;
-  entry.apply_variant = spec.applyVariant;
   return entry;
 }
 

@@ -13,6 +13,11 @@ namespace {
 
 constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 
+auto bodiesOf(const GpuSlot &slot) {
+  return std::tuple(slot.partialVariant, slot.updateVariant, slot.reduceVariant,
+                    slot.applyVariant, slot.sumsUpdateVariant);
+}
+
 } // namespace
 
 KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
@@ -20,11 +25,16 @@ KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
     keyBegin[slot] = end;
     end += binding.shardOf(slot).rows.size();
   };
+  const std::vector<GpuSlot> &slots = binding.program.slots;
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
-    if (binding.program.slots[slot].trainable()) {
+    if (slots[slot].trainable())
       updated.push_back(static_cast<int32_t>(slot));
-      append(slot);
-    }
+  std::stable_sort(updated.begin(), updated.end(), [&](int32_t a, int32_t b) {
+    return bodiesOf(slots[static_cast<size_t>(a)]) <
+           bodiesOf(slots[static_cast<size_t>(b)]);
+  });
+  for (int32_t slot : updated)
+    append(static_cast<size_t>(slot));
   for (const GpuLookup &lookup : binding.program.lookups)
     if (lookup.gradientVariant >= 0 &&
         !hasPositions(static_cast<size_t>(lookup.slot)))

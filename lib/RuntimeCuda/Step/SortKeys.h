@@ -24,8 +24,9 @@
 
 namespace neuroshard::cuda {
 
-/// The keys of the rows of each slot. First come the slots that are updated, in
-/// their order; then slots that are only read but whose lookups have gradients
+/// The keys of the rows of each slot. First come the slots that are updated,
+/// those with the same bodies side by side, as a launch takes neighbours; then
+/// slots that are only read but whose lookups have gradients
 /// of sample weights.
 struct KeySpace {
   std::vector<int32_t> updated;  ///< slots, in the order of their keys.

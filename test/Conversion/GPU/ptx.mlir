@@ -27,7 +27,7 @@ func.func @forward(%ids: !ids) -> (tensor<?x64xf32>, tensor<?x128xf32>, tensor<?
 // CHECK-COUNT-4: ld.global.nc.v4
 // CHECK: atom.global.min.u64
 // CHECK: st.global.v4
-// CHECK: .entry nsg_update(
+// CHECK: .entry nsg_update_0(
 // CHECK: shfl.sync.bfly.b32
 // CHECK: bar.warp.sync
 // CHECK: sqrt.rn.f32
@@ -39,11 +39,11 @@ func.func @forward(%ids: !ids) -> (tensor<?x64xf32>, tensor<?x128xf32>, tensor<?
 // NONE-NOT: fma.rn.f32
 
 // JSON: "schema": "neuroshard.gpu_program/1"
-// JSON: "abi": 7
+// JSON: "abi": 8
 // JSON: "module": "{{[0-9a-f]+}}"
 // JSON: "file": "program0.sm_80.cubin"
 // JSON: "kernels": [
 // JSON-NEXT: "nsg_lookup"
 
 // SASS-DAG: nsg_lookup
-// SASS-DAG: nsg_update
+// SASS-DAG: nsg_update_0

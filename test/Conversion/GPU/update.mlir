@@ -49,10 +49,10 @@ neuroshard.device_program @program0 for [0, 1] {
 // CHECK: gpu.func @nsg_expand
 // CHECK: gpu.func @nsg_ranges
 // CHECK: gpu.func @nsg_partials
-// CHECK: gpu.func @nsg_update
-// CHECK: gpu.func @nsg_reduce
-// CHECK: gpu.func @nsg_apply
+// CHECK: gpu.func @nsg_update_0(
+// CHECK: gpu.func @nsg_reduce_0(
+// CHECK: gpu.func @nsg_apply_0(
 
-// NVVM: llvm.func @nsg_update({{.*}}attributes {{.*}}nvvm.kernel
+// NVVM: llvm.func @nsg_update_0({{.*}}attributes {{.*}}nvvm.kernel
 // NVVM: llvm.call_intrinsic "llvm.nvvm.sqrt.rn.f"
 // NVVM-NOT: __nv_

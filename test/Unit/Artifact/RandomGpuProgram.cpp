@@ -14,8 +14,11 @@ GpuProgram neuroshard::test::randomGpuProgram(std::mt19937 &random) {
   if (below(2))
     program.emulated = {"", "p.emulated.so"};
   program.kernels = {"nsg_lookup", "nsg_weight_gradient", "nsg_expand",
-                     "nsg_ranges", "nsg_partials",        "nsg_update",
-                     "nsg_reduce", "nsg_apply",           "nsg_update_by_sums"};
+                     "nsg_ranges", "nsg_partials"};
+  for (const char *kernel :
+       {kUpdateKernel, kReduceKernel, kApplyKernel, kUpdateBySumsKernel})
+    for (int64_t variant = 0; variant < 9; ++variant)
+      program.kernels.push_back(nameOfBody(kernel, variant));
   for (const char *kernel : kRoutingKernels)
     program.kernels.push_back(kernel);
   for (int32_t i = 1 + below(3); i > 0; --i) {

@@ -157,7 +157,7 @@ TEST_F(DeviceTest, ArtifactsThatDoNotFitAreRefused) {
     program["slots"][0]["dim"] = 8;
     program["kernels"] = {"nsg_lookup"};
   });
-  EXPECT_THAT(openError(), HasSubstr("expected \"nsg_update\""));
+  EXPECT_THAT(openError(), HasSubstr("expected \"nsg_update_"));
 }
 
 TEST_F(DeviceTest, AnArtifactForCpusAloneSaysSo) {

@@ -43,6 +43,8 @@ struct LookupBody {
 struct UpdateBody {
   int64_t dim;
   int64_t tableDim;
+
+  bool operator==(const UpdateBody &) const = default;
 };
 
 struct Launch {

@@ -178,13 +178,20 @@ void findRanges(const nsg_slot *slots, int32_t numSlots,
   }
 }
 
+/// The slots of a launch.
+struct SlotRange {
+  const nsg_slot *slots;
+  int32_t first, end;
+};
+
 /// Calls function(slot, run, run of the slot, row) for all runs.
 template <typename Function>
-void forRuns(const nsg_slot *slots, int32_t numSlots, const nsg_sorted *sorted,
-             int32_t nsg_slot::*variant, Function function) {
-  for (int32_t s = 0; s < numSlots; ++s)
-    for (int32_t run = sorted->run_begin[s];
-         slots[s].*variant >= 0 && run < sorted->run_begin[s + 1]; ++run)
+void forRuns(const SlotRange &range, const nsg_sorted *sorted,
+             Function function) {
+  const nsg_slot *slots = range.slots;
+  for (int32_t s = range.first; s < range.end; ++s)
+    for (int32_t run = sorted->run_begin[s]; run < sorted->run_begin[s + 1];
+         ++run)
       function(slots[s], run, run - sorted->run_begin[s],
                static_cast<int64_t>(keyAt(*sorted, run)) - slots[s].key_begin);
 }
@@ -237,12 +244,11 @@ std::vector<float> sumOf(const nsg_sorted &sorted, int32_t run, int64_t dim) {
   return sum;
 }
 
-void update(State &state, const nsg_slot *slots, int32_t numSlots,
+void update(const UpdateBody &body, const SlotRange &range,
             const nsg_sorted *sorted) {
-  forRuns(slots, numSlots, sorted, &nsg_slot::update_variant,
+  forRuns(range, sorted,
           [&](const nsg_slot &slot, int32_t run, int32_t, int64_t row) {
-            int64_t dim =
-                state.updates[static_cast<size_t>(slot.update_variant)].dim;
+            int64_t dim = body.dim;
             std::vector<float> sum = sumOf(*sorted, run, dim);
             auto *weights =
                 static_cast<float *>(slot.weights) + row * strideOf(dim);
@@ -251,12 +257,11 @@ void update(State &state, const nsg_slot *slots, int32_t numSlots,
           });
 }
 
-void reduce(State &state, const nsg_slot *slots, int32_t numSlots,
+void reduce(const UpdateBody &body, const SlotRange &range,
             const nsg_sorted *sorted) {
-  forRuns(slots, numSlots, sorted, &nsg_slot::reduce_variant,
+  forRuns(range, sorted,
           [&](const nsg_slot &slot, int32_t run, int32_t local, int64_t) {
-            int64_t dim =
-                state.updates[static_cast<size_t>(slot.reduce_variant)].dim;
+            int64_t dim = body.dim;
             std::vector<float> sum = sumOf(*sorted, run, dim);
             std::copy(sum.begin(), sum.end(),
                       slot.reduced + local * strideOf(dim));
@@ -265,12 +270,10 @@ void reduce(State &state, const nsg_slot *slots, int32_t numSlots,
           });
 }
 
-void apply(State &state, const nsg_slot *slots, int32_t numSlots,
+void apply(const UpdateBody &body, const SlotRange &range,
            const nsg_sorted *sorted) {
-  forRuns(slots, numSlots, sorted, &nsg_slot::apply_variant,
+  forRuns(range, sorted,
           [&](const nsg_slot &slot, int32_t, int32_t local, int64_t row) {
-            const UpdateBody &body =
-                state.updates[static_cast<size_t>(slot.apply_variant)];
             slot.state0[row] +=
                 slot.norms[local] / static_cast<float>(body.tableDim);
             float scale = *slot.step_size / std::sqrt(slot.state0[row]);
@@ -328,17 +331,24 @@ std::function<void()> makeKernel(State &state, const std::string &name,
     return [=, &state] { lookUp(state, blocks, tasks, map, bad); };
   }
   auto slots = argument<const nsg_slot *>(arguments, 0);
-  auto count = argument<int32_t>(arguments, 1);
-  auto sorted = argument<const nsg_sorted *>(arguments, 2);
-  if (name == "nsg_ranges")
-    return [=] { findRanges(slots, count, sorted); };
-  if (name == "nsg_partials")
+  if (name == "nsg_ranges" || name == "nsg_partials") {
+    auto count = argument<int32_t>(arguments, 1);
+    auto sorted = argument<const nsg_sorted *>(arguments, 2);
+    if (name == "nsg_ranges")
+      return [=] { findRanges(slots, count, sorted); };
     return [=, &state] { addChunks(state, slots, count, sorted); };
-  if (name == "nsg_update")
-    return [=, &state] { update(state, slots, count, sorted); };
-  if (name == "nsg_reduce")
-    return [=, &state] { reduce(state, slots, count, sorted); };
-  return [=, &state] { apply(state, slots, count, sorted); };
+  }
+  SlotRange range = {slots, argument<int32_t>(arguments, 1),
+                     argument<int32_t>(arguments, 2)};
+  auto sorted = argument<const nsg_sorted *>(arguments, 3);
+  size_t ofBody = name.rfind('_');
+  UpdateBody body = state.updates[std::stoul(name.substr(ofBody + 1))];
+  std::string kernel = name.substr(0, ofBody);
+  if (kernel == "nsg_update")
+    return [=] { update(body, range, sorted); };
+  if (kernel == "nsg_reduce")
+    return [=] { reduce(body, range, sorted); };
+  return [=] { apply(body, range, sorted); };
 }
 
 void sortPositions(const void *keys, int32_t keyBytes, int32_t endBit,

@@ -9,8 +9,10 @@
 #include "neuroshard/Artifact/GpuProgram.h"
 #include "neuroshard/Artifact/Manifest.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 using nlohmann::json;
 
@@ -111,7 +113,8 @@ json Model::manifest() const {
 json Model::program(int32_t device, fake::State &state) const {
   GpuProgram program;
   std::vector<int32_t> local = slotsOf(device);
-  bool updates = false, reduces = false, gradients = false;
+  bool trains = false, gradients = false;
+  std::set<std::string> bodies;
   for (const Bound &bound : lookupsOf(device)) {
     const ExchangeText &exchange =
         exchanges[static_cast<size_t>(bound.exchange)];
@@ -158,8 +161,11 @@ json Model::program(int32_t device, fake::State &state) const {
     const ShardText &shard = shards[static_cast<size_t>(index)];
     const TableText &table = tables[static_cast<size_t>(shard.table)];
     // The fake's only update is SGD; its row-wise rule has two phases.
-    auto variant = static_cast<int32_t>(state.updates.size());
-    state.updates.push_back({shard.colEnd - shard.colBegin, table.dim});
+    fake::UpdateBody body = {shard.colEnd - shard.colBegin, table.dim};
+    auto found = std::find(state.updates.begin(), state.updates.end(), body);
+    auto variant = static_cast<int32_t>(found - state.updates.begin());
+    if (found == state.updates.end())
+      state.updates.push_back(body);
     GpuSlot slot;
     slot.dim = shard.colEnd - shard.colBegin;
     slot.rowStates = table.rule == Rule::RowwiseAdagrad;
@@ -169,8 +175,12 @@ json Model::program(int32_t device, fake::State &state) const {
       slot.updateVariant = variant;
     if (slot.twoPhase)
       slot.reduceVariant = slot.applyVariant = variant;
-    updates |= slot.updateVariant >= 0;
-    reduces |= slot.twoPhase;
+    if (slot.updateVariant >= 0)
+      bodies.insert(nameOfBody(kUpdateKernel, variant));
+    if (slot.twoPhase)
+      bodies.merge(std::set{nameOfBody(kReduceKernel, variant),
+                            nameOfBody(kApplyKernel, variant)});
+    trains |= slot.trainable();
     program.slots.push_back(slot);
   }
   auto add = [&](bool needed, std::initializer_list<const char *> kernels) {
@@ -181,10 +191,9 @@ json Model::program(int32_t device, fake::State &state) const {
   add(true, {"nsg_lookup"});
   for (const char *kernel : kRoutingKernels)
     program.kernels.push_back(kernel);
-  add(updates || reduces || gradients, {"nsg_expand"});
-  add(updates || reduces, {"nsg_ranges", "nsg_partials"});
-  add(updates, {"nsg_update"});
-  add(reduces, {"nsg_reduce", "nsg_apply"});
+  add(trains || gradients, {"nsg_expand"});
+  add(trains, {"nsg_ranges", "nsg_partials"});
+  program.kernels.insert(program.kernels.end(), bodies.begin(), bodies.end());
   add(gradients, {"nsg_weight_gradient"});
   program.module = "0123";
   program.images = {

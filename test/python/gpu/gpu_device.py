@@ -52,6 +52,7 @@ class OpenDevice:
         program = program_of(artifact, rank)
         self.chunk = reference.chunk_size() if "nsg_partials" in program["kernels"] else None
         self.lookups, self.slots = self.device.lookups, self.device.slots
+        self.program_slots = program["slots"]
         self.expected = []
         for number, slot in enumerate(self.slots):
             weights, states = tables[slot.table.decode()]
@@ -76,6 +77,14 @@ class OpenDevice:
 
     def is_trained(self, slot):
         return bool(self.slots[slot].trainable)
+
+    def trained_slots(self):
+        """The slots that are updated, in the order in which their positions are sorted: those with
+        the same bodies of kernels side by side."""
+        bodies = ("partial", "update", "reduce", "apply", "sums_update")
+        return sorted((slot for slot in range(len(self.slots)) if self.is_trained(slot)),
+                      key=lambda slot: [self.program_slots[slot][f"{body}_variant"]
+                                        for body in bodies])
 
     def read(self, slot):
         facts = self.slots[slot]

@@ -35,18 +35,17 @@ class Mutants:
         self.compiled, self.folder = compiled, folder
         self.text = (compiled / "ir" / f"{PROGRAM}-gpu.mlir").read_text()
 
-    def kernel(self, name):
-        """The range of a kernel in the text."""
-        begin = self.text.index(f"gpu.func @{name}(")
-        end = self.text.find("gpu.func @", begin + 1)
-        return begin, end if end >= 0 else len(self.text)
+    def kernels(self, name):
+        """The ranges of a kernel in the text, or of each of its bodies with a kernel of its own."""
+        for found in re.finditer(rf"gpu\.func @{name}(_\d+)?\(", self.text):
+            end = self.text.find("gpu.func @", found.end())
+            yield found.start(), end if end >= 0 else len(self.text)
 
     def sites(self, name, mutation):
         """All changes that a mutation can make to a kernel, in bodies that the model uses."""
-        begin, end = self.kernel(name)
-        text = self.text[begin:end]
-        return [(begin + first, begin + last, new) for first, last, new in mutation(text)
-                if name != "nsg_lookup" or self.is_used(text, first, last)]
+        return [(begin + first, begin + last, new) for begin, end in self.kernels(name)
+                for first, last, new in mutation(self.text[begin:end])
+                if name != "nsg_lookup" or self.is_used(self.text[begin:end], first, last)]
 
     def is_used(self, text, first, last):
         """Whether a place lies before all bodies of nsg_lookup, or in one that some lookup runs."""

@@ -161,7 +161,7 @@ MUTATIONS = [(kernel, name) for name, kernels in {
     "add_itself_in_warp": ("nsg_update", "nsg_weight_gradient"),
     "ask_all_lanes": ("nsg_update", "nsg_weight_gradient"),
     "ask_one_lane": ("nsg_update", "nsg_weight_gradient"),
-    "swap_variants": ("nsg_lookup", "nsg_weight_gradient", "nsg_partials", "nsg_update"),
+    "swap_variants": ("nsg_lookup", "nsg_weight_gradient", "nsg_partials"),
 }.items() for kernel in kernels]
 
 
@@ -173,7 +173,7 @@ HALVED_MUTATIONS = [(kernel, name) for name, kernels in {
     "add_itself": ("nsg_reduce",),
     "ask_all_lanes": ("nsg_reduce",),
     "ask_one_lane": ("nsg_reduce",),
-    "swap_variants": ("nsg_partials", "nsg_reduce", "nsg_apply"),
+    "swap_variants": ("nsg_partials",),
 }.items() for kernel in kernels]
 
 

@@ -23,21 +23,13 @@ GRID = list(itertools.product(DIMS, DTYPES, OPTIMIZERS, POOLINGS))
 CASES = GRID if os.environ.get("NEUROSHARD_ALL") else matrix.sample(GRID, 6, "gpu registers")
 # What the two weaknesses that docs/cuda.md states keep in memory.
 KNOWN_STACK_BYTES = 8
-# Of kernels with a body for short runs beside the other; outside of its sums.
-SHORT_RUNS_STACK_BYTES, SHORT_RUNS_DIMS = 48, (4, 8, 16, 32, 64, 128)
 
 
 def is_known(kernel, dim, element, optimizer, pooling):
-    if kernel.name in ("nsg_update", "nsg_reduce") and dim in SHORT_RUNS_DIMS:
-        return (kernel.stack_bytes <= SHORT_RUNS_STACK_BYTES
-                and kernel.registers <= check_sass.LIMITS[kernel.name].registers
-                and not kernel.shared_bytes and not kernel.count("BAR"))
-    known = {"nsg_update": optimizer == "rowwise_adagrad" and element != "f32"
-             and dim in (100, 256),
-             "nsg_lookup": dim in (256, 1024) and element == "f32"
+    known = {"nsg_lookup": dim in (256, 1024) and element == "f32"
              and pooling == ("sum", False)}
-    return (known.get(kernel.name, False) and 0 < kernel.stack_bytes <= KNOWN_STACK_BYTES
-            and kernel.registers <= check_sass.LIMITS[kernel.name].registers)
+    return (known.get(kernel.base_name, False) and 0 < kernel.stack_bytes <= KNOWN_STACK_BYTES
+            and kernel.registers <= check_sass.LIMITS[kernel.base_name].registers)
 
 
 @pytest.mark.parametrize("dim,element,optimizer,pooling", CASES)

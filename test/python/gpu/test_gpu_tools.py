@@ -138,7 +138,7 @@ COPY = ("nsg_lookup", "", "ld.global.nc.v4.f32 {%f0, %f1, %f2, %f3}, [%p0];\n"
         "st.global.v4.f32 [%p1], {%f0, %f1, %f2, %f3};")
 BARRIER = ("nsg_update", ".shared .align 4 .b8 y[128];",
            "st.shared.u32 [y], %r0; bar.sync 0; ld.shared.u32 %r1, [y]; st.global.u32 [%p1], %r1;")
-LOCAL = ("nsg_reduce", ".local .align 16 .b8 x[64];",
+LOCAL = ("nsg_apply", ".local .align 16 .b8 x[64];",
          "mov.u64 %p2, x; cvt.u64.u32 %p0, %r0; add.u64 %p2, %p2, %p0; st.local.u32 [%p2], %r0;\n"
          "bar.warp.sync -1; ld.local.u32 %r1, [x+8]; ld.local.u32 %r2, [x+16];\n"
          "add.u32 %r1, %r1, %r2; st.global.u32 [%p1], %r1;")
