@@ -16,6 +16,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -54,6 +55,7 @@ private:
   LogicalResult convertReduction(vector::ReductionOp op);
   LogicalResult convertElementwise(Operation &op);
   LogicalResult convertConstant(arith::ConstantOp op);
+  LogicalResult convertMask(vector::ConstantMaskOp op);
   LogicalResult copyScalarOp(Operation &op);
   void writeScalar(vector::TransferWriteOp op);
 
@@ -64,10 +66,11 @@ private:
     return lanes.count == 1 || type.getNumElements() > 1;
   }
   LogicalResult checkTypes(Operation &op);
-  LogicalResult checkTransfer(Operation &op, VectorTransferOpInterface transfer,
-                              bool hasMask);
-  /// `indices` of a row's vector, moved to the lane's part of it.
-  SmallVector<Value> moveToLane(ValueRange indices, int64_t perLane);
+  LogicalResult checkTransfer(VectorTransferOpInterface transfer);
+  /// `indices` of a row's vector, moved to the lane's part of it, or to the
+  /// last one under the mask.
+  SmallVector<Value> moveToLane(ValueRange indices, Value under,
+                                int64_t perLane);
   llvm::Align getAlignment(Value memref, int64_t perLane) const;
   Value shuffle(Value value, int32_t offset);
   LogicalResult fail(Operation &op) {
@@ -79,14 +82,19 @@ private:
   ImplicitLocOpBuilder b;
   IRMapping map;
   Value lane, mask;
+  /// Arrays of which idle lanes read what another lane has.
+  llvm::SmallPtrSet<Value, 4> readTwice;
 };
 } // namespace
 
-/// Vectors of one element stay: they are scalars to be stored.
+/// Vectors of one element stay: they are scalars to be stored. Masks say
+/// whether all elements of the lane are there.
 Type Distributor::convertType(Type type) const {
   auto vector = dyn_cast<VectorType>(type);
   if (!vector || vector.getNumElements() == 1)
     return type;
+  if (vector.getElementType().isInteger(1))
+    return vector.getElementType();
   return VectorType::get({vector.getNumElements() / lanes.count},
                          vector.getElementType());
 }
@@ -100,6 +108,10 @@ LogicalResult Distributor::run() {
   lane = entry->getArgument(lanes.laneArgument);
   mask = entry->getArgument(lanes.maskArgument);
   b.setInsertionPointToStart(entry);
+  from.walk([&](vector::TransferReadOp read) {
+    if (read.getMask())
+      readTwice.insert(read.getBase());
+  });
   if (failed(convertBlock(from.front()))) {
     to.erase();
     return failure();
@@ -149,6 +161,7 @@ LogicalResult Distributor::convert(Operation &op) {
       .Case([&](vector::ReductionOp sum) { return convertReduction(sum); })
       .Case(
           [&](arith::ConstantOp constant) { return convertConstant(constant); })
+      .Case([&](vector::ConstantMaskOp whole) { return convertMask(whole); })
       // A scalar, read by every lane; an array.
       .Case<memref::LoadOp, UnrealizedConversionCastOp>([&](Operation *whole) {
         b.clone(*whole, map);
@@ -223,27 +236,35 @@ LogicalResult Distributor::convertIf(scf::IfOp op) {
   return convertSide(op.elseBlock(), branch.elseBlock());
 }
 
-LogicalResult Distributor::checkTransfer(Operation &op,
-                                         VectorTransferOpInterface transfer,
-                                         bool hasMask) {
+LogicalResult Distributor::checkTransfer(VectorTransferOpInterface transfer) {
   auto memref = dyn_cast<MemRefType>(transfer.getShapedType());
-  if (memref && memref.getRank() <= 2 && memref.getRank() > 0 && !hasMask &&
+  Value whole = transfer.getMask();
+  bool isKnownMask = !whole || whole.getDefiningOp<vector::ConstantMaskOp>();
+  if (memref && memref.getRank() <= 2 && memref.getRank() > 0 && isKnownMask &&
       !transfer.hasOutOfBoundsDim() &&
       transfer.getPermutationMap().isMinorIdentity())
     return success();
-  return op.emitOpError("must take neighbouring elements, all in bounds, of a "
-                        "memref of one or two dimensions");
+  return transfer->emitOpError(
+      "must take neighbouring elements, all in bounds, of a "
+      "memref of one or two dimensions");
 }
 
-SmallVector<Value> Distributor::moveToLane(ValueRange indices,
+SmallVector<Value> Distributor::moveToLane(ValueRange indices, Value under,
                                            int64_t perLane) {
   SmallVector<Value> moved;
   for (Value index : indices)
     moved.push_back(get(index));
   if (lanes.count == 1)
     return moved;
+  Value number = lane;
+  if (under) {
+    auto mask = under.getDefiningOp<vector::ConstantMaskOp>();
+    int64_t there = mask.getMaskDimSizes().front();
+    number = arith::MinUIOp::create(
+        b, lane, arith::ConstantIndexOp::create(b, there / perLane - 1));
+  }
   Value before = arith::MulIOp::create(
-      b, lane, arith::ConstantIndexOp::create(b, perLane));
+      b, number, arith::ConstantIndexOp::create(b, perLane));
   moved.back() = arith::AddIOp::create(b, moved.back(), before);
   return moved;
 }
@@ -261,32 +282,46 @@ llvm::Align Distributor::getAlignment(Value memref, int64_t perLane) const {
   return llvm::Align(std::min({ofRow, part & -part, kRowAlignment}));
 }
 
+/// Lanes behind the mask read what the last one before them reads: elements
+/// without a value may have any.
 LogicalResult Distributor::convertRead(vector::TransferReadOp op) {
-  if (failed(checkTransfer(*op, op, op.getMask() != nullptr)))
+  if (failed(checkTransfer(op)))
     return failure();
-  if (!isCut(op.getVectorType()))
+  bool hasPadding =
+      op.getMask() && !op.getPadding().getDefiningOp<ub::PoisonOp>();
+  if (!isCut(op.getVectorType()) || hasPadding)
     return fail(*op);
   auto type = cast<VectorType>(convertType(op.getVectorType()));
   int64_t perLane = type.getNumElements();
   auto load = vector::LoadOp::create(
-      b, type, get(op.getBase()), moveToLane(op.getIndices(), perLane),
+      b, type, get(op.getBase()),
+      moveToLane(op.getIndices(), op.getMask(), perLane),
       /*nontemporal=*/false, getAlignment(op.getBase(), perLane));
   map.map(op.getResult(), load.getResult());
   return success();
 }
 
 LogicalResult Distributor::convertWrite(vector::TransferWriteOp op) {
-  if (failed(checkTransfer(*op, op, op.getMask() != nullptr)))
+  if (failed(checkTransfer(op)))
     return failure();
   if (!isCut(op.getVectorType())) {
     writeScalar(op);
     return success();
   }
+  OpBuilder::InsertionGuard guard(b);
+  if (op.getMask()) {
+    if (readTwice.contains(op.getBase()))
+      NVVM::SyncWarpOp::create(b, mask);
+    auto branch =
+        scf::IfOp::create(b, get(op.getMask()), /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+  }
   Value value = get(op.getValueToStore());
   int64_t perLane = cast<VectorType>(value.getType()).getNumElements();
-  vector::StoreOp::create(
-      b, value, get(op.getBase()), moveToLane(op.getIndices(), perLane),
-      /*nontemporal=*/false, getAlignment(op.getBase(), perLane));
+  vector::StoreOp::create(b, value, get(op.getBase()),
+                          moveToLane(op.getIndices(), op.getMask(), perLane),
+                          /*nontemporal=*/false,
+                          getAlignment(op.getBase(), perLane));
   return success();
 }
 
@@ -364,6 +399,21 @@ LogicalResult Distributor::convertConstant(arith::ConstantOp op) {
           arith::ConstantOp::create(
               b, SplatElementsAttr::get(type, splat.getSplatValue<Attribute>()))
               .getResult());
+  return success();
+}
+
+/// Each lane's elements must be all there or all behind the mask.
+LogicalResult Distributor::convertMask(vector::ConstantMaskOp op) {
+  int64_t perLane = op.getType().getNumElements() / lanes.count;
+  int64_t there = op.getMaskDimSizes().front();
+  if (!isCut(op.getType()) || there == 0 || there % perLane != 0)
+    return op.emitOpError("masks a part of a lane's ")
+           << perLane << " elements: " << there << " are there";
+  map.map(
+      op.getResult(),
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lane,
+                            arith::ConstantIndexOp::create(b, there / perLane))
+          .getResult());
   return success();
 }
 

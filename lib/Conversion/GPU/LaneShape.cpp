@@ -4,6 +4,9 @@
 
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 
 namespace neuroshard {
@@ -20,34 +23,21 @@ static constexpr int64_t kMaxInFlight = 32;
 
 int64_t LaneShape::itemsPerBlock() const { return NSG_THREADS / lanes; }
 
-/// The largest power of two that divides `value`, at most kWarp; 0 for 0.
-static int64_t getLanesFor(int64_t value) {
-  return std::min(value & -value, kWarp);
-}
-
 LaneShape getLaneShape(int64_t dim, ElementType element) {
-  int64_t wide = kLoadBytes / elementBytes(element);
   LaneShape shape;
-  shape.lanes = dim % wide == 0 ? getLanesFor(dim / wide) : 0;
-  // More lanes with narrower loads beat few lanes with many columns each.
-  if (shape.lanes == 0 || dim / shape.lanes > kMaxColumns)
-    shape.lanes = std::max(shape.lanes, getLanesFor(dim));
-  shape.rows.chunk = wide * shape.lanes;
+  shape.perLoad = std::min(dim & -dim, kLoadBytes / elementBytes(element));
+  int64_t loads = dim / shape.perLoad;
+  shape.lanes = std::min<int64_t>(
+      static_cast<int64_t>(llvm::bit_ceil(static_cast<uint64_t>(loads))),
+      kWarp);
+  int64_t ofLane = llvm::divideCeilSigned(loads, shape.lanes) * shape.perLoad;
+  shape.columns = std::min(ofLane, kMaxColumns);
+  shape.rows.chunk = shape.perLoad * shape.lanes;
   shape.rows.block = kMaxColumns * shape.lanes;
-  shape.columns = std::min(dim / shape.lanes, kMaxColumns);
-  shape.isRagged = dim % shape.rows.chunk != 0;
-  if (shape.columns * elementBytes(element) <= kLoadBytes)
+  shape.rows.isMasked = true;
+  if (shape.columns == shape.perLoad)
     shape.rows.ahead = kMaxAhead * shape.lanes;
   shape.rows.inFlight = shape.columns * 4 <= kMaxInFlight ? 4 : 2;
-  return shape;
-}
-
-LaneShape getUpdateShape(int64_t dim, ElementType element) {
-  LaneShape shape = getLaneShape(dim, element);
-  if (shape.isRagged && shape.columns > kMaxColumns / 2) {
-    shape.columns = kMaxColumns / 2;
-    shape.rows.block = shape.columns * shape.lanes;
-  }
   return shape;
 }
 

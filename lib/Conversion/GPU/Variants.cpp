@@ -202,11 +202,11 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   emitBody(body);
 }
 
-/// Registers go to columns, to addresses of slices of several widths, to the
-/// sample weights of rows in flight, or to their products with a gradient.
+/// Registers go to columns, to the sample weights of rows in flight, or to
+/// their products with a gradient.
 static bool isLarge(const KernelSpec &spec, const LaneShape &shape) {
   constexpr int64_t kManyColumns = 8;
-  if (shape.columns > kManyColumns || shape.isRagged)
+  if (shape.columns > kManyColumns)
     return true;
   if (spec.kind == KernelKind::Lookup)
     return spec.weighted;
@@ -243,8 +243,7 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   std::string name = getName(spec);
   if (auto found = numberOfName.find(name); found != numberOfName.end())
     return found->second;
-  auto getShape = readsTasks(spec.kernel) ? getLaneShape : getUpdateShape;
-  LaneShape shape = getShape(spec.kernel.dim, spec.kernel.element);
+  LaneShape shape = getLaneShape(spec.kernel.dim, spec.kernel.element);
   if (spec.isBySums)
     shape.rows.inFlight = 1;
   int64_t number = static_cast<int64_t>(variants.size());

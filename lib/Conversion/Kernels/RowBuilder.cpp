@@ -1,7 +1,7 @@
 //===- RowBuilder.cpp - Rows as lists of vectors --------------------------===//
 //
-// Vectors have RowVectors::chunk columns, and those of the rest powers of two:
-// widths that targets load and add without splitting the vector.
+// Vectors have RowVectors::chunk columns. Those of the rest are masked, or
+// powers of two: widths that targets load and add without splitting the vector.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,10 +38,14 @@ ColumnBlock RowBuilder::makeBlock(Value begin, int64_t width) {
   ColumnBlock block{begin, {}};
   int64_t offset = 0;
   for (; offset + shape.chunk <= width; offset += shape.chunk)
-    block.slices.push_back({offset, shape.chunk});
+    block.slices.push_back({offset, shape.chunk, shape.chunk});
+  if (shape.isMasked && offset < width) {
+    block.slices.push_back({offset, width - offset, shape.chunk});
+    return block;
+  }
   while (offset < width) {
     int64_t slice = llvm::bit_floor(static_cast<uint64_t>(width - offset));
-    block.slices.push_back({offset, slice});
+    block.slices.push_back({offset, slice, slice});
     offset += slice;
   }
   return block;
@@ -86,7 +90,7 @@ void RowBuilder::forEachBlock(
 
 Row RowBuilder::zeros(const ColumnBlock &block) {
   return llvm::map_to_vector(block.slices, [&](const Slice &slice) -> Value {
-    auto type = VectorType::get({slice.width}, b.getF32Type());
+    auto type = VectorType::get({slice.length}, b.getF32Type());
     return arith::ConstantOp::create(b, b.getZeroAttr(type));
   });
 }
@@ -100,14 +104,26 @@ SmallVector<Value> RowBuilder::indices(const RowAddress &address,
   return {b.createOrFold<arith::AddIOp>(address.row, column)};
 }
 
+Value RowBuilder::makeMask(const Slice &slice) {
+  if (!slice.isMasked())
+    return {};
+  return vector::ConstantMaskOp::create(
+      b, VectorType::get({slice.length}, b.getI1Type()),
+      ArrayRef<int64_t>{slice.width});
+}
+
 Row RowBuilder::readStored(const RowAddress &address,
                            const ColumnBlock &block) {
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
   return llvm::map_to_vector(block.slices, [&](const Slice &slice) -> Value {
-    return vector::TransferReadOp::create(
-        b, VectorType::get({slice.width}, element), address.memref,
+    Value mask = makeMask(slice);
+    auto read = vector::TransferReadOp::create(
+        b, VectorType::get({slice.length}, element), address.memref,
         indices(address, block, slice.offset), /*padding=*/std::nullopt,
         ArrayRef<bool>{true});
+    if (mask)
+      read.getMaskMutable().assign(mask);
+    return read;
   });
 }
 
@@ -132,10 +148,13 @@ void RowBuilder::write(const Row &row, const RowAddress &address,
     Value stored = value;
     if (!element.isF32())
       stored = arith::TruncFOp::create(
-          b, VectorType::get({slice.width}, element), stored);
-    vector::TransferWriteOp::create(b, stored, address.memref,
-                                    indices(address, block, slice.offset),
-                                    ArrayRef<bool>{true});
+          b, VectorType::get({slice.length}, element), stored);
+    Value mask = makeMask(slice);
+    auto write = vector::TransferWriteOp::create(
+        b, stored, address.memref, indices(address, block, slice.offset),
+        ArrayRef<bool>{true});
+    if (mask)
+      write.getMaskMutable().assign(mask);
   }
 }
 
@@ -213,21 +232,25 @@ SmallVector<Value> RowBuilder::sumColumns(
     int64_t count,
     llvm::function_ref<SmallVector<Row>(const ColumnBlock &)> emit) {
   SmallVector<Value> lanes;
-  if (dim >= shape.chunk) {
+  if (shape.isMasked || dim >= shape.chunk) {
     auto type = VectorType::get({shape.chunk}, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
     lanes.assign(static_cast<size_t>(count), zero);
   }
-  // Only the last block, which is never in a loop, has narrower slices.
+  // Only the last block, which is never in a loop, has narrower vectors.
   SmallVector<SmallVector<Value>> parts(static_cast<size_t>(count));
   lanes = forEachBlock(lanes, [&](const ColumnBlock &block, ValueRange sums) {
     SmallVector<Value> next(sums);
     for (auto [number, row] : llvm::enumerate(emit(block)))
       for (auto [slice, value] : llvm::zip_equal(block.slices, row)) {
-        if (slice.width == shape.chunk)
-          next[number] = arith::AddFOp::create(b, next[number], value);
-        else
+        if (slice.length < shape.chunk) {
           parts[number].push_back(value);
+          continue;
+        }
+        Value sum = arith::AddFOp::create(b, next[number], value);
+        if (Value mask = makeMask(slice))
+          sum = arith::SelectOp::create(b, mask, sum, next[number]);
+        next[number] = sum;
       }
     return next;
   });

@@ -18,10 +18,14 @@
 
 namespace neuroshard {
 
-/// The columns [offset, offset + width) of a block, which are one vector.
+/// The columns [offset, offset + width) of a block, which are one vector of
+/// `length` elements. Those behind the columns have no value.
 struct Slice {
   int64_t offset;
   int64_t width;
+  int64_t length;
+
+  bool isMasked() const { return width < length; }
 };
 
 /// Columns that are held in registers together. Slices are relative to the
@@ -89,7 +93,7 @@ public:
   /// Emits the row block by block and adds up the values that `emit` returns
   /// for the columns of each: lane l of a chunk collects the columns l,
   /// l + chunk, ... in this order; the lanes are then added as a reassociable
-  /// vector.reduction, and after them the rest of the row, slice by slice.
+  /// vector.reduction, and after them narrower vectors, one by one.
   mlir::Value sumColumns(llvm::function_ref<Row(const ColumnBlock &)> emit);
   /// The sums of `count` rows at once, each as above.
   llvm::SmallVector<mlir::Value> sumColumns(
@@ -104,6 +108,8 @@ private:
   ColumnBlock makeBlock(mlir::Value begin, int64_t width);
   llvm::SmallVector<mlir::Value>
   indices(const RowAddress &address, const ColumnBlock &block, int64_t offset);
+  /// Null for a slice that fills its vector.
+  mlir::Value makeMask(const Slice &slice);
   Row broadcast(mlir::Value scalar, const Row &like);
   mlir::Value sumLanes(llvm::ArrayRef<mlir::Value> parts);
 

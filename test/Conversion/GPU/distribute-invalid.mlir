@@ -76,6 +76,44 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  func.func private @part_of_a_lane(%lane: index {nsg.lane}, %mask: i32 {nsg.lane_mask})
+      attributes {nsg.lanes = 4 : i64, nsg.row_columns = 10 : i64} {
+    // expected-error@+1 {{'vector.constant_mask' op masks a part of a lane's 4 elements: 10 are there}}
+    %there = vector.constant_mask [10] : vector<16xi1>
+    return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  func.func private @padding(%x: memref<16xf32>, %i: index, %lane: index {nsg.lane},
+      %mask: i32 {nsg.lane_mask})
+      attributes {nsg.lanes = 4 : i64, nsg.row_columns = 12 : i64} {
+    %pad = arith.constant 0.0 : f32
+    %there = vector.constant_mask [12] : vector<16xi1>
+    // expected-error@+1 {{'vector.transfer_read' op cannot be distributed over the lanes of a warp}}
+    %v = vector.transfer_read %x[%i], %pad, %there {in_bounds = [true]} : memref<16xf32>, vector<16xf32>
+    return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  func.func private @other_mask(%x: memref<16xf32>, %i: index, %there: vector<16xi1>,
+      %lane: index {nsg.lane}, %mask: i32 {nsg.lane_mask})
+      attributes {nsg.lanes = 4 : i64, nsg.row_columns = 12 : i64} {
+    %poison = ub.poison : f32
+    // expected-error@+1 {{'vector.transfer_read' op must take neighbouring elements, all in bounds, of a memref of one or two dimensions}}
+    %v = vector.transfer_read %x[%i], %poison, %there {in_bounds = [true]} : memref<16xf32>, vector<16xf32>
+    return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   // expected-error@+1 {{'func.func' op must have a power of two up to 32 as 'nsg.lanes', got: 12 : i64}}
   func.func private @twelve(%lane: index {nsg.lane}, %mask: i32 {nsg.lane_mask})
       attributes {nsg.lanes = 12 : i64, nsg.row_columns = 12 : i64} {

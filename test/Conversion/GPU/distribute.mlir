@@ -115,6 +115,41 @@ gpu.module @kernels {
 
 // -----
 
+// Rows of 12 elements keep three of four lanes busy. The fourth reads what the third does, adds
+// nothing to the sum, and writes nothing; the third waits until it has read.
+gpu.module @kernels {
+  // CHECK-LABEL: func.func private @masked(
+  // CHECK-SAME: %[[X:.*]]: memref<100x12xf32>, %[[ROW:.*]]: index, %[[LANE:.*]]: index, %[[MASK:.*]]: i32) {
+  // CHECK: %[[BUSY:.*]] = arith.cmpi ult, %[[LANE]], %c3{{.*}} : index
+  // CHECK: %[[READER:.*]] = arith.minui %[[LANE]], %c2{{.*}} : index
+  // CHECK: %[[BEFORE:.*]] = arith.muli %[[READER]], %c4{{.*}} : index
+  // CHECK: %[[COLUMN:.*]] = arith.addi %c0, %[[BEFORE]] : index
+  // CHECK: %[[V:.*]] = vector.load %[[X]][%[[ROW]], %[[COLUMN]]] {alignment = 16 : i64} : memref<100x12xf32>, vector<4xf32>
+  // CHECK: %[[THERE:.*]] = arith.select %[[BUSY]], %[[V]], %{{.*}} : vector<4xf32>
+  // CHECK: vector.extract %[[THERE]]
+  // CHECK: nvvm.bar.warp.sync %[[MASK]] : i32
+  // CHECK: scf.if %[[BUSY]] {
+  // CHECK: vector.store %{{.*}}, %[[X]][%[[ROW]], %{{.*}}] {alignment = 16 : i64} : memref<100x12xf32>, vector<4xf32>
+  // CHECK-NEXT: }
+  // CHECK-NEXT: return
+  func.func private @masked(%x: memref<100x12xf32>, %row: index, %lane: index {nsg.lane},
+      %mask: i32 {nsg.lane_mask})
+      attributes {nsg.lanes = 4 : i64, nsg.row_columns = 12 : i64} {
+    %c0 = arith.constant 0 : index
+    %poison = ub.poison : f32
+    %zero = arith.constant dense<0.0> : vector<16xf32>
+    %there = vector.constant_mask [12] : vector<16xi1>
+    %v = vector.transfer_read %x[%row, %c0], %poison, %there {in_bounds = [true]} : memref<100x12xf32>, vector<16xf32>
+    %own = arith.select %there, %v, %zero : vector<16xi1>, vector<16xf32>
+    %sum = vector.reduction <add>, %own : vector<16xf32> into f32
+    %all = vector.broadcast %sum : f32 to vector<16xf32>
+    vector.transfer_write %all, %x[%row, %c0], %there {in_bounds = [true]} : vector<16xf32>, memref<100x12xf32>
+    return
+  }
+}
+
+// -----
+
 // A lane alone has all of the row, and no shuffles.
 gpu.module @kernels {
   // CHECK-LABEL: func.func private @alone(

@@ -29,35 +29,37 @@ TEST_P(LaneShapes, AreTheDocumentedOnes) {
 constexpr ElementType F32 = ElementType::F32, F16 = ElementType::F16,
                       BF16 = ElementType::BF16;
 
-INSTANTIATE_TEST_SUITE_P(Dims, LaneShapes,
-                         testing::Values(Expected{1, F32, 1, 4, 1, 4, 256},
-                                         Expected{4, F32, 1, 4, 4, 4, 256},
-                                         Expected{6, F32, 2, 8, 3, 4, 128},
-                                         Expected{16, F32, 4, 16, 4, 4, 64},
-                                         Expected{64, F32, 16, 64, 4, 4, 16},
-                                         Expected{96, F32, 8, 32, 12, 2, 32},
-                                         Expected{100, F32, 4, 16, 16, 2, 64},
-                                         Expected{128, F32, 32, 128, 4, 4, 8},
-                                         Expected{256, F32, 32, 128, 8, 4, 8},
-                                         Expected{512, F32, 32, 128, 16, 2, 8},
-                                         Expected{1024, F32, 32, 128, 16, 2, 8},
-                                         Expected{64, F16, 8, 64, 8, 4, 32},
-                                         Expected{20, F16, 4, 32, 5, 4, 64},
-                                         Expected{128, BF16, 16, 128, 8, 4,
-                                                  16}));
+INSTANTIATE_TEST_SUITE_P(
+    Dims, LaneShapes,
+    testing::Values(
+        Expected{1, F32, 1, 1, 1, 4, 256}, Expected{4, F32, 1, 4, 4, 4, 256},
+        Expected{5, F32, 8, 8, 1, 4, 32}, Expected{6, F32, 4, 8, 2, 4, 64},
+        Expected{16, F32, 4, 16, 4, 4, 64}, Expected{20, F32, 8, 32, 4, 4, 32},
+        Expected{64, F32, 16, 64, 4, 4, 16},
+        Expected{96, F32, 32, 128, 4, 4, 8},
+        Expected{100, F32, 32, 128, 4, 4, 8},
+        Expected{128, F32, 32, 128, 4, 4, 8},
+        Expected{256, F32, 32, 128, 8, 4, 8},
+        Expected{300, F32, 32, 128, 12, 2, 8},
+        Expected{512, F32, 32, 128, 16, 2, 8},
+        Expected{1024, F32, 32, 128, 16, 2, 8},
+        Expected{64, F16, 8, 64, 8, 4, 32}, Expected{20, F16, 8, 32, 4, 4, 32},
+        Expected{128, BF16, 16, 128, 8, 4, 16}));
 
-/// Every piece of a row can be cut into equal parts for the lanes, and loads
-/// of whole chunks are of 16 bytes.
-TEST(LaneShape, DividesEveryDim) {
+/// Lanes have whole loads, and no smaller group of lanes could read the row at
+/// once.
+TEST(LaneShape, FitsEveryDim) {
   for (ElementType element : {F32, F16, BF16})
     for (int64_t dim = 1; dim <= 2048; ++dim) {
       LaneShape shape = getLaneShape(dim, element);
-      ASSERT_EQ(dim % shape.lanes, 0) << dim;
+      ASSERT_EQ(dim % shape.perLoad, 0) << dim;
+      ASSERT_LE(shape.perLoad * elementBytes(element), 16) << dim;
       ASSERT_EQ(32 % shape.lanes, 0) << dim;
-      ASSERT_EQ(shape.rows.chunk / shape.lanes * elementBytes(element), 16)
-          << dim;
-      ASSERT_EQ(shape.rows.block % shape.lanes, 0) << dim;
+      ASSERT_EQ(shape.rows.chunk, shape.lanes * shape.perLoad) << dim;
+      ASSERT_EQ(shape.rows.block % shape.rows.chunk, 0) << dim;
       ASSERT_LE(shape.columns, 16) << dim;
+      if (shape.lanes < 32)
+        ASSERT_LT(dim, 2 * shape.rows.chunk) << dim;
     }
 }
 

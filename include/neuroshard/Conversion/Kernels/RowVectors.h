@@ -20,6 +20,9 @@ struct RowVectors {
   /// Columns of weights and states that an update reads before it adds up
   /// gradients, so that these loads overlap; others are read after the sum.
   int64_t ahead = 0;
+  /// All vectors have `chunk` columns; of the last one those behind the row
+  /// are masked. Else the rest of a row is cut into narrower vectors.
+  bool isMasked = false;
 };
 
 } // namespace neuroshard
