@@ -24,3 +24,11 @@
 // RUN: echo '{"schema": "neuroshard.workload.v1", "batch": {"global_size": 9}, "tables": [{"name": "t", "rows": 5, "dim": 4}], "features": [{"name": "strange", "table": "t"}]}' > %t/strange.json
 // RUN: not neuroshard-run %t/1 --batch 9 --workload %t/strange.json 2>&1 | FileCheck %s --check-prefix=STRANGE
 // STRANGE: neuroshard-run: '{{.*}}strange.json' lists none of the artifact's features: {{.+}}
+
+// Ids that are sent during the steps before give the same bits.
+// RUN: neuroshard-run %t/4 --batch 9 --pooling 3 --train --steps 5 | grep difference > %t/plain.txt
+// RUN: neuroshard-run %t/4 --batch 9 --pooling 3 --train --steps 5 --pipeline-depth 2 | grep difference > %t/ahead.txt
+// RUN: neuroshard-run %t/4 --batch 9 --pooling 3 --train --steps 5 --pipeline-depth 9 | grep difference > %t/all.txt
+// RUN: diff %t/plain.txt %t/ahead.txt && diff %t/plain.txt %t/all.txt
+// RUN: not neuroshard-run %t/4 --pipeline-depth 2 2>&1 | FileCheck %s --check-prefix=DEPTH
+// DEPTH: neuroshard-run: --pipeline-depth is about training steps; expected --train with it

@@ -12,8 +12,11 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -172,14 +175,24 @@ public:
         function(wholeStepNamed(signature.functions, options.function)),
         world(openFilled(options)),
         reference(Reference::open(options.directory, signature, world.get())),
-        random(options.seed) {}
+        random(options.seed), randomGradients(options.seed) {}
 
   void run();
 
 private:
-  void forward(int64_t number, const std::vector<Value> &inputs, Step &step);
-  void train(int64_t number, const std::vector<Value> &inputs,
-             const Step &step);
+  /// A batch, and its ids where they have been sent.
+  struct Batch {
+    std::vector<Value> inputs;
+    Step step;
+    std::optional<SentIds> sent;
+  };
+
+  void drawBatch();
+  void sendIdsOf(Batch &batch);
+  /// Sends the ids of the batches after the first in their order.
+  void sendNext();
+  void forward(int64_t number, Batch &batch);
+  void train(int64_t number, const Batch &batch);
   /// The coarsest type to which updates round: gradients, or rows of tables.
   WireFormat roundingsOfUpdates() const;
   /// The jagged ones among the arguments of `function`, in the order in which
@@ -192,13 +205,37 @@ private:
   const FunctionSpec &function;
   World world;
   std::optional<Reference> reference;
-  std::mt19937_64 random;
+  /// Apart, so that batches and gradients do not depend on the order in which
+  /// they are drawn.
+  std::mt19937_64 random, randomGradients;
+  /// This step's batch and those after it.
+  std::deque<Batch> batches;
 };
 
-void Driver::forward(int64_t number, const std::vector<Value> &inputs,
-                     Step &step) {
-  double ms = step.run(world.get(), options.function);
-  std::vector<Tensor> results = step.takeResults();
+void Driver::drawBatch() {
+  std::vector<Value> inputs =
+      randomInputs(signature, function, options.batch, options.pooling, random);
+  Step step(world.get(), signature, function, inputs, options.batch,
+            memoryOf(options.device, function));
+  batches.push_back({std::move(inputs), std::move(step), std::nullopt});
+}
+
+void Driver::sendIdsOf(Batch &batch) {
+  std::vector<std::vector<Value>> localIds;
+  for (const std::vector<Value> &local : batch.step.inputs)
+    localIds.push_back(idsOf(local));
+  batch.sent = sendIds(world.get(), options.device, signature, localIds);
+}
+
+void Driver::sendNext() {
+  for (auto batch = batches.begin() + 1; batch != batches.end(); ++batch)
+    if (!batch->sent)
+      sendIdsOf(*batch);
+}
+
+void Driver::forward(int64_t number, Batch &batch) {
+  double ms = batch.step.run(world.get(), options.function);
+  std::vector<Tensor> results = batch.step.takeResults();
   out << format("step %lld: %.2f ms", static_cast<long long>(number), ms);
   if (!reference) {
     out << "\n";
@@ -206,7 +243,7 @@ void Driver::forward(int64_t number, const std::vector<Value> &inputs,
   }
   std::vector<Tensor> expected;
   double unsharded = milliseconds(
-      [&] { expected = reference->run(options.function, inputs); });
+      [&] { expected = reference->run(options.function, batch.inputs); });
   out << format(", unsharded on one thread %.2f ms\n", unsharded);
   Tolerance tolerance{signature.wireType.results, 1, options.tolerance};
   if (options.train && number > 1) // updates of earlier steps are in the tables
@@ -239,14 +276,10 @@ std::vector<Value> Driver::idsOf(const std::vector<Value> &arguments) const {
   return ids;
 }
 
-void Driver::train(int64_t number, const std::vector<Value> &inputs,
-                   const Step &step) {
-  std::vector<std::vector<Value>> localIds;
-  for (const std::vector<Value> &local : step.inputs)
-    localIds.push_back(idsOf(local));
-  TrainingStep done =
-      run::train(world.get(), options.device, signature, localIds,
-                 options.learningRate, number, random);
+void Driver::train(int64_t number, const Batch &batch) {
+  TrainingStep done = run::train(world.get(), options.device, signature,
+                                 *batch.sent, options.learningRate, number,
+                                 randomGradients, [&] { sendNext(); });
   out << format("  training: start %.2f ms, lookup %.2f ms, wait %.2f ms, "
                 "gradients %.2f ms, update %.2f ms",
                 done.startMs, done.lookupMs, done.waitMs, done.gradientsMs,
@@ -256,7 +289,7 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
     return;
   }
   Value context;
-  for (const Value &ids : idsOf(inputs))
+  for (const Value &ids : idsOf(batch.inputs))
     context.insert(context.end(), ids.begin(), ids.end());
   double unsharded = milliseconds([&] {
     reference->update(context, done.gradients, options.learningRate, number);
@@ -276,13 +309,17 @@ void Driver::run() {
                 reference ? "compared with the unsharded program"
                           : "no unsharded program to compare with");
   for (int64_t number = 1; number <= options.steps; ++number) {
-    std::vector<Value> inputs = randomInputs(signature, function, options.batch,
-                                             options.pooling, random);
-    Step step(world.get(), signature, function, inputs, options.batch,
-              memoryOf(options.device, function));
-    forward(number, inputs, step);
-    if (options.train)
-      train(number, inputs, step);
+    int64_t left = options.steps - number + 1;
+    while (std::ssize(batches) < std::min(options.pipelineDepth, left))
+      drawBatch();
+    Batch &batch = batches.front();
+    forward(number, batch);
+    if (options.train) {
+      if (!batch.sent)
+        sendIdsOf(batch);
+      train(number, batch);
+    }
+    batches.pop_front();
   }
   printPhases(world.get(), options.steps, out);
   printMemory(world.get(), out);
@@ -291,6 +328,9 @@ void Driver::run() {
 } // namespace
 
 void drive(DriveOptions options, std::ostream &out) {
+  if (options.pipelineDepth > 1 && !options.train)
+    throw std::runtime_error("--pipeline-depth is about training steps; "
+                             "expected --train with it");
   Signature signature = readSignature(options.directory);
   if (!options.workload.empty())
     readMeans(options.workload, signature, options.pooling);

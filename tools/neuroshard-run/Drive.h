@@ -26,6 +26,8 @@ struct DriveOptions {
   /// Also a training step of the embeddings after each forward.
   bool train = false;
   float learningRate = 0.125;
+  /// Batches in flight: ids of those after the first are sent during its step.
+  int64_t pipelineDepth = 1;
   /// A step further than this from the reference is an error; negative: see
   /// Tolerance.
   double tolerance = -1;

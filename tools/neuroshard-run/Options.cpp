@@ -36,6 +36,11 @@ void addOptions(Command &program, DriveOptions &options) {
   program.addFlag("--train", options.train,
                   "also update the tables, with random gradients");
   program.add("--learning-rate", options.learningRate).range(0.0, 1e30);
+  program
+      .add("--pipeline-depth", options.pipelineDepth,
+           "batches in flight while training: ids of the next ones are sent "
+           "when the results of this one are there")
+      .range(1, 64);
   program.add("--tolerance", options.tolerance,
               "largest difference from the unsharded program; negative: by the "
               "type in which results travel");

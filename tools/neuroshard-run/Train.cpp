@@ -13,9 +13,6 @@ namespace neuroshard::run {
 
 namespace {
 
-/// What a function returned on each device.
-using Results = std::vector<std::vector<Result>>;
-
 /// One function on all devices.
 class Everywhere {
 public:
@@ -111,27 +108,34 @@ std::vector<Value> localGradients(const Results &results,
 
 } // namespace
 
-TrainingStep train(nsrt_world *world, const std::string &device,
-                   const Signature &signature,
-                   const std::vector<std::vector<Value>> &localIds,
-                   float learningRate, int64_t step, std::mt19937_64 &random) {
-  TrainingStep done;
+SentIds sendIds(nsrt_world *world, const std::string &device,
+                const Signature &signature,
+                const std::vector<std::vector<Value>> &localIds) {
   Everywhere start(world, device, signature, kStartName);
   for (size_t rank = 0; rank < localIds.size(); ++rank)
     for (const Value &ids : localIds[rank])
       start.on(rank).addTensors(ids);
-  done.startMs = start.run();
-  Results pending = start.takeResults();
+  double ms = start.run();
+  return {ms, start.takeResults()};
+}
+
+TrainingStep train(nsrt_world *world, const std::string &device,
+                   const Signature &signature, const SentIds &ids,
+                   float learningRate, int64_t step, std::mt19937_64 &random,
+                   const std::function<void()> &sendNext) {
+  TrainingStep done;
+  done.startMs = ids.ms;
 
   Everywhere lookup(world, device, signature, kLookupName);
-  addResults(pending, lookup);
+  addResults(ids.pending, lookup);
   done.lookupMs = lookup.run();
-  pending = lookup.takeResults();
+  Results pending = lookup.takeResults();
 
   Everywhere wait(world, device, signature, kWaitName);
   addResults(pending, wait);
   done.waitMs = wait.run();
   Results results = wait.takeResults();
+  sendNext();
 
   int64_t lookups = numLookups(signature);
   for (int64_t lookup = 0; lookup < lookups; ++lookup)

@@ -8,6 +8,7 @@
 
 #include "neuroshard/Runtime/DriverABI.h"
 
+#include <functional>
 #include <random>
 
 namespace neuroshard::run {
@@ -22,10 +23,25 @@ struct TrainingStep {
 /// results, and updates by random gradients. Throws
 /// std::runtime_error if a step fails or a result is not f32. `device`: as in
 /// openWorld.
+/// What a function returned on each device.
+using Results = std::vector<std::vector<Result>>;
+
+/// Ids on their way.
+struct SentIds {
+  double ms = 0;
+  Results pending;
+};
+
+SentIds sendIds(nsrt_world *world, const std::string &device,
+                const Signature &signature,
+                const std::vector<std::vector<Value>> &localIds);
+
+/// The step of ids that have been sent; calls `sendNext` when their results are
+/// there.
 TrainingStep train(nsrt_world *world, const std::string &device,
-                   const Signature &signature,
-                   const std::vector<std::vector<Value>> &localIds,
-                   float learningRate, int64_t step, std::mt19937_64 &random);
+                   const Signature &signature, const SentIds &ids,
+                   float learningRate, int64_t step, std::mt19937_64 &random,
+                   const std::function<void()> &sendNext);
 
 } // namespace neuroshard::run
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._compile_cache import compile_plan
     from neuroshard.distributed._collection import (Pending, ShardedEmbeddingBagCollection,
                                                     ShardedEmbeddingCollection)
+    from neuroshard.distributed._pipeline import pipeline
     from neuroshard.distributed._problem_of_modules import problem_of
     from neuroshard.distributed._planning import plan
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "latest",
-           "load", "lockstep", "plan", "problem_of", "save"]
+           "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
 
 
 def __getattr__(name: str) -> object:

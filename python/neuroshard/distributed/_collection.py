@@ -17,6 +17,7 @@ from neuroshard.distributed._inputs import as_tensors
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
 from neuroshard.distributed._problem_of_modules import key_of
+from neuroshard.distributed._sent_ids import SentIds
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.errors import TensorError
@@ -33,6 +34,7 @@ class Pending:
         self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
         self._anchor = anchor
         self._looked_up = False
+        self._sent_ahead: SentIds | None = None
 
     def look_up(self) -> None:
         """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
@@ -47,7 +49,10 @@ class Pending:
     def wait(self) -> object:
         """The results, as calling the module returns them. To be called once."""
         ticket, self._ticket = self._taken(), None
-        return self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
+        results = self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
+        if self._sent_ahead:
+            self._sent_ahead.has_results(self._owner._learns())
+        return results
 
     def _taken(self) -> torch.Tensor:
         if self._ticket is None:
@@ -85,6 +90,7 @@ class _Sharded(Learning, torch.nn.Module):
                                 own_engine, lambda: optimizer.learning_rate)
         self._engine = self._session.engine
         self._frozen = False
+        self._sent_ahead: SentIds | None = None
         self._name = self._session.name
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._engine.initialize(seed)
@@ -165,7 +171,16 @@ class _Sharded(Learning, torch.nn.Module):
         """Checks the ids and sends them to the owners of their rows without waiting for results.
 
         features: as in forward(). Ranks must start, and run backwards, in
-        the same order. They may wait in any order, or not at all."""
+        the same order. They may wait in any order, or not at all. Ids that pipeline() has sent are
+        not sent again."""
+        if self._sent_ahead and not torch.compiler.is_compiling():
+            if pending := self._sent_ahead.take(features):
+                pending._sent_ahead = self._sent_ahead
+                return pending
+        return self._send(features)
+
+    def _send(self, features: object) -> Pending:
+        """start(), also of ids that have been sent."""
         keyed = is_keyed(features)
         try:
             ids = self._as_jagged(features)
@@ -184,6 +199,20 @@ class _Sharded(Learning, torch.nn.Module):
         Wrong ids, offsets or tensors on any rank raise an error on all ranks that names rank,
         feature, position and id; the tables stay unchanged."""
         return self.start(features).wait()
+
+    def send_ahead(self) -> SentIds:
+        """Lets start() and forward() take what is sent by the result. Called by pipeline() alone.
+        Raises a TensorError if another one has been."""
+        if self._sent_ahead:
+            raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
+                              "end it, or close() it, first")
+        self._sent_ahead = SentIds(self)
+        return self._sent_ahead
+
+    def send_no_more(self) -> None:
+        """Ends what send_ahead() has begun; drops what was not taken."""
+        self._sent_ahead.close()
+        self._sent_ahead = None
 
     def _look_up(self, ticket: torch.Tensor) -> torch.Tensor:
         return self._engine.look_up(self._token, ticket)

@@ -42,6 +42,10 @@ ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.co
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "steps.two_collections",
          "steps.searched", "steps.unread_result", "steps.learning_rate",
          "steps.learning_rate:backend=aot_eager"]
+PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
+            "pipeline.same_bits:optimizer=adam", "pipeline.what_is_sent", "pipeline.other_ids",
+            "pipeline.several_modules", "pipeline.uneven", "pipeline.arguments",
+            *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "loader"))]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
@@ -49,16 +53,16 @@ GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts"
           "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
           "training.cuts"]
 
-ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *TORCH,
+ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TORCH,
             "training.seeds"]
 SOME = {
-    1: [CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
-    2: [*FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
+    1: [*PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
+    2: [*PIPELINE, *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
-    4: [ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+    4: [*PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],
 }

@@ -1,0 +1,222 @@
+"""Cases: batches whose ids travel during the step before."""
+
+import torch
+
+from distributed_context import raises, whole
+from distributed_models import random_parts
+from distributed_steps import Model as FlatModel
+from distributed_steps import given, small
+from neuroshard.distributed import pipeline
+from neuroshard.errors import TensorError
+
+STEPS = 5
+
+
+class Batches:
+    """Batches of this rank; the given ids replace those of a step."""
+
+    def __init__(self, context, problem, steps=STEPS, **replaced):
+        generator = context.generator("batches")
+        sizes = [3 + one for one in range(context.size)]
+        self.all = [given(random_parts(problem, sizes, generator)[context.rank])
+                    for _ in range(steps)]
+        for step, ids in replaced.items():
+            self.all[int(step[1:])] = ids
+
+
+class Model(FlatModel):
+    """Called with a Jagged."""
+
+    def forward(self, ids):
+        pooled = self.tables(ids)
+        return self.top(torch.cat(list(pooled.values()), 1)).squeeze(1)
+
+
+def train(context, batches, optimizer="rowwise_adagrad", **options):
+    """Losses, tables after training, and updates, of a loop over batches(tables)."""
+    problem, plan = small(context.size, optimizer)
+    tables = context.make(plan, problem)
+    model = Model(tables)
+    dense = torch.optim.SGD(model.parameters(), 0.1)
+    losses = []
+    for batch in batches(tables):
+        loss = model(batch).square().mean()
+        losses.append(loss.item())
+        dense.zero_grad()
+        loss.backward()
+        dense.step()
+    return losses, whole(tables), model.top.weight.detach().clone(), tables.step
+
+
+def same(one, other):
+    losses, tables, dense, steps = one
+    assert losses == other[0]
+    assert torch.equal(dense, other[2]) and steps == other[3]
+    for name, (weights, states) in tables.items():
+        assert torch.equal(weights, other[1][name][0]), name
+        assert all(map(torch.equal, states, other[1][name][1])), name
+
+
+def case_same_bits(context, depth="2", optimizer="rowwise_adagrad"):
+    problem, _ = small(context.size)
+    batches = Batches(context, problem).all
+    plain = train(context, lambda tables: batches, optimizer)
+    ahead = train(context, lambda tables: pipeline(batches, {tables: lambda ids: ids},
+                                                   depth=int(depth)), optimizer)
+    same(plain, ahead)
+    assert plain[3] == STEPS
+
+
+def case_what_is_sent(context):
+    """Ids of the next batch are sent when the results of this one are there, those of no batch
+    twice; start() takes them, too; a skipped batch and an early end drop them."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    batches = Batches(context, problem).all
+    numbers = {id(batch): number for number, batch in enumerate(batches)}
+    sent = []
+    original = tables._send
+    tables._send = lambda ids: sent.append(numbers[id(ids)]) or original(ids)
+    seen = []
+    for batch in pipeline(iter(batches), {tables: lambda ids: ids}):
+        number = numbers[id(batch)]
+        assert sent == list(range(number + 1)), (number, sent)
+        if number == 1:
+            continue  # no lookup
+        pending = tables.start(batch)
+        pending.look_up()
+        assert sent == list(range(number + 1))
+        results = pending.wait()
+        assert sent == list(range(min(number + 2, STEPS))), (number, sent)
+        seen.append(number)
+        sum(one.sum() for one in results.values()).backward()
+        if number == 3:
+            break
+    assert seen == [0, 2, 3] and tables.step == 3
+    sum(one.sum() for one in tables(batches[0]).values()).backward()
+    assert tables.step == 4
+
+
+def case_other_ids(context):
+    """After the backward a module takes other ids, before it it refuses them."""
+    problem, plan = small(context.size)
+    tables, again = context.make(plan, problem), context.make(plan, problem)
+    batches = Batches(context, problem).all
+    for batch in pipeline(batches, {tables: lambda ids: ids}):
+        results = tables(batch)
+        if batch is not batches[-1]:
+            raises(TensorError, "ids other than those", lambda: tables(batches[0]))
+        loss = sum(one.square().sum() for one in results.values())
+        loss.backward()
+        with torch.no_grad():
+            tables(batches[0])
+    for batch in batches:
+        sum(one.square().sum() for one in again(batch).values()).backward()
+    assert all(torch.equal(values[0], whole(again)[name][0])
+               for name, values in whole(tables).items())
+
+    def untaken():
+        for batch in pipeline(batches, {tables: lambda ids: ids}):
+            tables._sent_ahead, kept = None, tables._sent_ahead  # as compiled code would
+            sum(one.sum() for one in tables(batch).values()).backward()
+            tables._sent_ahead = kept
+
+    raises(TensorError, "trained by ids other than those", untaken)
+
+
+def case_several_modules(context):
+    """Each module sends its ids; batches of several depths."""
+    problem, plan = small(context.size)
+    one, two = context.make(plan, problem), context.make(plan, problem)
+    apart = context.make(plan, problem), context.make(plan, problem)
+    batches = Batches(context, problem, 6).all
+    pairs = list(zip(batches[::2], batches[1::2]))
+
+    def step(first, second, pair):
+        results = [*first(pair[0]).values(), *second(pair[1]).values()]
+        sum(one.square().sum() for one in results).backward()
+
+    for pair in pipeline(pairs, {one: lambda pair: pair[0], two: lambda pair: pair[1]}, depth=3):
+        step(one, two, pair)
+    for pair in pairs:
+        step(*apart, pair)
+    for module, other in zip((one, two), apart):
+        assert all(torch.equal(values[0], whole(other)[name][0])
+                   for name, values in whole(module).items())
+
+
+def case_uneven(context):
+    """All ranks stop with the first whose loader ends."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    batches = Batches(context, problem).all[:STEPS - (context.rank == 0)]
+    taken = 0
+    for batch in pipeline(batches, {tables: lambda ids: ids}):
+        sum(one.sum() for one in tables(batch).values()).backward()
+        taken += 1
+    assert taken == tables.step == STEPS - 1
+
+
+def case_errors(context, kind="ids"):
+    """What is wrong with a batch is raised at its step on all ranks, after the steps before; the
+    module goes on."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    batches = Batches(context, problem).all
+    bad, wrong = 3, context.rank == context.size - 1
+    function = lambda ids: ids  # noqa: E731
+    loader = iter(batches)
+    if kind == "ids" and wrong:
+        batches[bad] = batches[bad]._replace(ids=batches[bad].ids + 10**6)
+    if kind == "form" and wrong:
+        batches[bad] = {"no": "feature"}
+    if kind == "function" and wrong:
+        function = lambda ids: ids if ids is not batches[bad] else [][0]  # noqa: E731
+    if kind == "loader" and wrong:
+        loader = failing(batches, bad)
+    steps = 0
+    try:
+        for batch in pipeline(loader, {tables: function}):
+            results = tables(batch)
+            steps += 1
+            sum(one.sum() for one in results.values()).backward()
+    except Exception as error:  # noqa: BLE001, looked at below
+        text = f"{type(error).__name__}: {error}"
+    else:
+        text = ""
+    assert text, "no error"
+    assert steps == bad and tables.step == bad, (steps, tables.step, text)
+    expected = {"ids": "id 1000", "form": "rank" if not wrong else "feature",
+                "function": "index out of range", "loader": "its loader failed" if not wrong
+                else "no more of these"}[kind]
+    assert expected in text, text
+    sum(one.sum() for one in tables(batches[0]).values()).backward()
+    assert tables.step == bad + 1
+
+
+def failing(batches, at):
+    yield from batches[:at]
+    raise OSError("no more of these")
+
+
+def case_arguments(context):
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    get = lambda ids: ids  # noqa: E731
+
+    def first(*arguments, **options):
+        return next(pipeline(*arguments, **options))
+
+    raises(TypeError, "ids: expected a dict", lambda: first([], {}))
+    raises(TypeError, "ids: expected a dict", lambda: first([], tables))
+    raises(TypeError, "as keys, got", lambda: first([], {"tables": get}))
+    raises(TypeError, "ids: expected a function", lambda: first([], {tables: "ids"}))
+    raises(TypeError, "depth: expected a whole number", lambda: first([], {tables: get}, depth=1.5))
+    raises(ValueError, "depth: expected at least 1", lambda: first([], {tables: get}, depth=0))
+    batches = Batches(context, problem).all
+    one = pipeline(batches, {tables: get})
+    next(one)
+    raises(TensorError, "another neuroshard.distributed.pipeline",
+           lambda: first(batches, {tables: get}))
+    one.close()
+    assert len(list(pipeline(batches[:2], {tables: get}))) == 2  # no lookups at all
