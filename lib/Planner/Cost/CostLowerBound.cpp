@@ -109,8 +109,12 @@ double boundOf(std::span<const BoundTable> tables, const Topology &topology,
   double step =
       std::max(bound.maxTotalMs + options.denseBottomMs, forward + backward) +
       options.denseRestMs + model.fixedStepMs();
-  return options.pipelineDepth > 1 ? std::max(step, bound.maxInputMs)
-                                   : step + bound.maxInputMs;
+  if (options.pipelineDepth == 1)
+    return step + bound.maxInputMs;
+  // Ids may hide behind dense work and updates, not behind gradients.
+  return std::max(step, forward + bound.maxInputMs +
+                            bound.maxBackwardCommunicationMs +
+                            model.fixedStepMs());
 }
 
 /// One way to spread a table's columns: how much of it each device holds.

@@ -66,6 +66,7 @@ double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
   // It updates once it has its own gradients.
   std::fill(starts.begin(), starts.end(), 0);
   std::vector<double> updates = gradients.arrivalsMs(starts);
+  double gradientsMs = largest(updates);
   for (size_t i = 0; i < loads.size(); ++i)
     updates[i] += loads[i].compute.backwardMs;
   breakdown.backwardCommunicationMs =
@@ -76,9 +77,12 @@ double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
                         breakdown.denseMs + breakdown.backwardCommunicationMs +
                         breakdown.maxBackwardMs;
   breakdown.inputMs = largest(input);
-  // A prefetched batch's ids travel while the step before runs.
+  // Those of the next batch are sent when results are there, and travel during
+  // dense work and updates; gradients have the same links.
   if (options.pipelineDepth > 1)
-    breakdown.inputMs = std::max(0.0, breakdown.inputMs - withoutInput);
+    breakdown.inputMs =
+        std::max(0.0, breakdown.inputMs + gradientsMs - options.denseRestMs -
+                          largest(updates));
   return breakdown.inputMs + withoutInput;
 }
 

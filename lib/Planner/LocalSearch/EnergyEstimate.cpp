@@ -245,11 +245,10 @@ double EnergyEstimate::root(double sum) const {
 double EnergyEstimate::compose(const Values &norms) const {
   if (published)
     return norms[Compute];
-  double withoutInput = norms[Forward] + norms[Backward] + norms[In] +
-                        std::max(0.0, norms[Out] - options.denseBottomMs) +
-                        options.denseBottomMs + options.denseRestMs;
-  return options.pipelineDepth > 1 ? std::max(norms[Input], withoutInput)
-                                   : norms[Input] + withoutInput;
+  double after = options.denseRestMs + norms[Backward];
+  double hidden = options.pipelineDepth > 1 ? after : 0;
+  return std::max(0.0, norms[Input] - hidden) + norms[Forward] +
+         std::max(norms[Out], options.denseBottomMs) + after + norms[In];
 }
 
 double EnergyEstimate::energyOf(const Values &sums) const {

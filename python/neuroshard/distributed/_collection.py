@@ -34,7 +34,7 @@ class Pending:
         self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
         self._anchor = anchor
         self._looked_up = False
-        self._sent_ahead: SentIds | None = None
+        self._sent_ahead: SentIds[Pending] | None = None
 
     def look_up(self) -> None:
         """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
@@ -90,7 +90,7 @@ class _Sharded(Learning, torch.nn.Module):
                                 own_engine, lambda: optimizer.learning_rate)
         self._engine = self._session.engine
         self._frozen = False
-        self._sent_ahead: SentIds | None = None
+        self._sent_ahead: SentIds[Pending] | None = None
         self._name = self._session.name
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._engine.initialize(seed)
@@ -200,13 +200,13 @@ class _Sharded(Learning, torch.nn.Module):
         feature, position and id; the tables stay unchanged."""
         return self.start(features).wait()
 
-    def send_ahead(self) -> SentIds:
+    def send_ahead(self) -> SentIds[Pending]:
         """Lets start() and forward() take what is sent by the result. Called by pipeline() alone.
         Raises a TensorError if another one has been."""
         if self._sent_ahead:
             raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
                               "end it, or close() it, first")
-        self._sent_ahead = SentIds(self)
+        self._sent_ahead = SentIds(self._send, self._session.refuse, lambda: self.step)
         return self._sent_ahead
 
     def send_no_more(self) -> None:

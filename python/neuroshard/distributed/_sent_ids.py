@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from neuroshard.errors import TensorError
 
-if TYPE_CHECKING:
-    from neuroshard.distributed._collection import Pending, _Sharded
+P = TypeVar("P")
 
 
 @dataclass
-class Sent:
+class Sent(Generic[P]):
     """Ids on their way, or the error that came of making or sending them."""
 
     features: object
-    pending: Pending | None
+    pending: P | None
     error: Exception | None = None
 
 
@@ -28,15 +28,19 @@ class Failed:
     error: Exception
 
 
-class SentIds:
+class SentIds(Generic[P]):
     """Sends ids of one module in the order in which it will be called with them: those of a batch
-    as soon as the batch before has its results. Calls with these ids take what was sent."""
+    as soon as the batch before has its results. Calls with these ids take what was sent.
 
-    def __init__(self, module: _Sharded) -> None:
-        self._module = module
+    send: sends ids, gives what waits for their results. refuse: tells the other ranks, which send
+    theirs, the error of this one. updates: how many the module has had."""
+
+    def __init__(self, send: Callable[[object], P], refuse: Callable[[str], None],
+                 updates: Callable[[], int]) -> None:
+        self._send_ids, self._refuse, self._updates = send, refuse, updates
         self._unsent: deque[object] = deque()
-        self._sent: deque[Sent] = deque()
-        # The updates of the module after the backward that is to come, if one is.
+        self._sent: deque[Sent[P]] = deque()
+        # The number of updates after the backward that is to come, if one is.
         self._awaited = 0
 
     def add(self, features: object) -> None:
@@ -47,12 +51,12 @@ class SentIds:
         else:
             self._sent.append(self._send(features))
 
-    def take(self, features: object) -> Pending | None:
+    def take(self, features: object) -> P | None:
         """What was sent of these ids; None for other ids. Raises the error that sending them gave,
         and a TensorError for other ids between a lookup and its update: looking those up would read
         the ids that were sent before them, too early."""
         if not self._sent or self._sent[0].features is not features:
-            if self._sent and self._module.step < self._awaited:
+            if self._sent and self._updates() < self._awaited:
                 raise TensorError("ids other than those that neuroshard.distributed.pipeline sends "
                                   "were given before the backward of this batch; ids of the next "
                                   "one are on their way and would be looked up too early. Look "
@@ -67,7 +71,7 @@ class SentIds:
         """To be called when results of sent ids are there: sends the next ones. learns: whether an
         update by these ids follows."""
         if learns:
-            self._awaited = self._module.step + 1
+            self._awaited = self._updates() + 1
         while self._unsent:
             self._sent.append(self._send(self._unsent.popleft()))
 
@@ -88,11 +92,11 @@ class SentIds:
         self._unsent.clear()
         self._sent.clear()
 
-    def _send(self, features: object) -> Sent:
+    def _send(self, features: object) -> Sent[P]:
         if isinstance(features, Failed):
-            self._module._session.refuse(str(features.error))
+            self._refuse(str(features.error))
             return Sent(features, None, features.error)
         try:
-            return Sent(features, self._module._send(features))
+            return Sent(features, self._send_ids(features))
         except Exception as error:  # noqa: BLE001, raised when it is the batch's turn
             return Sent(features, None, error)

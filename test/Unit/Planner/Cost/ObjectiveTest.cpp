@@ -59,15 +59,19 @@ TEST(ObjectiveTest, StepAddsTheMaximaOfEachPhase) {
   EXPECT_DOUBLE_EQ(cost.costMs, 30 + 5 + 2.5 + 11.5 + 8 + 7);
 }
 
-TEST(ObjectiveTest, PipelinedInputHidesBehindTheStep) {
+TEST(ObjectiveTest, PipelinedInputHidesBehindDenseWorkAndUpdates) {
   ToyModel model;
   Topology topology = *parseTopology("2xCPU");
   ObjectiveOptions options;
   options.pipelineDepth = 2;
-  // 5 + 4 + 8 + 7 = 24 of the 30 ms are hidden.
+  options.denseBottomMs = 1.5;
+  options.denseRestMs = 4;
+  // 4 + 7 of the 30 ms are hidden.
   CostBreakdown cost = composeCost(topology, loads(), model, options);
-  EXPECT_DOUBLE_EQ(cost.inputMs, 6);
-  EXPECT_DOUBLE_EQ(cost.costMs, 30);
+  EXPECT_DOUBLE_EQ(cost.inputMs, 19);
+  EXPECT_DOUBLE_EQ(cost.costMs, 19 + 5 + 2.5 + 5.5 + 8 + 7);
+  options.denseRestMs = 40;
+  EXPECT_DOUBLE_EQ(composeCost(topology, loads(), model, options).inputMs, 0);
 }
 
 TEST(ObjectiveTest, PublishedWaitsForTheLastAndTakesTheWorstDevice) {
