@@ -8,5 +8,5 @@
 // CHECK: call void @__asan_report_load
 // CHECK-LABEL: define internal void @nsk_update_adagrad_f32_d8
 // CHECK: call void @__asan_report_store
-// CHECK-LABEL: define internal void @nsk_lookup_sum_f32_d8_i64(
+// CHECK-LABEL: define internal void @nsk_lookup_sum_f32_d8_i32(
 // CHECK: call void @__asan_report_load

@@ -12,7 +12,7 @@ from cases import make_batch
 from neuroshard import cuda
 from support import oracle, optimizers
 from support.batch import Jagged, random_values
-from support.model import DTYPES, ID_TYPES, Lookup
+from support.model import DTYPES, KERNEL_ID_TYPES, Lookup
 
 SLACK = 3  # rows behind each output, which must stay as they are
 UNTOUCHED = -7.0
@@ -90,7 +90,7 @@ class OpenDevice:
             pooling = ("mean" if facts.mean else "sum") if facts.pooled else "unpooled"
             lookup = Lookup(feature, slot.table.decode(), pooling, bool(facts.weighted), None,
                             cuda.ELEMENT_TYPES[facts.output_type])
-            self.works.append(self.place_work(facts.slot, lookup, jagged, slot, input_.id_type))
+            self.works.append(self.place_work(facts, lookup, jagged, slot))
 
     def padding_of(self, input_, number):
         """padding_idx of a lookup: what only the manifest and the model know."""
@@ -101,15 +101,15 @@ class OpenDevice:
                    and lookup.table == table and lookup.weighted == bool(facts.weighted)]
         return next((lookup.padding_idx for lookup in fitting), None)
 
-    def place_work(self, slot, lookup, jagged, facts, id_type):
+    def place_work(self, bound, lookup, jagged, facts):
         items = jagged.batch if lookup.pooling != "unpooled" else len(jagged.ids)
         # An odd number of 16-byte pieces more than a row, so that a wrong stride shows.
         stride = padded(facts.columns, lookup.result) + 3 * padded(1, lookup.result)
         out = torch.full((items + SLACK, stride), UNTOUCHED, dtype=DTYPES[lookup.result])
-        ids = (jagged.ids + facts.row_begin).to(ID_TYPES[id_type])
+        ids = (jagged.ids + facts.row_begin).to(KERNEL_ID_TYPES[bound.id_bytes])
         arrays = tuple(None if array is None else array.to(self.place)
                        for array in (ids, jagged.offsets, jagged.weights))
-        return Work(slot, lookup, jagged, arrays, out.to(self.place), items)
+        return Work(bound.slot, lookup, jagged, arrays, out.to(self.place), items)
 
     def parts(self, fixed, training):
         """`fixed`: without offsets, where all bags are of one length."""

@@ -74,6 +74,7 @@ struct ExchangeSpec {
   /// know their features.
   std::string where;
 
+  /// Of the ids of the input.
   int32_t idBytes() const {
     return static_cast<int32_t>(neuroshard::idBytes(idType));
   }
@@ -117,6 +118,8 @@ struct ExchangePlan {
   std::vector<ShardSpec> shards;
   std::vector<DeviceBinding> bindings; ///< one per device.
 
+  /// Of the ids that devices exchange and kernels read: packedIdType().
+  int32_t packedIdBytes(const ExchangeSpec &exchange) const;
   const TableSpec &tableOf(const ShardSpec &shard) const {
     return tables[static_cast<size_t>(shard.table)];
   }

@@ -85,6 +85,16 @@ struct ShardingProblem {
   bool operator==(const ShardingProblem &) const = default;
 };
 
+/// The type in which ids of a table travel and are read. (An artifact takes the
+/// widest of all tables of an input.)
+inline IdType packedIdType(const ShardingProblem &problem, int table) {
+  if (problem.target == Target::TorchRec19)
+    return problem.batch.idType;
+  return packedIdType(problem.batch.idType,
+                      problem.tables[static_cast<size_t>(table)].rows,
+                      problem.topology.deviceCount());
+}
+
 /// Global batch of a feature.
 inline int64_t featureBatch(const ShardingProblem &problem,
                             const Feature &feature) {

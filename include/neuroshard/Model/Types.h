@@ -4,6 +4,7 @@
 #define NEUROSHARD_MODEL_TYPES_H
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -19,6 +20,14 @@ constexpr int64_t elementBytes(ElementType type) {
   return type == ElementType::F32 ? 4 : 2;
 }
 constexpr int64_t idBytes(IdType type) { return type == IdType::I32 ? 4 : 8; }
+
+/// The type in which ids are packed for `devices` devices, and their kernels
+/// read them: the narrower one if it numbers the rows of the tables. A single
+/// device keeps the input's type, as it may read ids in place.
+constexpr IdType packedIdType(IdType input, int64_t mostRows, int64_t devices) {
+  bool isNarrow = mostRows <= std::numeric_limits<int32_t>::max();
+  return devices > 1 && isNarrow ? IdType::I32 : input;
+}
 
 /// "f32", "f16", "bf16".
 std::string_view toString(ElementType type);

@@ -103,7 +103,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 8
+#define NSG_VERSION 9
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -123,11 +123,12 @@ extern "C" {
 #define NSG_BAD_ID_POSITION_BITS 40
 
 /// nsg_lookup_task.flags, for kernels with one body for all lookups.
-#define NSG_POOLED 1   /* items are bags; else ids */
-#define NSG_MEAN 2     /* gradients are divided by the ids of the bag */
-#define NSG_WEIGHTED 4 /* sample_weights are read */
-#define NSG_FIXED 8    /* bags of `pooling` ids; offsets are not read */
-#define NSG_ID64 16    /* ids are i64; else i32 */
+#define NSG_POOLED 1       /* items are bags; else ids */
+#define NSG_MEAN 2         /* gradients are divided by the ids of the bag */
+#define NSG_WEIGHTED 4     /* sample_weights are read */
+#define NSG_FIXED 8        /* bags of `pooling` ids; offsets are not read */
+#define NSG_ID64 16        /* ids are i64; else i32 */
+#define NSG_PACKED_ID64 32 /* nsg_pack_ids writes i64; else i32 */
 
 /// Formats of values that moves convert. From NSG_INT8 on, rows begin with a
 /// scale in f32, at any address, and have bytes behind it.
@@ -329,13 +330,13 @@ typedef struct nsg_bucket {
   /// nsg_pack_ids writes, unless null, all ids of each bag but padding, [bags].
   float *bag_counts;
   /// nsg_pack_ids reads where the ids of each bag are written, [bags + 1], and
-  /// writes rows, counted from row_begin, in the type of the ids; unless null,
+  /// writes rows, counted from row_begin; unless null,
   /// their sample weights and positions.
   const int64_t *first;
   void *packed_ids;
   float *packed_weights;
   int64_t *places;
-  int32_t flags; /* NSG_ID64 */
+  int32_t flags; /* NSG_ID64, NSG_PACKED_ID64 */
   int32_t lanes; /* of a bag: 1 or NSG_WARP */
   int32_t first_block;
   int32_t reserved;

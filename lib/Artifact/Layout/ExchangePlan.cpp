@@ -2,7 +2,18 @@
 
 #include "neuroshard/Artifact/ExchangePlan.h"
 
+#include <algorithm>
+
 namespace neuroshard {
+
+int32_t ExchangePlan::packedIdBytes(const ExchangeSpec &exchange) const {
+  int64_t mostRows = 0;
+  for (const ExchangeLookup &lookup : exchange.lookups)
+    mostRows =
+        std::max(mostRows, tables[static_cast<size_t>(lookup.table)].rows);
+  return static_cast<int32_t>(
+      neuroshard::idBytes(packedIdType(exchange.idType, mostRows, numDevices)));
+}
 
 std::vector<bool> ExchangePlan::tablesWithNormExchange() const {
   std::vector<bool> result(tables.size(), false);

@@ -285,7 +285,7 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
     const GpuLookup &lookup = program.lookups[i];
     std::string path = indexed("lookups", i);
     expect(path, "slot", bound.slot, lookup.slot);
-    expect(path, "id_bytes", exchange.idBytes(), lookup.idBytes);
+    expect(path, "id_bytes", manifest.packedIdBytes(exchange), lookup.idBytes);
     expect(path, "pooled", spec.pooled(), lookup.pooled);
     expect(path, "weighted", spec.weighted, lookup.weighted);
   }

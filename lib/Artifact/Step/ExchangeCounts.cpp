@@ -6,9 +6,11 @@
 
 namespace neuroshard {
 
-ExchangeCounts::ExchangeCounts(const ExchangeSpec &spec,
+ExchangeCounts::ExchangeCounts(const ExchangePlan &plan, size_t exchange,
                                const ExchangeLoad &load)
-    : spec(spec), load(load), count(load.batches.size()), runs(load.alike()) {}
+    : spec(plan.exchanges[exchange]), load(load),
+      packedIdBytes(plan.packedIdBytes(spec)), count(load.batches.size()),
+      runs(load.alike()) {}
 
 int64_t ExchangeCounts::idsOfAll(const StreamLayout &stream) const {
   int64_t ids = 0;
@@ -21,7 +23,7 @@ int64_t ExchangeCounts::payloadBytes(const StreamSet &set, size_t rank) const {
   std::vector<int64_t> ids;
   for (const StreamLayout &stream : set.streams)
     ids.push_back(idsOf(stream, rank));
-  return IdPayload(set, load.batches[rank], spec.idBytes(), ids).bytes();
+  return IdPayload(set, load.batches[rank], packedIdBytes, ids).bytes();
 }
 
 Block ExchangeCounts::blockOf(const StreamSet &set, size_t rank) const {

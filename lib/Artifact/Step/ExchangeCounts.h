@@ -18,7 +18,8 @@ namespace neuroshard {
 
 class ExchangeCounts {
 public:
-  ExchangeCounts(const ExchangeSpec &spec, const ExchangeLoad &load);
+  ExchangeCounts(const ExchangePlan &plan, size_t exchange,
+                 const ExchangeLoad &load);
 
   int64_t idsOf(const StreamLayout &stream, size_t rank) const {
     return load.ids(rank, static_cast<size_t>(stream.bucket));
@@ -37,6 +38,7 @@ public:
 
   const ExchangeSpec &spec;
   const ExchangeLoad &load;
+  int32_t packedIdBytes;
   size_t count; ///< of ranks.
   /// The ranks, in runs of those that bring the same.
   std::vector<DeviceRange> runs;

@@ -154,8 +154,9 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
       const ExchangeLookup &lookup =
           spec.lookups[static_cast<size_t>(entry.lookup)];
       weighted |= lookup.weighted;
-      bytes += gatheredBytes(lookup, table.dim, spec.idBytes(), gradients, bags,
-                             idsOfStream[static_cast<size_t>(entry.stream)]);
+      bytes +=
+          gatheredBytes(lookup, table.dim, plan.packedIdBytes(spec), gradients,
+                        bags, idsOfStream[static_cast<size_t>(entry.stream)]);
     }
     if (!table.trained() || !isInOneExchange(plan, index) ||
         !sendsRowSums(table.rows, table.dim, gradients, bytes))

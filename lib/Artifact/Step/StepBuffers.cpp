@@ -30,8 +30,8 @@ public:
                   const ExchangeLayout &layout, const StepLoad &load,
                   Engine engine, size_t headerNumbers,
                   std::vector<BufferBytes> &devices)
-      : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
-        plan(plan), layout(layout), engine(engine), travels(count > 1),
+      : ExchangeCounts(plan, exchange, load.exchanges[exchange]), plan(plan),
+        layout(layout), engine(engine), travels(count > 1),
         wire(travels ? plan.wireType : WireType()),
         headerNumbers(headerNumbers), groups(plan),
         replicas(replicaUpdate(plan, exchange, layout)), devices(devices) {
@@ -333,7 +333,7 @@ public:
       : plan(plan), layouts(layouts), load(load),
         needsNorms(plan.tablesWithNormExchange()), devices(devices) {
     for (size_t x = 0; x < layouts.size(); ++x) {
-      counts.emplace_back(plan.exchanges[x], load.exchanges[x]);
+      counts.emplace_back(plan, x, load.exchanges[x]);
       gathered.push_back(
           counts.back().replicaUpdate(plan, x, layouts[x]).gathered.entries);
     }

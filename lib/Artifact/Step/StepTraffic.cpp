@@ -114,8 +114,8 @@ public:
   ExchangeBytes(const ExchangePlan &plan, size_t exchange,
                 const ExchangeLayout &layout, const ExchangeLoad &load,
                 Sums &sums)
-      : ExchangeCounts(plan.exchanges[exchange], load), plan(plan),
-        exchange(exchange), layout(layout), wire(plan.wireType), sums(sums) {}
+      : ExchangeCounts(plan, exchange, load), plan(plan), exchange(exchange),
+        layout(layout), wire(plan.wireType), sums(sums) {}
 
   void add() {
     for (size_t owner = 0; owner < count; ++owner)

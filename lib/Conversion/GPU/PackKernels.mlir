@@ -9,6 +9,7 @@ gpu.module @pack_kernels {
 func.func private @NSG_THREADS() -> index
 func.func private @NSG_WARP() -> index
 func.func private @NSG_ID64() -> i32
+func.func private @NSG_PACKED_ID64() -> i32
 func.func private @NSG_BAD_ID_POSITION_BITS() -> i64
 
 func.func private @nsg_bucket.at(!ptr, index) -> !ptr
@@ -310,7 +311,7 @@ func.func private @pack_id(%bucket: !ptr, %position: index, %id: i64, %place: in
   %row = arith.subi %id, %row_begin : i64
   %packed = call @nsg_bucket.packed_ids(%bucket) : (!ptr) -> !ptr
   %flags = call @nsg_bucket.flags(%bucket) : (!ptr) -> i32
-  %id64 = call @NSG_ID64() : () -> i32
+  %id64 = call @NSG_PACKED_ID64() : () -> i32
   %bit = arith.andi %flags, %id64 : i32
   %is_long = arith.cmpi eq, %bit, %id64 : i32
   scf.if %is_long {

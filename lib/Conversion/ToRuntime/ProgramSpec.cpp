@@ -41,6 +41,21 @@ static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
         slot.replicated |= shard.getDevices().size() > 1;
 }
 
+static IdType idTypeOfKernels(ir::ExchangeOp exchange) {
+  auto module = exchange->getParentOfType<ModuleOp>();
+  auto plan = module.lookupSymbol<ir::PlanOp>(exchange.getPlanAttr());
+  auto topology =
+      module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
+  int64_t mostRows = 0;
+  for (auto lookup : exchange.getLookups().getAsRange<ir::LookupAttr>()) {
+    auto table = module.lookupSymbol<ir::TableOp>(lookup.getTable().getAttr());
+    mostRows = std::max<int64_t>(mostRows, table.getRows());
+  }
+  auto input = cast<ir::JaggedType>(exchange.getInput());
+  return packedIdType(idTypeOf(input.getIdType()), mostRows,
+                      topology.getNumDevices());
+}
+
 FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {
   name.consume_front("@");
   auto programs = llvm::to_vector(module.getOps<ir::DeviceProgramOp>());
@@ -69,10 +84,9 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
     spec.slots.push_back(describe(table));
   for (auto op : program.getOps<ir::LocalLookupOp>()) {
     auto exchange = module.lookupSymbol<ir::ExchangeOp>(op.getExchangeAttr());
-    auto input = cast<ir::JaggedType>(exchange.getInput());
     LookupSpec lookup;
     lookup.slot = op.getSlot();
-    lookup.id = idTypeOf(input.getIdType());
+    lookup.id = idTypeOfKernels(exchange);
     lookup.pooled = op.getPooled();
     lookup.weighted = op.getWeighted();
     spec.lookups.push_back(lookup);

@@ -117,7 +117,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
     work.hostUpdateRows = missedRows(source, cached, shard.rows(),
                                      work.updateLookups, work.updateUniqueRows);
   }
-  work.idBytes = idBytes(problem.batch.idType);
+  work.idBytes = idBytes(packedIdType(problem, table));
   work.weighted = sums.weighted;
   work.rowSplit = shard.rows() != source.rows;
   work.columnSplit = shard.width() != source.dim;

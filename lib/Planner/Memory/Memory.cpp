@@ -33,8 +33,8 @@ int64_t ceilToInt(double value) {
   return static_cast<int64_t>(std::ceil(value));
 }
 
-int64_t idEntryBytes(const ShardingProblem &problem, const Feature &feature) {
-  return idBytes(problem.batch.idType) + (feature.weighted ? 4 : 0);
+int64_t idEntryBytes(IdType type, const Feature &feature) {
+  return idBytes(type) + (feature.weighted ? 4 : 0);
 }
 
 /// Where the ids of a sample begin; ours count in 8 bytes whatever the ids.
@@ -45,10 +45,10 @@ int64_t offsetBytes(const ShardingProblem &problem) {
 
 /// Ids and offsets of one feature for `samples` samples.
 int64_t inputBytes(const ShardingProblem &problem, const Feature &feature,
-                   int64_t samples, double share) {
+                   IdType type, int64_t samples, double share) {
   int64_t ids =
       ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
-  return ids * idEntryBytes(problem, feature) + samples * offsetBytes(problem);
+  return ids * idEntryBytes(type, feature) + samples * offsetBytes(problem);
 }
 
 /// Rows of results one feature produces for `samples` samples.
@@ -102,7 +102,8 @@ int64_t gatheredMemory(const ShardingProblem &problem, const Table &table,
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
     bytes +=
-        inputBytes(problem, feature, samples, 1.0) +
+        inputBytes(problem, feature, packedIdType(problem, feature.table),
+                   samples, 1.0) +
         resultRows(feature, samples, 1.0) *
             rowBytes(problem.batch.wireType.gradients, table.dim) +
         updateBytes(problem, table, feature, shard, mostIds(feature, samples));
@@ -184,8 +185,10 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
     int64_t ids =
         ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
     int64_t results = resultRows(feature, samples, share);
-    terms.idsBytes += problem.batch.inputCopies *
-                      inputBytes(problem, feature, samples, share);
+    terms.idsBytes +=
+        problem.batch.inputCopies *
+        inputBytes(problem, feature, packedIdType(problem, feature.table),
+                   samples, share);
     terms.forwardBytes += results * forwardBytes;
     terms.backwardBytes += results * backwardBytes +
                            updateBytes(problem, table, feature, shard, ids);
@@ -283,7 +286,8 @@ static MemoryTerms batchMemory(const ShardingProblem &problem) {
     int64_t samples = localSamples(problem, feature);
     int64_t rows = resultRows(feature, samples, 1.0), dim = table.dim;
     terms.idsBytes +=
-        problem.batch.inputCopies * inputBytes(problem, feature, samples, 1.0);
+        problem.batch.inputCopies *
+        inputBytes(problem, feature, problem.batch.idType, samples, 1.0);
     terms.forwardBytes +=
         rows * (dim * outputBytes + castRowBytes(output, wire.results, dim));
     terms.backwardBytes += rows * (2 * dim * outputBytes +

@@ -22,9 +22,9 @@ ReplicaGradients neuroshard::replicaGradients(
     ExchangeLookup lookup;
     lookup.pooling = feature.pooling;
     lookup.weighted = feature.weighted;
-    gradients.gatheredBytes +=
-        gatheredBytes(lookup, table.dim, idBytes(problem.batch.idType), format,
-                      batch, idsOf(feature));
+    gradients.gatheredBytes += gatheredBytes(
+        lookup, table.dim, idBytes(packedIdType(problem, feature.table)),
+        format, batch, idsOf(feature));
   }
   gradients.areSummed =
       inOneExchange &&

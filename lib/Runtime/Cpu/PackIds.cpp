@@ -24,7 +24,8 @@ CpuIdPacker::CpuIdPacker(const Manifest &manifest, int32_t exchange,
     : manifest(manifest),
       spec(manifest.exchanges[static_cast<size_t>(exchange)]),
       layout(manifest.layouts[static_cast<size_t>(exchange)]), input(input),
-      batch(batch), threads(threads), firstIds(layout.buckets.size()) {}
+      batch(batch), packedBytes(manifest.packedIdBytes(spec)), threads(threads),
+      firstIds(layout.buckets.size()) {}
 
 const ExchangeLookup &CpuIdPacker::lookupOf(int32_t bucket) const {
   return spec.lookups[layout.buckets[bucket].lookup];
@@ -140,8 +141,12 @@ void CpuIdPacker::fillChunk(Chunk &chunk, const PackTargets &targets) const {
   if (float *counts = targets.bagCounts[static_cast<size_t>(chunk.lookup)])
     countBags(chunk, counts);
   for (int32_t bucket : layout.bucketsOfLookup[chunk.lookup]) {
-    spec.idBytes() == 4 ? fillBucket<int32_t>(chunk, bucket, targets)
-                        : fillBucket<int64_t>(chunk, bucket, targets);
+    if (spec.idBytes() == 4)
+      fillBucket<int32_t, int32_t>(chunk, bucket, targets);
+    else if (packedBytes == 4)
+      fillBucket<int64_t, int32_t>(chunk, bucket, targets);
+    else
+      fillBucket<int64_t, int64_t>(chunk, bucket, targets);
     copyToOthers(chunk, bucket, targets.ofBucket[static_cast<size_t>(bucket)]);
   }
 }
@@ -163,7 +168,7 @@ void CpuIdPacker::countBags(const Chunk &chunk, float *counts) const {
   }
 }
 
-template <typename Id>
+template <typename Id, typename Packed>
 void CpuIdPacker::fillBucket(Chunk &chunk, int32_t bucket,
                              const PackTargets &targets) const {
   auto index = static_cast<size_t>(bucket);
@@ -171,24 +176,24 @@ void CpuIdPacker::fillBucket(Chunk &chunk, int32_t bucket,
   if (target.offsets && chunk.number == 0)
     target.offsets[0] = 0;
   if (layout.buckets[index].whole)
-    fillWhole<Id>(chunk, bucket, target);
+    fillWhole<Id, Packed>(chunk, bucket, target);
   else
-    fillSifted<Id>(chunk, bucket, target, targets.places[index]);
+    fillSifted<Id, Packed>(chunk, bucket, target, targets.places[index]);
 }
 
-template <typename Id>
+template <typename Id, typename Packed>
 void CpuIdPacker::fillWhole(Chunk &chunk, int32_t bucket,
                             const IdTarget &target) const {
   const ExchangeLookup &lookup = lookupOf(bucket);
   Range range = idsOf(chunk);
   const Id *in = static_cast<const Id *>(input.ids) + range.begin;
   int64_t first = firstIds[bucket][static_cast<size_t>(chunk.number)];
-  Id *out = reinterpret_cast<Id *>(target.ids) + first;
+  Packed *out = reinterpret_cast<Packed *>(target.ids) + first;
   Id last = lastRowOf<Id>(rowsOf(lookup));
   Id bad = 0;
   for (int64_t j = 0; j < range.size(); ++j) {
     bad |= outOfRange(in[j], last);
-    out[j] = in[j];
+    out[j] = static_cast<Packed>(in[j]);
   }
   if (bad < 0) {
     const Id *wrong = std::find_if(
@@ -208,13 +213,13 @@ void CpuIdPacker::fillWhole(Chunk &chunk, int32_t bucket,
       target.lengths[b] = static_cast<int32_t>(from[b + 1] - from[b]);
 }
 
-template <typename Id>
+template <typename Id, typename Packed>
 void CpuIdPacker::fillSifted(const Chunk &chunk, int32_t bucket,
                              const IdTarget &target, int64_t *places) const {
   const ExchangeLookup &lookup = lookupOf(bucket);
   const int64_t *from = offsetsOf(lookup);
   const Id *in = static_cast<const Id *>(input.ids);
-  Id *out = reinterpret_cast<Id *>(target.ids);
+  Packed *out = reinterpret_cast<Packed *>(target.ids);
   Range rows = layout.buckets[bucket].rows;
   int64_t padding = paddingOf(lookup);
   int64_t next = firstIds[bucket][static_cast<size_t>(chunk.number)];
@@ -224,7 +229,7 @@ void CpuIdPacker::fillSifted(const Chunk &chunk, int32_t bucket,
       int64_t id = in[j];
       if (id < rows.begin || id >= rows.end || id == padding)
         continue;
-      out[next] = static_cast<Id>(id - rows.begin);
+      out[next] = static_cast<Packed>(id - rows.begin);
       if (lookup.weighted)
         target.weights[next] = input.weights[j];
       if (places)
@@ -247,9 +252,8 @@ void CpuIdPacker::copyToOthers(const Chunk &chunk, int32_t bucket,
   const IdTarget &from = targets[0];
   for (size_t i = 1; count > 0 && i < targets.size(); ++i) {
     const IdTarget &to = targets[i];
-    std::memcpy(to.ids + begin * spec.idBytes(),
-                from.ids + begin * spec.idBytes(),
-                count * static_cast<size_t>(spec.idBytes()));
+    std::memcpy(to.ids + begin * packedBytes, from.ids + begin * packedBytes,
+                count * static_cast<size_t>(packedBytes));
     if (lookup.weighted)
       std::memcpy(to.weights + begin, from.weights + begin,
                   count * sizeof(float));

@@ -42,12 +42,12 @@ private:
                     const std::vector<IdTarget> &targets) const;
 
   template <typename Id> void countChunk(Chunk &chunk);
-  template <typename Id>
+  template <typename Id, typename Packed>
   void fillWhole(Chunk &chunk, int32_t bucket, const IdTarget &target) const;
-  template <typename Id>
+  template <typename Id, typename Packed>
   void fillSifted(const Chunk &chunk, int32_t bucket, const IdTarget &target,
                   int64_t *places) const;
-  template <typename Id>
+  template <typename Id, typename Packed>
   void fillBucket(Chunk &chunk, int32_t bucket,
                   const PackTargets &targets) const;
 
@@ -66,6 +66,7 @@ private:
   const ExchangeLayout &layout;
   JaggedInput input;
   int64_t batch;
+  int64_t packedBytes; ///< of an id.
   ThreadPool &threads;
 
   std::vector<Chunk> chunks;

@@ -195,6 +195,10 @@ struct nsrt_device {
   int32_t rank() const { return ownRank; }
   int32_t numDevices() const { return plan->manifest.numDevices; }
   const neuroshard::Manifest &manifest() const { return plan->manifest; }
+  int32_t packedIdBytes(int64_t exchange) const {
+    return manifest().packedIdBytes(
+        manifest().exchanges[static_cast<size_t>(exchange)]);
+  }
   const neuroshard::ExchangeLayout &layout(int64_t exchange) const {
     return plan->manifest.layouts[static_cast<size_t>(exchange)];
   }

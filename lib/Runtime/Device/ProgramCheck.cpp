@@ -90,7 +90,8 @@ private:
     std::string name = "lookup " + std::to_string(index) + " ";
     expect(name + "slot", bound.slot, entry.slot);
     expect(name + "id bytes",
-           manifest.exchanges[static_cast<size_t>(bound.exchange)].idBytes(),
+           manifest.packedIdBytes(
+               manifest.exchanges[static_cast<size_t>(bound.exchange)]),
            entry.id_bytes);
     expect(name + "pooled flag", lookupOf(bound).pooled(), entry.pooled);
     expect(name + "weighted flag", lookupOf(bound).weighted, entry.weighted);

@@ -32,7 +32,7 @@ std::vector<std::vector<int64_t>> gatheredIds(const Routed &routed,
 std::vector<int64_t> idBytesOfPeers(const Device &device, const Routed &routed,
                                     const Partials &gradients) {
   const StreamSet &set = gradients.replicas.gathered.set;
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  int32_t idBytes = device.packedIdBytes(routed.exchange);
   std::vector<std::vector<int64_t>> ids = gatheredIds(routed, gradients);
   std::vector<int64_t> bytes;
   for (size_t peer = 0; peer < ids.size(); ++peer)
@@ -136,7 +136,7 @@ void addOwned(Device &device, const Routed &routed, Partials &gradients,
 void addGathered(Device &device, const Routed &routed, Partials &gradients,
                  std::vector<Message> &messages) {
   const StreamSet &set = gradients.replicas.gathered.set;
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  int32_t idBytes = device.packedIdBytes(routed.exchange);
   std::vector<const std::byte *> payloads = waitForAll(*gradients.gather);
   std::vector<std::vector<int64_t>> ids = gatheredIds(routed, gradients);
   gradients.gathered =

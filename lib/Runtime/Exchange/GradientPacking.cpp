@@ -40,9 +40,9 @@ RowBases<std::byte> basesOf(Device &device, const Routed &routed,
 /// Copies the ids of some streams of the local payload.
 void copyIds(Device &device, const Routed &routed, const EntrySubset &subset,
              const IdPayload &payload, std::byte *to) {
-  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  int32_t idBytes = device.packedIdBytes(routed.exchange);
   const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
-  IdPayload all(local, routed.batch, spec.idBytes(),
+  IdPayload all(local, routed.batch, idBytes,
                 routed.localIdsOfPeer[static_cast<size_t>(device.rank())]);
   std::vector<RowMove> moves;
   auto add = [&](int64_t source, int64_t target, int64_t bytes) {
@@ -53,7 +53,7 @@ void copyIds(Device &device, const Routed &routed, const EntrySubset &subset,
     const StreamLayout &stream = subset.set.streams[i];
     auto from = static_cast<size_t>(subset.streams[i]);
     int64_t ids = routed.buckets[stream.bucket].numIds;
-    add(all.ids(from), payload.ids(i), ids * spec.idBytes());
+    add(all.ids(from), payload.ids(i), ids * idBytes);
     if (stream.pooled)
       add(all.lengths(from), payload.lengths(i),
           routed.batch * static_cast<int64_t>(sizeof(int32_t)));
@@ -69,7 +69,7 @@ void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
   const EntrySubset &subset = gradients.replicas.gathered;
   auto rank = static_cast<size_t>(device.rank());
   IdPayload payload(subset.set, routed.batch,
-                    device.manifest().exchanges[routed.exchange].idBytes(),
+                    device.packedIdBytes(routed.exchange),
                     subset.idsOf(routed.localIdsOfPeer[rank]));
   WireFormat format = device.wireType().gradients;
   Block block = makeOwnBlock(subset.set, routed, format);

@@ -56,7 +56,7 @@ void receiveIds(Device &device, Routed &routed) {
     return;
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const StreamSet &owned = layout.owners[device.rank()];
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  int32_t idBytes = device.packedIdBytes(routed.exchange);
   // On a single device, the packer has made what kernels read.
   if (routed.request) {
     std::vector<const std::byte *> payloads;

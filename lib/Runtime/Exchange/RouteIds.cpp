@@ -71,6 +71,10 @@ private:
     }
   }
 
+  int32_t packedIdBytes() const {
+    return device.packedIdBytes(routed.exchange);
+  }
+
   Numbers idsOf(const StreamSet &set) const {
     Numbers ids;
     for (const StreamLayout &stream : set.streams)
@@ -95,7 +99,7 @@ private:
     std::vector<IdPayload> payloads;
     int64_t totalBytes = 0;
     for (const StreamSet &set : layout.owners) {
-      payloads.emplace_back(set, routed.batch, spec.idBytes(), idsOf(set));
+      payloads.emplace_back(set, routed.batch, packedIdBytes(), idsOf(set));
       payloadBytes.push_back(payloads.back().bytes());
       totalBytes += payloadBytes.back();
     }
@@ -142,7 +146,7 @@ private:
     if (!layout.hasReplicated)
       return;
     const StreamSet &set = layout.locals[device.rank()];
-    IdPayload payload(set, routed.batch, spec.idBytes(), idsOf(set));
+    IdPayload payload(set, routed.batch, packedIdBytes(), idsOf(set));
     routed.localPayloadBytes = payload.bytes();
     routed.localPayload =
         device.buffers->acquire(BufferKind::SentIds, payload.bytes());
@@ -289,7 +293,7 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
   requireSameOrder(device, headers);
   auto own = static_cast<size_t>(device.rank());
   const StreamSet &set = layout.owners[own];
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  int32_t idBytes = device.packedIdBytes(routed.exchange);
   Numbers receiveBytes;
   for (Numbers &header : headers) {
     takeHeader(layout, own, header, routed);

@@ -46,6 +46,7 @@ IdPacking::IdPacking(PackingTools &tools, int32_t exchange,
                      const JaggedInput &input, int64_t batch, CUstream stream)
     : tools(tools), exchange(exchange),
       spec(tools.manifest.exchanges[static_cast<size_t>(exchange)]),
+      packedBytes(tools.manifest.packedIdBytes(spec)),
       layout(tools.manifest.layouts[static_cast<size_t>(exchange)]),
       input(input), batch(batch), stream(stream) {
   auto numBuckets = static_cast<int64_t>(layout.buckets.size());
@@ -80,7 +81,8 @@ nsg_bucket IdPacking::describe(size_t bucket) const {
   result.lookup = placed.lookup;
   result.lengths = as<int32_t>(lengths) + place * batch;
   result.first = countsAt(firsts, place * (batch + 1));
-  result.flags = spec.idBytes() == 8 ? NSG_ID64 : 0;
+  result.flags = (spec.idBytes() == 8 ? NSG_ID64 : 0) |
+                 (packedBytes == 8 ? NSG_PACKED_ID64 : 0);
   auto bags = static_cast<int64_t>(spec.features.size()) * batch;
   result.lanes = input.numIds > bags * kIdsOfLane ? NSG_WARP : 1;
   return result;
@@ -179,7 +181,7 @@ void IdPacking::addCopies(size_t bucket, const std::vector<IdTarget> &targets,
       moves.push_back(copyOfWords(counted.first, target.offsets, batch + 1));
     if (i == 0 || numIds == 0)
       continue;
-    int64_t floatsOfId = spec.idBytes() / static_cast<int64_t>(sizeof(float));
+    int64_t floatsOfId = packedBytes / static_cast<int64_t>(sizeof(float));
     moves.push_back(copyOfFloats(first.ids, target.ids, numIds * floatsOfId));
     if (target.weights)
       moves.push_back(copyOfFloats(first.weights, target.weights, numIds));

@@ -49,6 +49,7 @@ private:
   PackingTools &tools;
   int32_t exchange;
   const ExchangeSpec &spec;
+  const int32_t packedBytes; ///< of an id.
   const ExchangeLayout &layout;
   runtime::JaggedInput input;
   int64_t batch;

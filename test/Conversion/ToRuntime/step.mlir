@@ -144,7 +144,7 @@ func.func @embeddings_update(%dev: !neuroshard.device, %c: !context, %gt: tensor
 }
 
 // The kernels of program1: 4 columns in bf16, 3 in f32, with their optimizers.
-// CHECK-DAG: func.func private @nsk_lookup_sum_bf16_d4_i64
+// CHECK-DAG: func.func private @nsk_lookup_sum_bf16_d4_i32
 // CHECK-DAG: func.func private @nsk_lookup_sum_f32_d3_i32_weighted
 // CHECK-DAG: func.func private @nsk_update_sgd_bf16_d4
 // CHECK-DAG: func.func private @nsk_weight_gradient_f32_d3_i32

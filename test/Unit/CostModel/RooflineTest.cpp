@@ -60,7 +60,7 @@ TEST(RooflineTest, ForwardBytesOfDistinctRows) {
 TEST(RooflineTest, RepeatedRowsComeFromTheCache) {
   ShardingProblem problem = oneTable(1, 128, 20);
   double ids = 65536 * 20.0;
-  double stream = ids * 8 + 65536 * 8 + 65536 * 128 * 4;
+  double stream = ids * 4 + 65536 * 4 + 65536 * 128 * 4;
   double cache = stream + ids * 512;
   double expected = 0.0105 + cache / 9000e9 * 1e3;
   EXPECT_NEAR(computeOf(problem, {whole(problem)}).forwardMs, expected,

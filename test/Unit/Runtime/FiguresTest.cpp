@@ -50,7 +50,7 @@ TEST(Figures, PhasesAndBytes) {
   // Rank 0 sends the lengths of its 3 bags (padded to 16 bytes) and its ids,
   // rank 1 sends 3 rows of 4 floats back.
   EXPECT_EQ(nsrt_device_phase_bytes(sender, phase("ids_exchange")),
-            16 + 8 * ids);
+            16 + 4 * ids);
   EXPECT_EQ(nsrt_device_phase_bytes(owner, phase("ids_exchange")), 0);
   EXPECT_EQ(nsrt_device_phase_bytes(owner, phase("results_exchange")), 48);
   EXPECT_EQ(nsrt_device_phase_bytes(sender, phase("results_exchange")), 0);

@@ -243,7 +243,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
   expectError(slot.apply, nullptr, "expected a reduce and an apply kernel");
   expectError(slot.update, updateKernel(4, Element::F32, Optimizer::Sgd, true),
               "found another set of kernels");
-  expectError(lookup.id_bytes, 4, "lookup 0 id bytes");
+  expectError(lookup.id_bytes, 8, "lookup 0 id bytes");
   expectError(lookup.pooled, 0, "lookup 0 pooled flag");
   expectError(lookup.weighted, 1 - lookup.weighted, "lookup 0 weighted flag");
   expectError(lookup.slot, 1, "lookup 0 slot");

@@ -40,13 +40,13 @@ Model twoTables() {
 
 TEST(RowSums, TravelWhereTheyTakeFewerBytes) {
   // 2 hops x 10 rows of 8 + 1 values take 720 bytes; gathered, one bag with one
-  // id of two lookups 2 x (4 + 8 + 24) bytes.
-  EXPECT_EQ(gatheredBytes({}, 6, 8, WireFormat::F32, 10, 10), 360);
+  // id of two lookups 2 x (4 + 4 + 24) bytes.
+  EXPECT_EQ(gatheredBytes({}, 6, 4, WireFormat::F32, 10, 10), 320);
   EXPECT_FALSE(sendsRowSums(10, 6, WireFormat::F32, 720));
   EXPECT_TRUE(sendsRowSums(10, 6, WireFormat::F32, 721));
-  EXPECT_TRUE(updateOf(twoTables(), 2, 10, 10).tables.empty());
+  EXPECT_TRUE(updateOf(twoTables(), 2, 11, 11).tables.empty());
 
-  ReplicaUpdate update = updateOf(twoTables(), 2, 11, 11);
+  ReplicaUpdate update = updateOf(twoTables(), 2, 12, 12);
   ASSERT_EQ(update.tables.size(), 1U);
   EXPECT_EQ(update.tables[0].table, 0);
   EXPECT_EQ(update.tables[0].stride, 8);

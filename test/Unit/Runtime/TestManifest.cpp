@@ -159,7 +159,8 @@ nsrt_slot_entry makeSlot(const Model &model, const json &shards,
 }
 
 nsrt_lookup_entry makeLookup(const Model &model, const json &shards,
-                             const json &binding, const json &entry) {
+                             const json &binding, const json &entry,
+                             size_t numDevices) {
   const Exchange &exchange = model.exchanges[static_cast<size_t>(entry[0])];
   const Lookup &lookup = exchange.lookups[static_cast<size_t>(entry[1])];
   const json &shard = shards[static_cast<size_t>(
@@ -168,13 +169,14 @@ nsrt_lookup_entry makeLookup(const Model &model, const json &shards,
       static_cast<int>(shard["cols"][1]) - static_cast<int>(shard["cols"][0]);
   Element type = model.tables[static_cast<size_t>(lookup.table)].type;
   bool pooled = lookup.pooling != Pool::None;
+  // Ids are packed as i32 for several devices.
+  int idBytes = numDevices > 1 ? 4 : exchange.idBytes;
   return {static_cast<int32_t>(entry[2]),
-          exchange.idBytes,
+          idBytes,
           pooled,
           lookup.weighted,
-          forwardKernel(dim, type, exchange.idBytes, pooled, lookup.weighted),
-          lookup.weighted ? weightGradientKernel(dim, type, exchange.idBytes)
-                          : nullptr};
+          forwardKernel(dim, type, idBytes, pooled, lookup.weighted),
+          lookup.weighted ? weightGradientKernel(dim, type, idBytes) : nullptr};
 }
 
 } // namespace
@@ -189,8 +191,9 @@ Programs makePrograms(const Model &model, const json &manifest) {
           manifest["shards"][static_cast<size_t>(binding["slots"][slot])],
           slotIsWeighted(model, binding, slot)));
     for (const json &entry : binding["lookups"])
-      program->lookups.push_back(
-          makeLookup(model, manifest["shards"], binding, entry));
+      program->lookups.push_back(makeLookup(model, manifest["shards"], binding,
+                                            entry,
+                                            manifest["bindings"].size()));
     program->program = {NSRT_PROGRAM_VERSION,
                         static_cast<int32_t>(program->slots.size()),
                         static_cast<int32_t>(program->lookups.size()),

@@ -358,10 +358,10 @@ TEST(WireBytes, AreHalfOfF32) {
 TEST(WireRows, SumsOfRowsAreRoundedBeforeEachHop) {
   // Row 0: 2047 + 2 becomes 2048 as f16, and 2048 + 1 becomes 2048.
   SmallWorld copies({{0, 0, 2, 0, 1, {0, 1}}}, {2049, 1}, 2, WireFormat::F16);
-  EXPECT_EQ(copies.train({{0}, {0}, {0}, {1}}, {2047, 2, 1, 5}),
+  EXPECT_EQ(copies.train({{0}, {0}, {1}, {0}, {1}, {1}}, {2047, 2, 0, 1, 5, 0}),
             (std::vector<float>{2049 - 2048, 1 - 5}));
   SmallWorld exact({{0, 0, 2, 0, 1, {0, 1}}}, {2049, 1}, 2, WireFormat::F32);
-  EXPECT_EQ(exact.train({{0}, {0}, {0}, {1}}, {2047, 2, 1, 5}),
+  EXPECT_EQ(exact.train({{0}, {0}, {1}, {0}, {1}, {1}}, {2047, 2, 0, 1, 5, 0}),
             (std::vector<float>{2049 - 2050, 1 - 5}));
 }
 

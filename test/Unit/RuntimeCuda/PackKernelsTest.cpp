@@ -31,6 +31,7 @@ struct Batch {
     words = arena.take<uint64_t>(2);
     words[0] = words[1] = ~uint64_t{0};
     isLong = arena.below(2);
+    isPackedLong = arena.below(2);
     rows = 1 + arena.below(30);
     makeIds();
     int64_t lookups = 1 + arena.below(2);
@@ -97,14 +98,15 @@ private:
           isWeighted ? arena.take<float>(2 * numIds) : nullptr;
       bucket.places =
           arena.below(2) ? arena.take<int64_t>(2 * numIds) : nullptr;
-      bucket.flags = isLong ? NSG_ID64 : 0;
+      bucket.flags = (isLong ? NSG_ID64 : 0) |
+                     (isLong && isPackedLong ? NSG_PACKED_ID64 : 0);
       bucket.lanes = arena.below(2) ? NSG_WARP : 1;
       sums.push_back({bucket.lengths, first, batch, arena.take<int64_t>(1)});
       begin = end;
     }
   }
 
-  bool isLong = false;
+  bool isLong = false, isPackedLong = false;
   int64_t rows = 0, features = 0, batch = 0, numIds = 0;
   int64_t *ids = nullptr;
   float *weights = nullptr;
@@ -140,7 +142,7 @@ void packHere(Batch &batch) {
         if (id == bucket.padding || id < bucket.row_begin ||
             id >= bucket.row_begin + bucket.rows)
           continue;
-        if (bucket.flags & NSG_ID64)
+        if (bucket.flags & NSG_PACKED_ID64)
           static_cast<int64_t *>(bucket.packed_ids)[next] =
               id - bucket.row_begin;
         else

@@ -163,7 +163,8 @@ StepCase Simulation::partStep(int32_t device) {
             draw(mostBags > 9 ? mostBags / 2 : 0, mostBags), shard.rowBegin,
             shard.rowEnd - 1, lookup.bags == Bags::None);
         putBags(step, jagged,
-                spec.exchanges[static_cast<size_t>(bound.exchange)].idBytes,
+                spec.kernelIdBytes(
+                    spec.exchanges[static_cast<size_t>(bound.exchange)]),
                 lookup.weighted, made.part);
         made.bags = jagged.bags;
         made.part.exact = static_cast<int32_t>(draw(0, 1));
@@ -212,7 +213,7 @@ StepCase Simulation::wholeStep(int32_t device) {
       features.back().push_back(std::move(jagged));
     }
     nsc_part arrays = {};
-    putBags(step, all, exchange.idBytes, true, arrays);
+    putBags(step, all, spec.kernelIdBytes(exchange), true, arrays);
     step.featureBegins.push_back(begins);
     nsc_input input = {};
     input.ids = arrays.ids;
@@ -282,8 +283,8 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
 void Simulation::redrawIds(PartCase &part, int32_t device) {
   const Bound &bound = boundOf(part, device);
   const ShardText &shard = shardOf(device, bound.slot);
-  bool narrow =
-      spec.exchanges[static_cast<size_t>(bound.exchange)].idBytes == 4;
+  bool narrow = spec.kernelIdBytes(
+                    spec.exchanges[static_cast<size_t>(bound.exchange)]) == 4;
   auto *ids = const_cast<void *>(part.part.ids);
   int64_t position = 0;
   for (Bag &bag : part.bags)

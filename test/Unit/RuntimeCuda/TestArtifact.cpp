@@ -128,7 +128,7 @@ json Model::program(int32_t device, fake::State &state) const {
                              false,
                              lookup.weighted,
                              false,
-                             exchange.idBytes,
+                             kernelIdBytes(exchange),
                              itemsPerBlock};
     // A sum, then a mean; then both for bags of a fixed size.
     auto variant = static_cast<int32_t>(state.lookups.size());
@@ -141,7 +141,7 @@ json Model::program(int32_t device, fake::State &state) const {
     gradients |= lookup.weighted;
     GpuLookup entry;
     entry.slot = bound.slot;
-    entry.idBytes = exchange.idBytes;
+    entry.idBytes = kernelIdBytes(exchange);
     entry.pooled = pooled;
     entry.weighted = body.weighted;
     entry.variant = variant;

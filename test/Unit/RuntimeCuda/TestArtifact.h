@@ -64,6 +64,10 @@ struct Model {
   void placeWhole();
   std::vector<int32_t> slotsOf(int32_t device) const;
   std::vector<Bound> lookupsOf(int32_t device) const;
+  /// Ids are packed as i32 for several devices.
+  int32_t kernelIdBytes(const ExchangeText &exchange) const {
+    return devices > 1 ? 4 : exchange.idBytes;
+  }
   bool splitsColumns(int32_t table) const;
 
   nlohmann::json manifest() const;

@@ -53,6 +53,8 @@ class OpenDevice:
         self.chunk = reference.chunk_size() if "nsg_partials" in program["kernels"] else None
         self.lookups, self.slots = self.device.lookups, self.device.slots
         self.program_slots = program["slots"]
+        manifest = json.loads((artifact / "manifest.json").read_text())
+        self.is_one_of_many = len(manifest["bindings"]) > 1
         self.expected = []
         for number, slot in enumerate(self.slots):
             weights, states = tables[slot.table.decode()]

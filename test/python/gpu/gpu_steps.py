@@ -10,7 +10,7 @@ import gpu_reference as reference
 from gpu_device import assert_same, assert_within
 from gpu_memory import Memory, numbers_at
 from neuroshard import cuda
-from support.model import ID_TYPES
+from support.model import KERNEL_ID_TYPES
 
 UNTOUCHED = 77.0  # exact in every element type
 
@@ -56,7 +56,8 @@ class Step:
         facts = self.opened.lookups[number]
         input_ = self.opened.model.inputs[facts.exchange]
         table = self.opened.slots[facts.slot].table.decode()
-        assert self.opened.device.lookups[number].id_bytes == ID_TYPES[input_.id_type].itemsize
+        # Ids are packed as i32 for several devices.
+        assert facts.id_bytes == 4 or input_.id_type == "i64" and not self.opened.is_one_of_many
         if not facts.pooled:
             return "unpooled"
         poolings = {lookup.pooling for lookup in input_.lookups if lookup.table == table and
@@ -96,13 +97,14 @@ class Step:
         if self.opened.splits_rows:
             return cuda.parts_of(self.part_of(work) for work in self.works)
         self.known = known
-        inputs = [self.native_input(input_, batch, known)
-                  for input_, batch in zip(self.opened.model.inputs, self.batches)]
+        inputs = [self.native_input(number, input_, batch, known) for number, (input_, batch)
+                  in enumerate(zip(self.opened.model.inputs, self.batches))]
         return self.opened.device.make_parts(inputs, [(w.out, w.stride) for w in self.works])
 
-    def native_input(self, input_, batch, known):
+    def native_input(self, number, input_, batch, known):
         weights = None if batch.weights is None else self.memory.copy(batch.weights)
-        ids = self.memory.copy(batch.ids)
+        id_bytes = next((one.id_bytes for one in self.opened.lookups if one.exchange == number), 8)
+        ids = self.memory.copy(batch.ids.to(KERNEL_ID_TYPES[id_bytes]))
         begin = [int(batch.offsets[feature * batch.batch]) for feature in range(batch.features)]
         known |= any(lookup.pooling == "unpooled" for lookup in input_.lookups)
         return cuda.Input(
@@ -113,8 +115,8 @@ class Step:
     def part_of(self, work):
         facts = self.opened.lookups[work.number]
         slot = self.opened.slots[work.slot]
-        dtype = torch.int32 if facts.id_bytes == 4 else torch.int64
-        ids = self.memory.copy(torch.from_numpy(work.ids + slot.row_begin).to(dtype))
+        ids = self.memory.copy(torch.from_numpy(work.ids + slot.row_begin)
+                               .to(KERNEL_ID_TYPES[facts.id_bytes]))
         offsets = self.memory.copy(torch.from_numpy(work.offsets)) if facts.pooled else None
         weights = None if work.weights is None else self.memory.copy(torch.from_numpy(work.weights))
         return cuda.part(work.number, ids, offsets, work.out, work.stride, bags=work.items,

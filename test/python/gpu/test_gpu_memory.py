@@ -16,6 +16,7 @@ import neuroshard as ns
 from neuroshard import cuda
 from neuroshard.distributed._compile_cache import make_artifact
 from support.artifact import EMULATED
+from support.model import KERNEL_ID_TYPES
 
 pytestmark = pytest.mark.skipif(bool(gpu_memory.unusable()), reason=gpu_memory.unusable())
 
@@ -54,7 +55,8 @@ def run_step(device, problem):
         slot = device.slots[lookup.slot]
         share = slot.rows / tables[slot.table.decode()].rows
         count = round(batch * pooling[lookup.feature.decode()] * share)
-        ids = torch.randint(slot.row_begin, slot.row_end, (count,))
+        ids = torch.randint(slot.row_begin, slot.row_end, (count,),
+                            dtype=KERNEL_ID_TYPES[lookup.id_bytes])
         offsets = torch.arange(batch + 1) * count // batch
         out = torch.empty((batch, slot.columns + -slot.columns % 4))
         parts.append(cuda.part(number, ids, offsets, out, out.shape[1], bags=batch))

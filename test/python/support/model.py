@@ -6,6 +6,8 @@ import torch
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 ID_TYPES = {"i32": torch.int32, "i64": torch.int64}
+# Of ids that kernels read, by their bytes.
+KERNEL_ID_TYPES = {4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from neuroshard import cuda
 from records import Records
 from report import MACHINES
 from sample_sets import ReuseIds, SetList, bag_lengths, tables_of
-from support.model import DTYPES, ID_TYPES
+from support.model import DTYPES, KERNEL_ID_TYPES
 from timing_math import median
 
 INPUT_SETS = 3
@@ -111,7 +111,7 @@ class LocalBatch:
         ids = ReuseIds(sets.columns["pool.reuse"][table], measured, facts["rows"], place,
                        seed).draw(int(offsets[-1]))
         weights = torch.full((len(ids),), 0.5, device=place)
-        return ids.to(ID_TYPES["i32" if id_bytes == 4 else "i64"]), offsets, weights
+        return ids.to(KERNEL_ID_TYPES[id_bytes]), offsets, weights
 
     def forward(self):
         self.device.forward(self.parts, cuda.INFERENCE, self.machine.stream())

@@ -9,6 +9,7 @@ out. Ids are uniform."""
 import torch
 
 from neuroshard import cuda
+from support.model import KERNEL_ID_TYPES
 
 NOT_STEP = ("communicator_bytes", "dense_reserve_bytes", "fragmentation_reserve_bytes")
 
@@ -65,7 +66,8 @@ class Step:
             slot = self.device.slots[lookup.slot]
             share = slot.rows / self.described["rows"][slot.table.decode()]
             count = round(self.batch * self.pooling[lookup.feature.decode()] * share)
-            ids = torch.randint(slot.row_begin, slot.row_end, (count,), device=self.machine.place)
+            ids = torch.randint(slot.row_begin, slot.row_end, (count,), device=self.machine.place,
+                                dtype=KERNEL_ID_TYPES[lookup.id_bytes])
             bags = torch.arange(self.batch + 1, device=self.machine.place)
             received.append((ids, bags * count // self.batch))
         own = [self.empty(self.local * (pooling + 1), dtype=torch.int64)

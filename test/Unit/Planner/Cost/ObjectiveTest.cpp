@@ -113,11 +113,11 @@ TEST(ObjectiveTest, ReplicasExchangeNothingForward) {
   EXPECT_EQ(work.inputBytes, 0);
   EXPECT_EQ(work.dims, 0);
   // Each works on half of the batch, but updates with all of it: 64 gradients
-  // of 16 f32 and 256 ids arrive.
+  // of 16 f32 and 256 ids of 4 bytes arrive.
   EXPECT_EQ(work.lookups, 128);
   EXPECT_EQ(work.outputRows, 32);
   EXPECT_EQ(work.updateLookups, 256);
-  EXPECT_EQ(work.backwardBytes, 64 * 16 * 4 + 256 * 8);
+  EXPECT_EQ(work.backwardBytes, 64 * 16 * 4 + 256 * 4);
 }
 
 TEST(ObjectiveTest, UniqueRows) {

@@ -53,7 +53,7 @@ TEST(InfeasibilityTest, AdamOn8A100sWithDefaultReserves) {
   EXPECT_THAT(error.message,
               HasSubstr("the 26 tables need 292.1 GiB (97.4 GiB weights + "
                         "194.7 GiB optimizer state), with ids, activations and "
-                        "temporaries 293.7 GiB"));
+                        "temporaries 293.6 GiB"));
   EXPECT_THAT(error.message,
               HasSubstr("available: 8 devices x 40.0 GiB = 320.0 GiB"));
 }

@@ -33,12 +33,12 @@ TEST(MemoryTest, WholeTable) {
   MemoryTerms terms = termsOf(twoTables(), wholeA());
   EXPECT_EQ(terms.weightsBytes, 1000 * 16 * 4);
   EXPECT_EQ(terms.optimizerStateBytes, 0);
-  // 2 copies of 64 x 4 ids and 64 offsets of 8 bytes.
-  EXPECT_EQ(terms.idsBytes, 2 * (64 * 4 * 8 + 64 * 8));
+  // 2 copies of 64 x 4 ids, packed as i32, and 64 offsets of 8 bytes.
+  EXPECT_EQ(terms.idsBytes, 2 * (64 * 4 * 4 + 64 * 8));
   EXPECT_EQ(terms.forwardBytes, 64 * 16 * 4);
   // Gradients, and 40 + 16 bytes per id.
   EXPECT_EQ(terms.backwardBytes, 64 * 16 * 4 + 256 * 56);
-  EXPECT_EQ(terms.peakBytes(), 64000 + 5120 + 4096 + 14336);
+  EXPECT_EQ(terms.peakBytes(), 64000 + 3072 + 4096 + 14336);
 }
 
 TEST(MemoryTest, RowsArePaddedTo16Bytes) {
@@ -74,7 +74,7 @@ TEST(MemoryTest, EachColumnShardHasItsRowState) {
   MemoryTerms exact = termsOf(problem, half);
   EXPECT_EQ(exact.optimizerStateBytes, 4 * 1000);
   // The ids of the whole batch come to every column shard.
-  EXPECT_EQ(exact.idsBytes, 5120);
+  EXPECT_EQ(exact.idsBytes, 3072);
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   MemoryTerms perShard = termsOf(problem, half);
   // Reduced rows wait for the norms: 256 rows at most, 8 columns, f32; and two
@@ -90,7 +90,7 @@ TEST(MemoryTest, RowShardCastsPartialSumsOfFullWidth) {
       termsOf(problem, makeShard("a_0", "a", 0, 250, 0, 16, {0}));
   EXPECT_EQ(terms.weightsBytes, 250 * 64);
   // A quarter of the ids, all offsets.
-  EXPECT_EQ(terms.idsBytes, 2 * (64 * 8 + 64 * 8));
+  EXPECT_EQ(terms.idsBytes, 2 * (64 * 4 + 64 * 8));
   EXPECT_EQ(terms.forwardBytes, 64 * 16 * (4 + 2));
 }
 
@@ -121,7 +121,7 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   EXPECT_EQ(base.backwardBytes, 32 * 24 * (2 * 4 + 2));
   // Copies gather gradients.
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
-            (256 * 8 + 64 * 8) + values * 2 + update);
+            (256 * 4 + 64 * 8) + values * 2 + update);
 
   problem.batch.wireType = {WireFormat::BF16, WireFormat::F32};
   terms = termsOf(problem, wholeA());
@@ -131,7 +131,7 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   EXPECT_EQ(base.forwardBytes, 32 * 24 * (4 + 2));
   EXPECT_EQ(base.backwardBytes, 32 * 24 * 2 * 4);
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
-            (256 * 8 + 64 * 8) + values * 4 + update);
+            (256 * 4 + 64 * 8) + values * 4 + update);
 
   // Each row has a scale.
   problem.batch.wireType = {WireFormat::Int8, WireFormat::Fp8};
@@ -143,7 +143,7 @@ TEST(MemoryTest, ResultsAndGradientsAreCastToTypesOfTheirOwn) {
   EXPECT_EQ(base.forwardBytes, 32 * (24 * 4 + 24 + 2 * 4));
   EXPECT_EQ(base.backwardBytes, 32 * (24 * 2 * 4 + 24 + 2 * 4));
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes,
-            (256 * 8 + 64 * 8) + sent + update);
+            (256 * 4 + 64 * 8) + sent + update);
 
   // f16 results need no cast to f16, and partial sums none to f32.
   problem.batch.outputType = ElementType::F16;
@@ -200,7 +200,7 @@ TEST(MemoryTest, ReplicaGathersIdsAndGradients) {
   EXPECT_EQ(terms.weightsBytes, 64000);
   EXPECT_EQ(terms.idsBytes, 0);
   EXPECT_EQ(terms.forwardBytes, 0);
-  EXPECT_EQ(terms.backwardBytes, (256 * 8 + 64 * 8) + 64 * 16 * 4 + 256 * 56);
+  EXPECT_EQ(terms.backwardBytes, (256 * 4 + 64 * 8) + 64 * 16 * 4 + 256 * 56);
   // TorchRec: a dense gradient, and its all-reduce bucket.
   problem.target = Target::TorchRec19;
   EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes, 2 * 64000);
@@ -220,7 +220,7 @@ TEST(MemoryTest, ReplicaOfFewRowsHoldsTheirSums) {
   problem.features[2].batch = 32;
   EXPECT_EQ(
       termsOf(problem, makeShard("a", "a", 0, 16, 0, 16, {0, 1})).backwardBytes,
-      (256 + 128) * 8 + (64 + 32) * (8 + 16 * 4) + (256 + 128) * 56);
+      (256 + 128) * 4 + (64 + 32) * (8 + 16 * 4) + (256 + 128) * 56);
 }
 
 TEST(MemoryTest, EveryDeviceHoldsItsPartOfTheBatch) {

