@@ -4,7 +4,6 @@
 
 #include "neuroshard/Model/Constraints.h"
 #include "neuroshard/Model/Optimizer.h"
-#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Model/Table.h"
 #include "neuroshard/Model/Target.h"
@@ -79,7 +78,6 @@ nb::dict vocabulary() {
   words["reuse_bin_upper"] = nb::cast(
       std::vector<int64_t>(kReuseBinUpper.begin(), kReuseBinUpper.end()));
   words["column_alignment"] = kColumnAlignment;
-  words["row_alignment_bytes"] = kRowAlignmentBytes;
   return words;
 }
 

@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 import torch
 
-from neuroshard import (_dtypes, _optimizer_states, _planner, _row_layout, constraints, cuda,
-                        problem, shards, tables)
+from neuroshard import (_dtypes, _optimizer_states, _planner, constraints, cuda, problem, shards,
+                        tables)
 from neuroshard.collect._measuring.machine import DEVICE_CLASSES, GPUS
 from neuroshard.cuda import _step_arguments
 from neuroshard.cuda._arrays import ELEMENT_DTYPES
@@ -41,7 +41,6 @@ def test_optimizer_states():
 def test_types_of_tensors():
     for found, word in ((_dtypes.DTYPES, "element_bytes"), (_dtypes.ID_DTYPES, "id_bytes")):
         assert {name: dtype.itemsize for name, dtype in found.items()} == WORDS[word]
-    assert _row_layout.ALIGNMENT == WORDS["row_alignment_bytes"]
 
 
 def test_device_classes_of_the_collector():
