@@ -12,7 +12,7 @@ from neuroshard import _fields
 from neuroshard._group.agreement import require_same, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._device import pick_device
-from neuroshard.distributed._engine import Engine
+from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._inputs import as_tensors
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
@@ -51,7 +51,7 @@ class Pending:
         ticket, self._ticket = self._taken(), None
         results = self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
         if self._sent_ahead:
-            self._sent_ahead.has_results(self._owner._learns())
+            self._sent_ahead.send_next()
         return results
 
     def _taken(self) -> torch.Tensor:
@@ -174,9 +174,10 @@ class _Sharded(Learning, torch.nn.Module):
         the same order. They may wait in any order, or not at all. Ids that pipeline() has sent are
         not sent again."""
         if self._sent_ahead and not torch.compiler.is_compiling():
-            if pending := self._sent_ahead.take(features):
+            pending, is_of_step = self._sent_ahead.start(features)
+            if is_of_step:
                 pending._sent_ahead = self._sent_ahead
-                return pending
+            return pending
         return self._send(features)
 
     def _send(self, features: object) -> Pending:
@@ -206,7 +207,8 @@ class _Sharded(Learning, torch.nn.Module):
         if self._sent_ahead:
             raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
                               "end it, or close() it, first")
-        self._sent_ahead = SentIds(self._send, self._session.refuse, lambda: self.step)
+        self._sent_ahead = SentIds(self._send, lambda pending: tensors_of([pending._ids]),
+                                   self._session.refuse)
         return self._sent_ahead
 
     def send_no_more(self) -> None:

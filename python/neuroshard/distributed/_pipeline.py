@@ -11,8 +11,9 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import _fields
+from neuroshard._group.agreement import require_same
 from neuroshard.distributed._lockstep import lockstep
-from neuroshard.distributed._sent_ids import Failed, SentIds
+from neuroshard.distributed._sent_ids import Entry, Failed, SentIds
 
 if TYPE_CHECKING:
     from neuroshard.distributed._collection import _Sharded
@@ -28,22 +29,28 @@ def pipeline(loader: Iterable[T], ids: Mapping[_Sharded, Callable[[T], object]],
         for batch in ns.distributed.pipeline(loader, {tables: lambda batch: batch.ids}):
             loss(model(batch.dense, tables(batch.ids)), batch.labels).backward()
 
-    ids: for each module a function that gives the ids of a batch. The module's forward() or start()
-    is to be called with this very object, once in a step, and takes what was sent; losses and
-    weights have the same bits as without a pipeline. Ids of a batch are sent as soon as the batch
-    before has its results, so that they do not delay these. depth: 1 sends nothing ahead.
+    ids: for each module, in the same order on all ranks, a function that gives the ids of a batch. The
+    module's forward() or start() is to be called with this very object, and takes what was sent;
+    losses and weights have the same bits as without a pipeline. Ids of a batch are sent as soon as the
+    batch before has its results, so that they do not delay these. depth: 1 sends nothing ahead.
     process_group: of lockstep(); None: that of the modules.
 
-    Batches are taken from the loader depth - 1 steps early. Errors of the loader, of a function of
-    `ids` and of wrong ids are raised at the step of their batch, when those before it have ended.
-    Between a lookup and its backward a module cannot be called with other ids (TensorError); after
-    it, as in an evaluation between steps, it can. A loop that ends early must end at the same step
-    on all ranks."""
+    Batches are taken from the loader depth - 1 steps early, and are not to be changed in the loop
+    (TensorError). Errors of the loader, of a function of `ids` and of wrong ids are raised at the step
+    of their batch, when those before it have ended. A module can be called with other ids, too, alike
+    on all ranks: what was sent before is then sent again. A loop that ends early must end at the same
+    step on all ranks."""
     check_arguments(ids, depth)
-    modules = tuple(ids)
-    place = modules[0]._engine.device.place
-    on_device = (to_device(batch, place) for batch in loader)
-    batches = lockstep(on_device, process_group or modules[0].process_group)
+    group = process_group or next(iter(ids)).process_group
+    require_same({"depth": str(depth), "number of modules": str(len(ids))}, group,
+                 "all ranks must give pipeline() the same arguments")
+    return run(loader, ids, depth, group)
+
+
+def run(loader: Iterable[T], ids: Mapping[_Sharded, Callable[[T], object]], depth: int,
+        group: dist.ProcessGroup | None) -> Iterator[T]:
+    place = next(iter(ids))._engine.device.place
+    batches = lockstep((to_device(batch, place) for batch in loader), group)
     if depth == 1:
         yield from batches
         return
@@ -80,15 +87,23 @@ class User:
     sent: SentIds
     function: Callable[[object], object]
 
-    def ids_of(self, batch: object) -> object:
+    def add(self, batch: object) -> Entry:
         try:
-            return self.function(batch)
+            ids = self.function(batch)
         except Exception as error:  # noqa: BLE001, raised at the batch's step
-            return Failed(error)
+            ids = Failed(error)
+        return self.sent.add(ids)
+
+    def updates(self) -> int:
+        """Of the module; 0 if the loop has closed it."""
+        try:
+            return self.module.step
+        except ValueError:
+            return 0
 
 
 def send_and_take(batches: Iterator[T], users: list[User], depth: int) -> Iterator[T]:
-    ahead: deque[tuple[T, list[object]]] = deque()
+    ahead: deque[tuple[T, list[Entry]]] = deque()
     error, ended = None, False
     while True:
         while len(ahead) < depth and not ended:
@@ -99,21 +114,18 @@ def send_and_take(batches: Iterator[T], users: list[User], depth: int) -> Iterat
             except Exception as failure:  # noqa: BLE001, raised at its step
                 error, ended = failure, True
             else:
-                ahead.append((batch, [user.ids_of(batch) for user in users]))
-                for user, own in zip(users, ahead[-1][1]):
-                    user.sent.add(own)
+                ahead.append((batch, [user.add(batch) for user in users]))
         if not ahead:
             if error:
                 raise error
             return
-        batch, ids = ahead.popleft()
-        for user, own in zip(users, ids):
-            if isinstance(own, Failed):
-                user.sent.take(own)  # raises its error
-        before = [user.module.step for user in users]
+        batch, entries = ahead.popleft()
+        for user, entry in zip(users, entries):
+            user.sent.raise_failure(entry)
+        before = [user.updates() for user in users]
         yield batch
-        for user, own, step in zip(users, ids, before):
-            user.sent.end_of(own, user.module.step - step)
+        for user, entry, updates in zip(users, entries, before):
+            user.sent.end(entry, user.updates() - updates)
 
 
 def to_device(batch: object, place: torch.device) -> object:

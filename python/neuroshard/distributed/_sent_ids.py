@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import torch
 
 from neuroshard.errors import TensorError
 
 P = TypeVar("P")
-
-
-@dataclass
-class Sent(Generic[P]):
-    """Ids on their way, or the error that came of making or sending them."""
-
-    features: object
-    pending: P | None
-    error: Exception | None = None
 
 
 @dataclass(frozen=True)
@@ -28,75 +21,115 @@ class Failed:
     error: Exception
 
 
+@dataclass(eq=False)
+class Entry(Generic[P]):
+    """The ids of one step. pending: they are on their way; error: what came of sending them."""
+
+    ids: object
+    pending: P | None = None
+    error: Exception | None = None
+    taken: bool = False
+    # Others were given in its step, so that what was sent had to be dropped.
+    recalled: bool = False
+    # Tensors and their versions when they were sent.
+    versions: list[tuple[torch.Tensor, int]] = field(default_factory=list)
+
+    @property
+    def is_sent(self) -> bool:
+        return self.pending is not None or self.error is not None
+
+    def drop(self) -> None:
+        self.pending, self.error, self.versions = None, None, []
+
+
 class SentIds(Generic[P]):
-    """Sends ids of one module in the order in which it will be called with them: those of a batch
-    as soon as the batch before has its results. Calls with these ids take what was sent.
+    """Sends the ids of a module's steps: those of a step as soon as the step before has its results.
+    A step's ids take what was sent. Before other ids all that was sent is dropped, to be sent again:
+    lookups run in the order in which ids are sent, so that those of later steps would run too early.
 
-    send: sends ids, gives what waits for their results. refuse: tells the other ranks, which send
-    theirs, the error of this one. updates: how many the module has had."""
+    send: sends ids, gives what waits for their results. tensors: those that were sent. refuse: tells
+    the other ranks, which send theirs, the error of this one."""
 
-    def __init__(self, send: Callable[[object], P], refuse: Callable[[str], None],
-                 updates: Callable[[], int]) -> None:
-        self._send_ids, self._refuse, self._updates = send, refuse, updates
-        self._unsent: deque[object] = deque()
-        self._sent: deque[Sent[P]] = deque()
-        # The number of updates after the backward that is to come, if one is.
-        self._awaited = 0
+    def __init__(self, send: Callable[[object], P], tensors: Callable[[P], list[torch.Tensor]],
+                 refuse: Callable[[str], None]) -> None:
+        self._send_ids, self._tensors, self._refuse = send, tensors, refuse
+        self._entries: deque[Entry[P]] = deque()  # of the current step and those after it
 
-    def add(self, features: object) -> None:
-        """Adds the ids of a batch, which are sent at once if no other batch is before it. A Failed
-        lets the other ranks know of the error."""
-        if self._unsent or self._sent:
-            self._unsent.append(features)
-        else:
-            self._sent.append(self._send(features))
+    def add(self, ids: object) -> Entry[P]:
+        """Adds a step after the others. Its ids are sent at once if it is the only one. A Failed lets
+        the other ranks know of the error."""
+        entry = Entry(ids)
+        self._entries.append(entry)
+        if len(self._entries) == 1:
+            self._send(entry)
+        return entry
 
-    def take(self, features: object) -> P | None:
-        """What was sent of these ids; None for other ids. Raises the error that sending them gave,
-        and a TensorError for other ids between a lookup and its update: looking those up would read
-        the ids that were sent before them, too early."""
-        if not self._sent or self._sent[0].features is not features:
-            if self._sent and self._updates() < self._awaited:
-                raise TensorError("ids other than those that neuroshard.distributed.pipeline sends "
-                                  "were given before the backward of this batch; ids of the next "
-                                  "one are on their way and would be looked up too early. Look "
-                                  "others up after the backward, or leave pipeline out")
-            return None
-        taken = self._sent.popleft()
-        if taken.error:
-            raise taken.error
-        return taken.pending
+    def start(self, ids: object) -> tuple[P, bool]:
+        """What waits for the results of ids, and whether they are those of the current step. Raises
+        the error that sending them gave, and a TensorError if they were changed since."""
+        entry = self._entries[0] if self._entries else None
+        if entry is None or entry.taken or entry.ids is not ids:
+            self._recall()
+            return self._send_ids(ids), False
+        entry.taken = True
+        if not entry.is_sent:
+            return self._send_ids(ids), True
+        if entry.error:
+            raise entry.error
+        if any(tensor._version != version for tensor, version in entry.versions):
+            raise TensorError("the ids were changed in place after neuroshard.distributed.pipeline "
+                              "had sent them; change them in the loader")
+        pending, entry.pending = entry.pending, None
+        return pending, True
 
-    def has_results(self, learns: bool) -> None:
-        """To be called when results of sent ids are there: sends the next ones. learns: whether an
-        update by these ids follows."""
-        if learns:
-            self._awaited = self._updates() + 1
-        while self._unsent:
-            self._sent.append(self._send(self._unsent.popleft()))
+    def send_next(self) -> None:
+        """Sends the ids of all later steps. To be called when results of the current one are there."""
+        for number, entry in enumerate(self._entries):
+            if number > 0 and not entry.is_sent:
+                self._send(entry)
 
-    def end_of(self, features: object, updates: int) -> None:
-        """The batch with these ids is over, during which the module had `updates` updates. Drops
-        what was not taken. Raises a TensorError if the module was trained by other ids."""
-        if self._sent and self._sent[0].features is features:
-            self._sent.popleft()
-            if updates:
-                raise TensorError("the module was trained by ids other than those that "
-                                  "neuroshard.distributed.pipeline has sent for this batch. Call it "
-                                  "with the very object that the function of `ids` gives; a "
-                                  "compiled model cannot take what was sent")
-            self.has_results(learns=False)
+    def raise_failure(self, entry: Entry[P]) -> None:
+        """Raises the error of a Failed at its step."""
+        if isinstance(entry.ids, Failed):
+            if not entry.is_sent:
+                self._send(entry)
+            raise entry.error
+
+    def end(self, entry: Entry[P], updates: int) -> None:
+        """Ends a step, in which the module had `updates` updates. Raises a TensorError if it was
+        trained by ids that did not come through start()."""
+        self._entries.popleft()
+        if updates > 0 and entry.is_sent and not (entry.taken or entry.recalled):
+            raise TensorError("the module was trained by ids other than those that "
+                              "neuroshard.distributed.pipeline has sent for this batch; a compiled "
+                              "model cannot take what was sent")
+        entry.drop()
+        for later in self._entries:
+            if not later.is_sent:
+                self._send(later)
 
     def close(self) -> None:
         """Sends nothing more; drops what was not taken."""
-        self._unsent.clear()
-        self._sent.clear()
+        self._entries.clear()
 
-    def _send(self, features: object) -> Sent[P]:
-        if isinstance(features, Failed):
-            self._refuse(str(features.error))
-            return Sent(features, None, features.error)
-        try:
-            return Sent(features, self._send_ids(features))
-        except Exception as error:  # noqa: BLE001, raised when it is the batch's turn
-            return Sent(features, None, error)
+    def _recall(self) -> None:
+        for entry in self._entries:
+            entry.recalled |= entry.is_sent
+            entry.drop()
+
+    def _send(self, entry: Entry[P]) -> None:
+        if isinstance(entry.ids, Failed):
+            entry.error = entry.ids.error
+            self._refuse(f"the ids of a batch could not be made: {type(entry.error).__name__}: "
+                         f"{entry.error}")
+            return
+        # Whatever the mode of the step before: the step may train.
+        with torch.inference_mode(False), torch.enable_grad():
+            try:
+                entry.pending = self._send_ids(entry.ids)
+            except Exception as error:  # noqa: BLE001, raised at its step
+                entry.error = error
+                return
+        leaves = torch.utils._pytree.tree_leaves(entry.ids)
+        entry.versions = [(one, one._version) for one in [*leaves, *self._tensors(entry.pending)]
+                          if isinstance(one, torch.Tensor) and not one.is_inference()]

@@ -7,7 +7,7 @@ from distributed_models import random_parts
 from distributed_steps import Model as FlatModel
 from distributed_steps import given, small
 from neuroshard.distributed import pipeline
-from neuroshard.errors import TensorError
+from neuroshard.errors import GroupError, TensorError
 
 STEPS = 5
 
@@ -97,31 +97,108 @@ def case_what_is_sent(context):
     assert tables.step == 4
 
 
-def case_other_ids(context):
-    """After the backward a module takes other ids, before it it refuses them."""
+def learn(tables, ids):
+    sum(one.square().sum() for one in tables(ids).values()).backward()
+
+
+def look(tables, ids):
+    with torch.no_grad():
+        tables(ids)
+
+
+def halve(tables):
+    for shard in tables.local_shards():
+        shard.weights.mul_(0.5)
+
+
+# What a step does with the module, its ids and others.
+BODIES = {
+    "evaluation": lambda tables, ids, other: (learn(tables, ids), look(tables, other)),
+    "same again": lambda tables, ids, other: (learn(tables, ids), look(tables, ids)),
+    "before": lambda tables, ids, other: (look(tables, other), learn(tables, ids)),
+    "replay": lambda tables, ids, other: (learn(tables, ids), learn(tables, other)),
+    "replay before": lambda tables, ids, other: (learn(tables, other), learn(tables, ids)),
+    "changed": lambda tables, ids, other: (learn(tables, ids), look(tables, other), halve(tables)),
+    "dropped": lambda tables, ids, other: (tables.start(other), learn(tables, ids)),
+    "inside": lambda tables, ids, other: nested(tables, ids, other),
+    "others alone": lambda tables, ids, other: learn(tables, other),
+}
+
+
+def nested(tables, ids, other):
+    loss = sum(one.square().sum() for one in tables(ids).values())
+    look(tables, other)
+    loss.backward()
+
+
+def case_other_ids(context, depth="2"):
+    """A module that is called with other ids, too, learns as without a pipeline."""
     problem, plan = small(context.size)
-    tables, again = context.make(plan, problem), context.make(plan, problem)
     batches = Batches(context, problem).all
-    for batch in pipeline(batches, {tables: lambda ids: ids}):
-        results = tables(batch)
-        if batch is not batches[-1]:
-            raises(TensorError, "ids other than those", lambda: tables(batches[0]))
-        loss = sum(one.square().sum() for one in results.values())
-        loss.backward()
-        with torch.no_grad():
-            tables(batches[0])
-    for batch in batches:
-        sum(one.square().sum() for one in again(batch).values()).backward()
-    assert all(torch.equal(values[0], whole(again)[name][0])
-               for name, values in whole(tables).items())
+    for name, body in BODIES.items():
+        tables, plain = context.make(plan, problem), context.make(plan, problem)
+        for ids in pipeline(batches, {tables: lambda ids: ids}, depth=int(depth)):
+            body(tables, ids, batches[1])
+        for ids in batches:
+            body(plain, ids, batches[1])
+        assert tables.step == plain.step > 0, name
+        assert all(torch.equal(values[0], whole(plain)[table][0])
+                   for table, values in whole(tables).items()), name
+
+
+def case_not_taken(context):
+    """What a compiled model would do is an error; so are ids that were changed in place."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    batches = Batches(context, problem).all
 
     def untaken():
-        for batch in pipeline(batches, {tables: lambda ids: ids}):
-            tables._sent_ahead, kept = None, tables._sent_ahead  # as compiled code would
-            sum(one.sum() for one in tables(batch).values()).backward()
+        for ids in pipeline(batches, {tables: lambda ids: ids}):
+            tables._sent_ahead, kept = None, tables._sent_ahead
+            learn(tables, ids)
             tables._sent_ahead = kept
 
+    def changed():
+        for ids in pipeline(batches, {tables: lambda ids: ids}):
+            ids.ids.remainder_(5)
+            learn(tables, ids)
+
     raises(TensorError, "trained by ids other than those", untaken)
+    raises(TensorError, "changed in place", changed)
+    learn(tables, batches[0])
+
+
+def case_modes(context):
+    """Steps may repeat an object, fail and be caught, and differ in whether they learn."""
+    problem, plan = small(context.size)
+    batches = Batches(context, problem).all
+    repeated = [batches[0]] * 3 + batches[1:3]
+    tables, plain = context.make(plan, problem), context.make(plan, problem)
+
+    def run(module, number, ids):
+        if number == 1:
+            with torch.inference_mode():
+                module(ids)
+        elif number == 2:
+            try:
+                raise ValueError("skipped")
+            except ValueError:
+                return
+        else:
+            learn(module, ids)
+
+    sent = []
+    original = tables._send
+    tables._send = lambda ids: sent.append(ids) or original(ids)
+    for number, ids in enumerate(pipeline(repeated, {tables: lambda ids: ids})):
+        before = len(sent)
+        run(tables, number, ids)
+        assert len(sent) - before == (number not in (2, 4)), number  # those of the next step
+    for number, ids in enumerate(repeated):
+        run(plain, number, ids)
+    assert tables.step == plain.step == 3
+    assert all(torch.equal(values[0], whole(plain)[name][0])
+               for name, values in whole(tables).items())
 
 
 def case_several_modules(context):
@@ -172,6 +249,8 @@ def case_errors(context, kind="ids"):
         batches[bad] = {"no": "feature"}
     if kind == "function" and wrong:
         function = lambda ids: ids if ids is not batches[bad] else [][0]  # noqa: E731
+    if kind == "empty" and wrong:
+        function = unless(batches[bad])
     if kind == "loader" and wrong:
         loader = failing(batches, bad)
     steps = 0
@@ -187,11 +266,19 @@ def case_errors(context, kind="ids"):
     assert text, "no error"
     assert steps == bad and tables.step == bad, (steps, tables.step, text)
     expected = {"ids": "id 1000", "form": "rank" if not wrong else "feature",
-                "function": "index out of range", "loader": "its loader failed" if not wrong
+                "function": "index out of range", "empty": "AssertionError", "loader": "its loader failed" if not wrong
                 else "no more of these"}[kind]
     assert expected in text, text
     sum(one.sum() for one in tables(batches[0]).values()).backward()
     assert tables.step == bad + 1
+
+
+def unless(wrong):
+    def function(ids):
+        if ids is wrong:
+            raise AssertionError
+        return ids
+    return function
 
 
 def failing(batches, at):
@@ -214,6 +301,9 @@ def case_arguments(context):
     raises(TypeError, "depth: expected a whole number", lambda: first([], {tables: get}, depth=1.5))
     raises(ValueError, "depth: expected at least 1", lambda: first([], {tables: get}, depth=0))
     batches = Batches(context, problem).all
+    if context.size > 1:
+        raises(GroupError, "rank 1 has another depth than rank 0 (3, not 2)",
+               lambda: pipeline(batches, {tables: get}, depth=3 if context.rank == 1 else 2))
     one = pipeline(batches, {tables: get})
     next(one)
     raises(TensorError, "another neuroshard.distributed.pipeline",

@@ -44,8 +44,9 @@ STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "ste
          "steps.learning_rate:backend=aot_eager"]
 PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
             "pipeline.same_bits:optimizer=adam", "pipeline.what_is_sent", "pipeline.other_ids",
+            "pipeline.other_ids:depth=3", "pipeline.not_taken", "pipeline.modes",
             "pipeline.several_modules", "pipeline.uneven", "pipeline.arguments",
-            *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "loader"))]
+            *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "empty", "loader"))]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
