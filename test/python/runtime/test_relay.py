@@ -33,9 +33,14 @@ def adds_up(plan, table):
 
 
 def set_routes(plan, model, route):
-    """The route of each table: the same for all, or each in turn."""
+    """The route of each table: the same for all, or each in turn. Results without pooling have no
+    relays."""
+    pooled = {lookup.table for input_ in model.inputs for lookup in input_.lookups
+              if lookup.pooling != "unpooled"}
     for number, table in enumerate(model.tables):
         chosen = ("relay", "direct", "auto")[number % 3] if route == "in turn" else route
+        if chosen == "relay" and table.name not in pooled:
+            continue
         plan.shards = [replace(shard, route=chosen) if shard.table == table.name else shard
                        for shard in plan.shards]
 
