@@ -142,6 +142,7 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
                                 const StreamSet &local, int64_t bags,
                                 std::span<const int64_t> idsOfStream) {
   const ExchangeSpec &spec = plan.exchanges[exchange];
+  int32_t packedIdBytes = plan.packedIdBytes(spec);
   WireFormat gradients = plan.wireType.gradients;
   ReplicaUpdate update;
   std::vector<bool> isSummed(local.entries.size());
@@ -154,9 +155,8 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
       const ExchangeLookup &lookup =
           spec.lookups[static_cast<size_t>(entry.lookup)];
       weighted |= lookup.weighted;
-      bytes +=
-          gatheredBytes(lookup, table.dim, plan.packedIdBytes(spec), gradients,
-                        bags, idsOfStream[static_cast<size_t>(entry.stream)]);
+      bytes += gatheredBytes(lookup, table.dim, packedIdBytes, gradients, bags,
+                             idsOfStream[static_cast<size_t>(entry.stream)]);
     }
     if (!table.trained() || !isInOneExchange(plan, index) ||
         !sendsRowSums(table.rows, table.dim, gradients, bytes))

@@ -43,6 +43,7 @@ public:
   Packing(Device &device, const JaggedInput &input, Routed &routed)
       : device(device), spec(device.manifest().exchanges[routed.exchange]),
         layout(device.layout(routed.exchange)), routed(routed),
+        packedIdBytes(device.packedIdBytes(routed.exchange)),
         packer(device.backend->packIds(routed.exchange, input, routed.batch)) {}
 
   /// Throws a RuntimeError if offsets or an id are wrong.
@@ -71,10 +72,6 @@ private:
     }
   }
 
-  int32_t packedIdBytes() const {
-    return device.packedIdBytes(routed.exchange);
-  }
-
   Numbers idsOf(const StreamSet &set) const {
     Numbers ids;
     for (const StreamLayout &stream : set.streams)
@@ -99,7 +96,7 @@ private:
     std::vector<IdPayload> payloads;
     int64_t totalBytes = 0;
     for (const StreamSet &set : layout.owners) {
-      payloads.emplace_back(set, routed.batch, packedIdBytes(), idsOf(set));
+      payloads.emplace_back(set, routed.batch, packedIdBytes, idsOf(set));
       payloadBytes.push_back(payloads.back().bytes());
       totalBytes += payloadBytes.back();
     }
@@ -146,7 +143,7 @@ private:
     if (!layout.hasReplicated)
       return;
     const StreamSet &set = layout.locals[device.rank()];
-    IdPayload payload(set, routed.batch, packedIdBytes(), idsOf(set));
+    IdPayload payload(set, routed.batch, packedIdBytes, idsOf(set));
     routed.localPayloadBytes = payload.bytes();
     routed.localPayload =
         device.buffers->acquire(BufferKind::SentIds, payload.bytes());
@@ -179,6 +176,7 @@ private:
   const ExchangeSpec &spec;
   const ExchangeLayout &layout;
   Routed &routed;
+  int32_t packedIdBytes;
   std::unique_ptr<IdPacker> packer;
   PackTargets targets;
 };
