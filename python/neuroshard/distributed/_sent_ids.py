@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -84,9 +85,7 @@ class SentIds(Generic[P]):
 
     def send_next(self) -> None:
         """Sends the ids of all later steps. To be called when results of the current one are there."""
-        for number, entry in enumerate(self._entries):
-            if number > 0 and not entry.is_sent:
-                self._send(entry)
+        self._send_unsent(first=1)
 
     def raise_failure(self, entry: Entry[P]) -> None:
         """Raises the error of a Failed at its step."""
@@ -104,9 +103,7 @@ class SentIds(Generic[P]):
                               "neuroshard.distributed.pipeline has sent for this batch; a compiled "
                               "model cannot take what was sent")
         entry.drop()
-        for later in self._entries:
-            if not later.is_sent:
-                self._send(later)
+        self._send_unsent(first=0)
 
     def close(self) -> None:
         """Sends nothing more; drops what was not taken."""
@@ -116,6 +113,11 @@ class SentIds(Generic[P]):
         for entry in self._entries:
             entry.recalled |= entry.is_sent
             entry.drop()
+
+    def _send_unsent(self, first: int) -> None:
+        for entry in itertools.islice(self._entries, first, None):
+            if not entry.is_sent:
+                self._send(entry)
 
     def _send(self, entry: Entry[P]) -> None:
         if isinstance(entry.ids, Failed):
