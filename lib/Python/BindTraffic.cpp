@@ -32,6 +32,7 @@ std::map<std::string, PairBytes> byKind(const StepTraffic &traffic) {
   };
   for (const ExchangeTraffic &one : traffic.exchanges) {
     add("ids", one.ids);
+    add("ids", one.relayedIds);
     add("results", one.results);
     add("results", one.relayedResults);
     add("gradients", one.gradients);

@@ -18,6 +18,7 @@ enum class BufferKind {
   Headers, ///< of the ids: sizes of the messages.
   Places,  ///< of the local ids by bucket, and their numbers by bag.
   SentIds,
+  RelayedIds,  ///< what a relay hands out in its group.
   ReceivedIds, ///< what kernels read beside the messages.
   Partials,    ///< results of this device's shards, in f32.
   /// Partials as they are sent, where they are not sent from Partials itself.
@@ -32,7 +33,7 @@ enum class BufferKind {
   /// Gradients of sample weights, of a step that computes them.
   SampleWeights,
 };
-inline constexpr size_t kNumBufferKinds = 13;
+inline constexpr size_t kNumBufferKinds = 14;
 
 /// "sent_ids".
 const char *bufferName(BufferKind kind);

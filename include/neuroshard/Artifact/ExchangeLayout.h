@@ -12,7 +12,8 @@
 // (lookup of one shard) owns some columns of the pooled rows that its device
 // sends to the rank of each sample; an unpooled entry has a block of its own.
 // By the route of a table, a relay in each group adds up what devices of the
-// group have of a sample and sends the sum on.
+// group have of a sample and sends the sum on. Ids come by the same ways: once
+// to a relay in each group that has rows for them, which hands them out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -153,6 +154,9 @@ struct ExchangeLayout {
   std::vector<ResultLayout> results; ///< per lookup.
 
   std::vector<RelayLayout> relays; ///< per group; empty if none is needed.
+  /// Per group: what its devices have streams of, each once, in the order of
+  /// the buckets; it has no entries. Empty if ids go to their owners directly.
+  std::vector<StreamSet> groupIds;
 
   bool hasRemote = false;     ///< some lookup is not replicated.
   bool hasReplicated = false; ///< some lookup is.
@@ -184,6 +188,11 @@ void markRelayed(const DeviceGroups &groups, const std::vector<bool> &relayed,
                  const ExchangeSpec &spec, ExchangeLayout &layout);
 /// Adds the relays of marked entries, whose columns must have been placed.
 void addRelays(const DeviceGroups &groups, ExchangeLayout &layout);
+/// Sets groupIds, from the rest of the layout, if there are several groups.
+void addGroupIds(const DeviceGroups &groups, ExchangeLayout &layout);
+/// The numbers in its group's set of the streams of a device.
+std::vector<size_t> streamsInGroup(const StreamSet &group,
+                                   const StreamSet &device);
 
 } // namespace neuroshard
 

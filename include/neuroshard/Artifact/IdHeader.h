@@ -2,7 +2,8 @@
 //
 // The numbers that one rank sends to another before its ids: i64 each, first
 // those of the enumeration, then the ids of each stream that the receiver
-// owns, then those of each stream of replicated tables. The sizes of all later
+// owns, then those of each stream of replicated tables, then those of each
+// stream of its group if it is the sender's relay there. The sizes of all later
 // messages of the step follow from them, so that nobody has to read a message
 // to know its size. All headers of a plan have one length, so that ranks that
 // run different functions can tell.
@@ -33,10 +34,14 @@ enum class IdHeader : size_t {
 /// Numbers in each header of a plan; those that a rank does not need are 0.
 inline size_t idHeaderNumbers(std::span<const ExchangeLayout> layouts) {
   size_t most = 0;
-  for (const ExchangeLayout &layout : layouts)
+  for (const ExchangeLayout &layout : layouts) {
+    size_t ofGroup = 0;
+    for (const StreamSet &group : layout.groupIds)
+      ofGroup = std::max(ofGroup, group.streams.size());
     for (size_t device = 0; device < layout.owners.size(); ++device)
       most = std::max(most, layout.owners[device].streams.size() +
-                                layout.locals[device].streams.size());
+                                layout.locals[device].streams.size() + ofGroup);
+  }
   return static_cast<size_t>(IdHeader::Counts) + most;
 }
 

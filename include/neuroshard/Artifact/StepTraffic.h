@@ -23,7 +23,8 @@ namespace neuroshard {
 using PairBytes = std::vector<std::vector<int64_t>>;
 
 struct ExchangeTraffic {
-  PairBytes ids;
+  PairBytes ids;              ///< all that ranks of samples send.
+  PairBytes relayedIds;       ///< what relays send on.
   PairBytes results;          ///< all that owners send.
   PairBytes relayedResults;   ///< what relays send on.
   PairBytes gradients;        ///< all that ranks of samples send.

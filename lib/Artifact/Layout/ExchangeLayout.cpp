@@ -32,6 +32,7 @@ public:
       placePooledColumns(layout.owners[device]);
     }
     addRelays(groups, layout);
+    addGroupIds(groups, layout);
     return std::move(layout);
   }
 

@@ -9,6 +9,7 @@
 
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
+#include <algorithm>
 #include <map>
 
 namespace neuroshard {
@@ -111,6 +112,32 @@ void addRelays(const DeviceGroups &groups, ExchangeLayout &layout) {
       cols.push_back(part.cols);
     result.segments = cutColumns(cols);
   }
+}
+
+void addGroupIds(const DeviceGroups &groups, ExchangeLayout &layout) {
+  if (groups.numGroups() < 2 || !layout.hasRemote)
+    return;
+  for (int32_t group = 0; group < groups.numGroups(); ++group) {
+    std::map<int32_t, StreamLayout> ofBucket;
+    for (int32_t device : groups.group(group))
+      for (const StreamLayout &stream :
+           layout.owners[static_cast<size_t>(device)].streams)
+        ofBucket.emplace(stream.bucket, stream);
+    StreamSet &set = layout.groupIds.emplace_back();
+    for (const auto &[bucket, stream] : ofBucket)
+      set.streams.push_back(stream);
+  }
+}
+
+std::vector<size_t> streamsInGroup(const StreamSet &group,
+                                   const StreamSet &device) {
+  std::vector<size_t> numbers;
+  for (const StreamLayout &stream : device.streams) {
+    auto found = std::ranges::lower_bound(group.streams, stream.bucket, {},
+                                          &StreamLayout::bucket);
+    numbers.push_back(static_cast<size_t>(found - group.streams.begin()));
+  }
+  return numbers;
 }
 
 } // namespace neuroshard

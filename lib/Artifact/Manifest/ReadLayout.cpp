@@ -47,6 +47,7 @@ public:
       readResult(results[k], k);
     checkBuckets(value, plan, spec, layout);
     checkRelays(value, groups, layout);
+    addGroupIds(groups, layout);
     return std::move(layout);
   }
 

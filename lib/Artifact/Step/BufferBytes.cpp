@@ -6,10 +6,19 @@ namespace neuroshard {
 
 const char *bufferName(BufferKind kind) {
   static constexpr std::array<const char *, kNumBufferKinds> kNames = {
-      "headers",           "places",    "sent_ids",
-      "received_ids",      "partials",  "sent_results",
-      "relayed_results",   "gradients", "received_gradients",
-      "relayed_gradients", "sort",      "norms",
+      "headers",
+      "places",
+      "sent_ids",
+      "relayed_ids",
+      "received_ids",
+      "partials",
+      "sent_results",
+      "relayed_results",
+      "gradients",
+      "received_gradients",
+      "relayed_gradients",
+      "sort",
+      "norms",
       "sample_weights"};
   return kNames[static_cast<size_t>(kind)];
 }

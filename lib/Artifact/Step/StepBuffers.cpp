@@ -30,7 +30,7 @@ public:
                   const ExchangeLayout &layout, const StepLoad &load,
                   Engine engine, size_t headerNumbers,
                   std::vector<BufferBytes> &devices)
-      : ExchangeCounts(plan, exchange, load.exchanges[exchange]), plan(plan),
+      : ExchangeCounts(plan, exchange, load.exchanges[exchange]),
         layout(layout), engine(engine), travels(count > 1),
         wire(travels ? plan.wireType : WireType()),
         headerNumbers(headerNumbers), groups(plan),
@@ -53,6 +53,8 @@ public:
         devices[owner][BufferKind::Headers] +=
             static_cast<int64_t>(count * headerNumbers) * kIndexBytes;
     }
+    if (!layout.groupIds.empty())
+      addRelayedIds();
     if (!layout.relays.empty())
       addRelays();
     if (layout.hasReplicated)
@@ -98,9 +100,11 @@ private:
     for (size_t owner = 0; owner < count; ++owner) {
       const StreamSet &set = layout.owners[owner];
       addToOwner(set, ranks, devices[owner]);
-      ids += payloadBytes(set, ranks.begin);
+      ids += layout.groupIds.empty() ? payloadBytes(set, ranks.begin) : 0;
       gradients += directBytes(set, ranks.begin, wire.gradients);
     }
+    for (const StreamSet &group : layout.groupIds)
+      ids += payloadBytes(group, ranks.begin);
     for (size_t rank = ranks.begin; rank < ranks.end; ++rank) {
       devices[rank][BufferKind::SentIds] += ids;
       devices[rank][BufferKind::Gradients] += gradients;
@@ -186,8 +190,31 @@ private:
     return offsets * kIndexBytes;
   }
 
+  /// What each relay hands out of the ids of the ranks with its index.
+  void addRelayedIds() {
+    for (const DeviceRange &ranks : runs) {
+      std::vector<int64_t> bytesOfGroup(layout.groupIds.size());
+      for (size_t owner = 0; owner < count; ++owner)
+        bytesOfGroup[groupOf(owner)] +=
+            payloadBytes(layout.owners[owner], ranks.begin);
+      for (size_t relay = 0; relay < count; ++relay) {
+        int32_t index = groups.placeOf(static_cast<int64_t>(relay)).index;
+        auto served = std::ranges::count_if(
+            groups.devicesWithIndex(index), [&](int32_t rank) {
+              return ranks.contains(static_cast<size_t>(rank));
+            });
+        devices[relay][BufferKind::RelayedIds] +=
+            served * bytesOfGroup[groupOf(relay)];
+      }
+    }
+  }
+
+  size_t groupOf(size_t device) const {
+    return static_cast<size_t>(
+        groups.placeOf(static_cast<int64_t>(device)).group);
+  }
+
   void addRelays() {
-    DeviceGroups groups(plan);
     HierarchicalSizes results(layout, groups, load.batches, wire.results);
     HierarchicalSizes gradients(layout, groups, load.batches, wire.gradients);
     int64_t resultBytes = valueBytes(wire.results);
@@ -288,7 +315,6 @@ private:
 
   bool castsGradients() const { return wire.gradients != WireFormat::F32; }
 
-  const ExchangePlan &plan;
   const ExchangeLayout &layout;
   Engine engine;
   bool travels;         ///< there are other ranks.

@@ -18,10 +18,12 @@ PairBytes zeros(size_t devices) {
 /// Bytes by sender and receiver.
 class PairTraffic {
 public:
+  static constexpr bool countsIds = true;
   explicit PairTraffic(size_t devices) {
     for (PairBytes *bytes :
-         {&traffic.ids, &traffic.results, &traffic.relayedResults,
-          &traffic.gradients, &traffic.relayedGradients, &traffic.copies})
+         {&traffic.ids, &traffic.relayedIds, &traffic.results,
+          &traffic.relayedResults, &traffic.gradients,
+          &traffic.relayedGradients, &traffic.copies})
       *bytes = zeros(devices);
   }
 
@@ -81,12 +83,12 @@ private:
 /// not for each pair.
 class DeviceSums {
 public:
+  static constexpr bool countsIds = false;
   explicit DeviceSums(size_t devices) : forward(devices), backward(devices) {}
 
   void add(PairBytes ExchangeTraffic::*kind, size_t from, size_t to,
            int64_t bytes) {
-    if (kind != &ExchangeTraffic::ids)
-      sumsOf(kind).add(from, to, bytes);
+    sumsOf(kind).add(from, to, bytes);
   }
   void add(PairBytes ExchangeTraffic::*kind, const DeviceRange &from, size_t to,
            int64_t bytes) {
@@ -94,8 +96,7 @@ public:
   }
   void add(PairBytes ExchangeTraffic::*kind, size_t from, const DeviceRange &to,
            int64_t bytes) {
-    if (kind != &ExchangeTraffic::ids)
-      sumsOf(kind).add(from, to, bytes);
+    sumsOf(kind).add(from, to, bytes);
   }
 
   SumsOfDevices forward, backward;
@@ -120,6 +121,8 @@ public:
   void add() {
     for (size_t owner = 0; owner < count; ++owner)
       addDirect(owner);
+    if (Sums::countsIds)
+      addIds();
     if (!layout.relays.empty())
       addRelayed();
     if (layout.hasReplicated && count > 1)
@@ -127,7 +130,7 @@ public:
   }
 
 private:
-  /// Ids of the ranks' samples for an owner, and the values for those ids.
+  /// The values for the ids that ranks have for an owner.
   void addDirect(size_t owner) {
     const StreamSet &set = layout.owners[owner];
     for (const DeviceRange &ranks : runs)
@@ -137,11 +140,37 @@ private:
   void addBothWays(const DeviceRange &ranks, size_t owner,
                    const StreamSet &set) {
     size_t rank = ranks.begin;
-    sums.add(&ExchangeTraffic::ids, ranks, owner, payloadBytes(set, rank));
     sums.add(&ExchangeTraffic::results, owner, ranks,
              directBytes(set, rank, wire.results));
     sums.add(&ExchangeTraffic::gradients, ranks, owner,
              directBytes(set, rank, wire.gradients));
+  }
+
+  void addIds() {
+    if (!layout.groupIds.empty())
+      return addGroupIds();
+    for (size_t owner = 0; owner < count; ++owner)
+      for (const DeviceRange &ranks : runs)
+        sums.add(&ExchangeTraffic::ids, ranks, owner,
+                 payloadBytes(layout.owners[owner], ranks.begin));
+  }
+
+  /// Ids to the relay in each group, which hands them out to the owners.
+  void addGroupIds() {
+    DeviceGroups groups(plan);
+    for (size_t rank = 0; rank < count; ++rank) {
+      GroupPlace place = groups.placeOf(static_cast<int64_t>(rank));
+      for (int32_t relay : groups.devicesWithIndex(place.index)) {
+        auto group = static_cast<size_t>(groups.placeOf(relay).group);
+        auto r = static_cast<size_t>(relay);
+        sums.add(&ExchangeTraffic::ids, rank, r,
+                 payloadBytes(layout.groupIds[group], rank));
+        for (int32_t owner : groups.group(groups.placeOf(relay).group))
+          sums.add(
+              &ExchangeTraffic::relayedIds, r, static_cast<size_t>(owner),
+              payloadBytes(layout.owners[static_cast<size_t>(owner)], rank));
+      }
+    }
   }
 
   /// What all ranks gather, and sums by row to those that add them up, and

@@ -120,13 +120,16 @@ struct nsrt_routed {
   std::vector<neuroshard::runtime::Buffer> inputCopies;
 
   // What all ranks have told each other, per rank: samples, and ids by stream
-  // for this device and of replicated tables.
+  // for this device, of replicated tables, and for its group (those of ranks
+  // that it is no relay for are 0).
   std::vector<int64_t> batchOfPeer;
   std::vector<std::vector<int64_t>> ownedIdsOfPeer;
   std::vector<std::vector<int64_t>> localIdsOfPeer;
+  std::vector<std::vector<int64_t>> groupIdsOfPeer;
 
   // Messages of ids, kept while kernels read them.
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
   neuroshard::runtime::Buffer ownPayload;
   neuroshard::runtime::Buffer localPayload; ///< of replicated tables.
   int64_t localPayloadBytes = 0;

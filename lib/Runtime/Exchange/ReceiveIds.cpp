@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HierarchicalIds.h"
 #include "IdExchange.h"
-#include "Wire.h"
 #include "neuroshard/Artifact/IdPayload.h"
 
 namespace neuroshard::runtime {
@@ -62,7 +62,7 @@ void receiveIds(Device &device, Routed &routed) {
     std::vector<const std::byte *> payloads;
     {
       PhaseTimer timer(device.figures, Phase::IdsExchange);
-      payloads = waitForAll(*routed.request);
+      payloads = waitForIds(device, routed);
     }
     PhaseTimer timer(device.figures, Phase::Lookup);
     routed.owned =

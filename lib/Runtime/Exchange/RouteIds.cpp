@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HierarchicalIds.h"
 #include "IdExchange.h"
 #include "InPlaceIds.h"
 #include "Wire.h"
@@ -93,22 +94,23 @@ private:
   }
 
   void placeOwned() {
+    std::vector<const StreamSet *> sets = setsByReceiver(device, layout);
     std::vector<IdPayload> payloads;
     int64_t totalBytes = 0;
-    for (const StreamSet &set : layout.owners) {
-      payloads.emplace_back(set, routed.batch, packedIdBytes, idsOf(set));
+    for (const StreamSet *set : sets) {
+      payloads.emplace_back(*set, routed.batch, packedIdBytes, idsOf(*set));
       payloadBytes.push_back(payloads.back().bytes());
       totalBytes += payloadBytes.back();
     }
     routed.ownPayload =
         device.buffers->acquire(BufferKind::SentIds, totalBytes);
     std::byte *memory = routed.ownPayload.get();
-    for (size_t owner = 0; owner < payloads.size(); ++owner) {
-      const StreamSet &set = layout.owners[owner];
+    for (size_t receiver = 0; receiver < payloads.size(); ++receiver) {
+      const StreamSet &set = *sets[receiver];
       for (size_t i = 0; i < set.streams.size(); ++i)
         targets.ofBucket[set.streams[i].bucket].push_back(
-            targetIn(memory, payloads[owner], set.streams[i], i));
-      memory += payloadBytes[owner];
+            targetIn(memory, payloads[receiver], set.streams[i], i));
+      memory += payloadBytes[receiver];
     }
     if (device.numDevices() == 1)
       keepOwned();
@@ -208,6 +210,8 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
                            routed.batch, device.order.hash()});
     addIds(layout.owners[receiver], routed, all);
     addIds(layout.locals[receiver], routed, all);
+    if (!layout.groupIds.empty())
+      addIds(*setsByReceiver(device, layout)[receiver], routed, all);
     all.resize((receiver + 1) * device.plan->headerNumbers);
   }
   return all;
@@ -269,9 +273,10 @@ void takeHeader(const ExchangeLayout &layout, size_t own, Numbers &header,
   routed.batchOfPeer.push_back(numberOf(header, IdHeader::Batch));
   auto owned = header.begin() + static_cast<int64_t>(IdHeader::Counts);
   auto local = owned + static_cast<int64_t>(layout.owners[own].streams.size());
-  auto end = local + static_cast<int64_t>(layout.locals[own].streams.size());
+  auto group = local + static_cast<int64_t>(layout.locals[own].streams.size());
   routed.ownedIdsOfPeer.emplace_back(owned, local);
-  routed.localIdsOfPeer.emplace_back(local, end);
+  routed.localIdsOfPeer.emplace_back(local, group);
+  routed.groupIdsOfPeer.emplace_back(group, header.end());
 }
 
 void send(Device &device, Routed &routed, Numbers payloadBytes,
@@ -289,18 +294,11 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
     return;
   }
   requireSameOrder(device, headers);
-  auto own = static_cast<size_t>(device.rank());
-  const StreamSet &set = layout.owners[own];
-  int32_t idBytes = device.packedIdBytes(routed.exchange);
-  Numbers receiveBytes;
-  for (Numbers &header : headers) {
-    takeHeader(layout, own, header, routed);
-    receiveBytes.push_back(IdPayload(set, routed.batchOfPeer.back(), idBytes,
-                                     routed.ownedIdsOfPeer.back())
-                               .bytes());
-  }
+  for (Numbers &header : headers)
+    takeHeader(layout, static_cast<size_t>(device.rank()), header, routed);
   if (!layout.hasRemote)
     return;
+  Numbers receiveBytes = bytesOfFirstMessages(device, routed);
   countSentBytes(device, Phase::IdsExchange, payloadBytes);
   routed.request = device.communicator->startAllToAll(
       MessageKind::Ids, MessageMemory::Device, std::move(routed.ownPayload),

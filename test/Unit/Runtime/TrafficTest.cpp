@@ -40,7 +40,7 @@ int64_t toOthers(int device, std::initializer_list<const PairBytes *> all) {
 void expectSent(nsrt_world *world, int device, const StepTraffic &traffic) {
   int64_t ids = 0, results = 0, gradients = 0;
   for (const ExchangeTraffic &one : traffic.exchanges) {
-    ids += toOthers(device, {&one.ids});
+    ids += toOthers(device, {&one.ids, &one.relayedIds});
     results += toOthers(device, {&one.results, &one.relayedResults});
     gradients +=
         toOthers(device, {&one.gradients, &one.relayedGradients, &one.copies});
