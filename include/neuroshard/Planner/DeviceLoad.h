@@ -15,11 +15,16 @@ struct DeviceLoad {
   ComputeMs compute;
   double dims = 0;
   double inputBytes = 0;
+  /// What the device's shards add to the ids that the relays of its group
+  /// receive, to hand them out; 0 on all devices: ids come directly.
+  double groupInputBytes = 0;
   double forwardBytes = 0;
   double backwardBytes = 0;
   /// The part of backwardBytes that are sums of rows of replicated tables
   /// (Artifact/ReplicaUpdate.h).
   double rowSumBytes = 0;
+  /// The part of backwardBytes that are norms for devices of its group.
+  double insideNormBytes = 0;
 };
 
 /// What a device sends by way of relays per step: as an owner to the relays of

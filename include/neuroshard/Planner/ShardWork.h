@@ -54,10 +54,14 @@ struct ShardWork {
   /// of width per sample over the features, bytes each way.
   double dims = 0;
   double inputBytes = 0;
+  /// Ids for the shard's rows that reach its group, by relay, if the shard is
+  /// the only one there that reads them; 0: they come directly.
+  double groupInputBytes = 0;
   double forwardBytes = 0;
   double backwardBytes = 0;
-  /// The part of backwardBytes that are sums of rows.
+  /// The parts of backwardBytes that are sums of rows, and norms.
   double rowSumBytes = 0;
+  double normBytes = 0;
 };
 
 /// Describes a shard (its device list matters only for being replicated).

@@ -234,6 +234,7 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
     for (const ShardWork *shard : work.sets[d].shards) {
       loads[d].dims += shard->dims;
       loads[d].inputBytes += shard->inputBytes;
+      loads[d].groupInputBytes += shard->groupInputBytes;
       loads[d].forwardBytes += shard->forwardBytes;
       loads[d].backwardBytes += shard->backwardBytes;
       loads[d].rowSumBytes += shard->rowSumBytes;
@@ -242,6 +243,17 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   model.computeMs(work.sets, compute);
   for (size_t d = 0; d < devices; ++d)
     loads[d].compute = compute[d];
+  if (int groupSize = relayGroupSize(problem)) {
+    std::vector<OwnedRows> owned;
+    for (size_t i = 0; i < plan.shards.size(); ++i)
+      if (const Shard &shard = plan.shards[i]; !shard.replicated())
+        owned.push_back({work.works[i].table,
+                         shard.devices.front(),
+                         {shard.rowBegin, shard.rowEnd},
+                         work.works[i].groupInputBytes,
+                         work.works[i].normBytes});
+    shareInGroups(groupSize, std::move(owned), loads);
+  }
   return loads;
 }
 

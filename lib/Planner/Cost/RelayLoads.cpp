@@ -7,20 +7,10 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 using namespace neuroshard;
-
-int neuroshard::relayGroupSize(const Topology &topology) {
-  return topology.levels.empty() ? 0
-                                 : static_cast<int>(commonGroupSize(
-                                       topology.levels.back().groupSizes));
-}
-
-int neuroshard::relayGroupSize(const ShardingProblem &problem) {
-  return problem.target == Target::Native ? relayGroupSize(problem.topology)
-                                          : 0;
-}
 
 bool neuroshard::anyRowSums(std::span<const DeviceLoad> loads) {
   return std::ranges::any_of(
@@ -35,6 +25,46 @@ void neuroshard::stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
     loads[i].backwardBytes -= bytes;
     relays[i].backwardInside += bytes;
     relays[i].backwardAcross += bytes / groupSize;
+  }
+}
+
+namespace {
+
+/// The part of the norms for a shard that stays in its group. `shards`: of its
+/// table.
+double insideNorms(int groupSize, const OwnedRows &shard,
+                   std::span<const OwnedRows> shards) {
+  double peers = 0, inside = 0;
+  for (const OwnedRows &other : shards)
+    if (other.device != shard.device && other.rows.overlaps(shard.rows)) {
+      ++peers;
+      inside += other.device / groupSize == shard.device / groupSize;
+    }
+  return peers > 0 ? shard.normBytes * inside / peers : 0;
+}
+
+} // namespace
+
+void neuroshard::shareInGroups(int groupSize, std::vector<OwnedRows> shards,
+                               std::vector<DeviceLoad> &loads) {
+  auto key = [&](const OwnedRows &shard) {
+    return std::tuple(shard.table, shard.device / groupSize, shard.rows.begin,
+                      shard.rows.end);
+  };
+  std::ranges::stable_sort(shards, {}, key);
+  for (size_t i = 1; i < shards.size(); ++i)
+    if (key(shards[i]) == key(shards[i - 1]))
+      loads[static_cast<size_t>(shards[i].device)].groupInputBytes -=
+          shards[i].groupInputBytes;
+  for (auto first = shards.begin(); first != shards.end();) {
+    auto last = std::find_if(first, shards.end(), [&](const OwnedRows &shard) {
+      return shard.table != first->table;
+    });
+    for (auto shard = first; shard != last; ++shard)
+      if (shard->normBytes > 0)
+        loads[static_cast<size_t>(shard->device)].insideNormBytes +=
+            insideNorms(groupSize, *shard, {first, last});
+    first = last;
   }
 }
 

@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
 #define NEUROSHARD_LIB_PLANNER_COST_RELAYLOADS_H
 
+#include "RelayGroups.h"
+#include "neuroshard/Artifact/ExchangePlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Model/WireType.h"
 #include "neuroshard/Planner/DeviceLoad.h"
@@ -13,17 +15,26 @@
 
 namespace neuroshard {
 
-/// Devices of each innermost group, if there are several of one size; else 0.
-int relayGroupSize(const Topology &topology);
-/// The same, where relays serve them; 0: the problem's plans have none.
-int relayGroupSize(const ShardingProblem &problem);
-
 /// Whether some device exchanges sums of rows of replicated tables.
 bool anyRowSums(std::span<const DeviceLoad> loads);
 /// Moves these out of the loads and to what goes in stages, as they are
 /// all-reduced within groups and then between them.
 void stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
                   std::vector<RelayLoad> &relays);
+
+/// What a shard that one device owns adds to its load by the rows it has.
+struct OwnedRows {
+  int table = 0;
+  int device = 0;
+  Range rows;
+  double groupInputBytes = 0;
+  double normBytes = 0;
+};
+
+/// Counts ids that several shards of a group read once, and norms for devices
+/// of the same group as such. `shards`: all that are in the loads.
+void shareInGroups(int groupSize, std::vector<OwnedRows> shards,
+                   std::vector<DeviceLoad> &loads);
 
 /// What a table's pooled results take by way of relays, and no longer directly.
 /// They are the terms of a step's traffic (Artifact/StepTraffic.h), with the

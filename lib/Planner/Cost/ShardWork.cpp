@@ -4,6 +4,7 @@
 
 #include "DistinctRows.h"
 #include "Memory/ReplicaGradients.h"
+#include "RelayGroups.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Planner/Memory.h"
 
@@ -148,11 +149,13 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.dims = width * static_cast<double>(work.features);
   // Ids, and a length of 4 bytes per bag.
   work.inputBytes = work.lookups * idEntry + sums.bags * 4;
+  work.groupInputBytes = relayGroupSize(problem) > 0 ? work.inputBytes : 0;
   work.forwardBytes = bytesOf(work.outputRows, wire.results);
   work.backwardBytes = bytesOf(work.outputRows, wire.gradients);
   // One squared norm per distinct row, sent and received.
   if (work.exactNorms)
-    work.backwardBytes += 2 * 4 * work.uniqueRows;
+    work.normBytes = 2 * 4 * work.uniqueRows;
+  work.backwardBytes += work.normBytes;
   return work;
 }
 

@@ -44,21 +44,46 @@ std::vector<double> fieldOf(std::span<const RelayLoad> relays,
   return values;
 }
 
+bool hasGroupInput(std::span<const DeviceLoad> loads) {
+  return std::ranges::any_of(
+      loads, [](const DeviceLoad &load) { return load.groupInputBytes > 0; });
+}
+
+bool isStaged(std::span<const DeviceLoad> loads,
+              std::span<const RelayLoad> relays, Direction direction) {
+  if (direction == Direction::Input)
+    return hasGroupInput(loads);
+  bool hasNorms = direction == Direction::Backward &&
+                  std::ranges::any_of(loads, [](const DeviceLoad &load) {
+                    return load.insideNormBytes > 0;
+                  });
+  return hasNorms || std::ranges::any_of(relays, [&](const RelayLoad &relay) {
+           return direction == Direction::Forward
+                      ? relay.forwardInside + relay.forwardAcross > 0
+                      : relay.backwardInside + relay.backwardAcross > 0;
+         });
+}
+
 } // namespace
 
 std::vector<Traffic> neuroshard::exchangeStages(
     const Topology &topology, std::span<const DeviceLoad> loads,
     std::span<const RelayLoad> relays, Direction direction) {
+  if (!isStaged(loads, relays, direction))
+    return {trafficOf(topology, loads, direction)};
+  std::vector<RelayLoad> staged(relays.begin(), relays.end());
+  staged.resize(loads.size());
+  std::vector<DeviceLoad> direct(loads.begin(), loads.end());
+  for (size_t i = 0; i < direct.size(); ++i) {
+    double norms = std::exchange(direct[i].insideNormBytes, 0);
+    direct[i].backwardBytes -= norms;
+    staged[i].backwardInside += norms;
+    if (hasGroupInput(loads))
+      direct[i].inputBytes = 0;
+  }
   // What goes directly is in the messages of the first stage.
   std::vector<Traffic> stages;
-  stages.push_back(trafficOf(topology, loads, direction));
-  if (direction == Direction::Input ||
-      std::ranges::none_of(relays, [&](const RelayLoad &relay) {
-        return direction == Direction::Forward
-                   ? relay.forwardInside + relay.forwardAcross > 0
-                   : relay.backwardInside + relay.backwardAcross > 0;
-      }))
-    return stages;
+  stages.push_back(trafficOf(topology, direct, direction));
   std::vector<double> none(loads.size());
   stages.push_back({&topology, none, none, none});
   for (Traffic &stage : stages)
@@ -67,17 +92,26 @@ std::vector<Traffic> neuroshard::exchangeStages(
       static_cast<size_t>(topology.levels.back().groupSizes.front());
   if (direction == Direction::Forward) {
     Traffic &inside = stages[0], &across = stages[1];
-    inside.insideOut = fieldOf(relays, &RelayLoad::forwardInside);
+    inside.insideOut = fieldOf(staged, &RelayLoad::forwardInside);
     inside.insideIn = meansOfGroups(inside.insideOut, groupSize);
-    across.acrossOut = fieldOf(relays, &RelayLoad::forwardAcross);
+    across.acrossOut = fieldOf(staged, &RelayLoad::forwardAcross);
     across.acrossIn = meansOfIndices(across.acrossOut, groupSize);
-  } else {
-    Traffic &across = stages[0], &inside = stages[1];
-    across.acrossIn = fieldOf(relays, &RelayLoad::backwardAcross);
-    across.acrossOut = meansOfIndices(across.acrossIn, groupSize);
-    inside.insideIn = fieldOf(relays, &RelayLoad::backwardInside);
-    inside.insideOut = meansOfGroups(inside.insideIn, groupSize);
+    return stages;
   }
+  Traffic &across = stages[0], &inside = stages[1];
+  if (direction == Direction::Input) {
+    std::vector<double> ofDevices;
+    for (const DeviceLoad &load : loads) {
+      ofDevices.push_back(load.groupInputBytes);
+      inside.insideIn[ofDevices.size() - 1] = load.inputBytes;
+    }
+    across.acrossIn = meansOfGroups(ofDevices, groupSize);
+  } else {
+    across.acrossIn = fieldOf(staged, &RelayLoad::backwardAcross);
+    inside.insideIn = fieldOf(staged, &RelayLoad::backwardInside);
+  }
+  across.acrossOut = meansOfIndices(across.acrossIn, groupSize);
+  inside.insideOut = meansOfGroups(inside.insideIn, groupSize);
   return stages;
 }
 

@@ -17,6 +17,9 @@ constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
 /// Largest compute, ids and results of a piece, as a share of the mean
 /// device's, by rule.
 constexpr double kTrafficShares[] = {1.5, 1.0, 0.7};
+/// Largest ids and results of a piece, as a share of the larger of the mean
+/// device's, by rule.
+constexpr double kLinkShares[] = {1.0, 0.7, 0.5, 0.35};
 /// Largest number of parts of one cut.
 constexpr double kMaxParts = 65536;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
@@ -27,6 +30,7 @@ struct CutLimits {
   double computeMs = kUnlimited;
   double inputBytes = kUnlimited;
   double resultBytes = kUnlimited;
+  double linkBytes = kUnlimited; ///< of ids, and of results.
 };
 
 double resultBytesOf(const Unit &unit) {
@@ -37,7 +41,9 @@ double resultBytesOf(const Unit &unit) {
 double costRatioOf(const Unit &unit, const CutLimits &limits) {
   return std::max({unit.aloneMs() / limits.computeMs,
                    unit.load.inputBytes / limits.inputBytes,
-                   resultBytesOf(unit) / limits.resultBytes});
+                   resultBytesOf(unit) / limits.resultBytes,
+                   unit.load.inputBytes / limits.linkBytes,
+                   resultBytesOf(unit) / limits.linkBytes});
 }
 
 bool cutsRows(const Unit &unit, Way way) {
@@ -54,6 +60,25 @@ splitIntoColumns(const SearchContext &context, const Unit &unit, int parts) {
   return pieces;
 }
 
+/// `ranges` ranges of rows, each of `columns` pieces.
+std::optional<std::vector<UnitPtr>> cutGrid(const SearchContext &context,
+                                            const UnitPtr &unit, int ranges,
+                                            int columns) {
+  std::vector<UnitPtr> rows = {unit};
+  if (ranges > 1)
+    if (auto pieces = splitRows(context, *unit, ranges))
+      rows = *std::move(pieces);
+  std::vector<UnitPtr> out;
+  for (const UnitPtr &piece : rows)
+    if (auto pieces = splitIntoColumns(context, *piece, columns))
+      out.insert(out.end(), pieces->begin(), pieces->end());
+    else
+      out.push_back(piece);
+  if (out.size() < 2)
+    return std::nullopt;
+  return out;
+}
+
 /// About `parts` pieces of rows x columns. With r ranges of rows and c of
 /// columns a piece receives 1 / r of the ids and sends 1 / c of the results:
 /// with r c = parts their sum is least where the two are equal.
@@ -64,20 +89,7 @@ cutRowsAndColumns(const SearchContext &context, const UnitPtr &unit,
   double ideal = std::sqrt(parts * unit->load.inputBytes / results);
   int ranges =
       static_cast<int>(std::clamp(std::round(ideal), 1.0, double(parts)));
-  std::vector<UnitPtr> rows = {unit};
-  if (ranges > 1)
-    if (auto pieces = splitRows(context, *unit, ranges))
-      rows = *std::move(pieces);
-  int columns = (parts + ranges - 1) / ranges;
-  std::vector<UnitPtr> out;
-  for (const UnitPtr &piece : rows)
-    if (auto pieces = splitIntoColumns(context, *piece, columns))
-      out.insert(out.end(), pieces->begin(), pieces->end());
-    else
-      out.push_back(piece);
-  if (out.size() < 2)
-    return std::nullopt;
-  return out;
+  return cutGrid(context, unit, ranges, (parts + ranges - 1) / ranges);
 }
 
 int64_t largestRoom(const SearchContext &context) {
@@ -98,9 +110,10 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
   double costRatio = costRatioOf(*unit, limits);
   if (std::max(memoryRatio, costRatio) <= 1)
     return out.push_back(unit);
-  auto partsFor = [](double ratio) {
-    return std::max(2, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
+  auto countFor = [](double ratio) {
+    return std::max(1, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
   };
+  auto partsFor = [&](double ratio) { return std::max(2, countFor(ratio)); };
   auto byColumns = [&](double ratio) {
     return splitIntoColumns(context, *unit, partsFor(ratio));
   };
@@ -108,6 +121,10 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
   std::optional<std::vector<UnitPtr>> pieces;
   if (costRatio > 1 && way == Way::RowsAndColumns)
     pieces = cutRowsAndColumns(context, unit, partsFor(larger));
+  else if (costRatio > 1 && way == Way::Links)
+    pieces = cutGrid(context, unit,
+                     countFor(unit->load.inputBytes / limits.linkBytes),
+                     countFor(resultBytesOf(*unit) / limits.linkBytes));
   else if (costRatio > 1)
     pieces = cutsRows(*unit, way) ? splitRows(context, *unit, partsFor(larger))
                                   : byColumns(larger);
@@ -132,6 +149,7 @@ std::string CutRule::str() const {
                 way == Way::Columns       ? "column pieces"
                 : way == Way::Rows        ? "row pieces"
                 : way == Way::LessTraffic ? "pieces of little traffic"
+                : way == Way::Links       ? "pieces of few ids and results"
                                           : "pieces of rows and columns",
                 costShare);
   return text;
@@ -152,6 +170,9 @@ std::vector<CutRule> neuroshard::cutRules(const SearchContext &context) {
       rules.push_back({share, Way::LessTraffic});
       rules.push_back({share, Way::RowsAndColumns});
     }
+  for (double share : kLinkShares)
+    if (native && step)
+      rules.push_back({share, Way::Links});
   return rules;
 }
 
@@ -174,9 +195,11 @@ std::vector<UnitPtr> neuroshard::cutBy(const SearchContext &context,
   limits.bytes = std::max<int64_t>(
       1, static_cast<int64_t>(kRoomShare *
                               static_cast<double>(largestRoom(context))));
-  limits.computeMs = limit(totals.computeMs, true);
+  limits.computeMs = limit(totals.computeMs, rule.way != Way::Links);
   limits.inputBytes = limit(totals.inputBytes, traffic);
   limits.resultBytes = limit(totals.resultBytes, traffic);
+  limits.linkBytes = limit(std::max(totals.inputBytes, totals.resultBytes),
+                           rule.way == Way::Links);
   std::vector<UnitPtr> pieces;
   for (const UnitPtr &unit : units)
     cutUnit(context, unit, limits, rule.way, pieces);

@@ -14,7 +14,7 @@ namespace neuroshard {
 /// receives only the ids of its rows, a column shard sends only its columns of
 /// the results; LessTraffic takes whichever exchanges less, and RowsAndColumns
 /// cuts both ways, so that a piece receives as much as it sends.
-enum class Way { Columns, Rows, LessTraffic, RowsAndColumns };
+enum class Way { Columns, Rows, LessTraffic, RowsAndColumns, Links };
 
 /// A rule for cuts before placement: units of a larger share of the cost are
 /// cut.

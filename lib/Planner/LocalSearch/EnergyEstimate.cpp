@@ -2,6 +2,8 @@
 
 #include "EnergyEstimate.h"
 
+#include "Cost/StagedExchange.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -21,6 +23,14 @@ constexpr Direction kDirections[] = {Direction::Input, Direction::Forward,
                                      Direction::Backward};
 
 size_t indexOf(Direction direction) { return static_cast<size_t>(direction); }
+
+constexpr double DeviceLoad::*kBytes[] = {&DeviceLoad::inputBytes,
+                                          &DeviceLoad::forwardBytes,
+                                          &DeviceLoad::backwardBytes};
+
+double bytesOf(const DeviceLoad &load, Direction direction) {
+  return load.*kBytes[indexOf(direction)];
+}
 
 /// Do equal loads take all devices equally long to exchange? Yes if they are of
 /// one class and each level has groups of one size.
@@ -54,17 +64,14 @@ void EnergyEstimate::setPower(int power) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
 }
 
-double EnergyEstimate::bytesOf(const DeviceLoad &load, Direction direction) {
-  return direction == Direction::Input     ? load.inputBytes
-         : direction == Direction::Forward ? load.forwardBytes
-                                           : load.backwardBytes;
-}
-
 std::vector<double> EnergyEstimate::exchange(std::span<const DeviceLoad> loads,
                                              Direction direction) const {
-  const Topology &topology = board.context().problem.topology;
-  return board.context().model.communicationMs(
-      trafficOf(topology, loads, direction), {}, direction);
+  const SearchContext &context = board.context();
+  return StagedExchange(
+             context.model,
+             exchangeStages(context.problem.topology, loads, {}, direction),
+             direction)
+      .timesMs();
 }
 
 /// Measures how much longer than the fastest each device exchanges equal loads.
@@ -76,6 +83,7 @@ void EnergyEstimate::compareDevices() {
   for (const DeviceLoad &load : loads()) {
     mean.dims += load.dims / count;
     mean.inputBytes += load.inputBytes / count;
+    mean.groupInputBytes += load.groupInputBytes / count;
     mean.forwardBytes += load.forwardBytes / count;
     mean.backwardBytes += load.backwardBytes / count;
   }
@@ -105,20 +113,20 @@ void EnergyEstimate::probe(Direction direction, Line &line) {
   if (count < 2)
     return;
   std::vector<double> before = exchange(loads(), direction);
-  auto slopes = [&](auto member, double &own, double &ofLargest) {
+  auto slopes = [&](double DeviceLoad::*field, double &own, double &ofLargest) {
     scratch.assign(loads().begin(), loads().end());
     size_t most = 0, least = count - 1;
     for (size_t d = 0; d < count; ++d) {
-      if (member(scratch[d]) > member(scratch[most]))
+      if (scratch[d].*field > scratch[most].*field)
         most = d;
-      if (member(scratch[d]) < member(scratch[least]))
+      if (scratch[d].*field < scratch[least].*field)
         least = d;
     }
-    double shift = kProbeShare * member(scratch[most]);
+    double shift = kProbeShare * scratch[most].*field;
     if (shift <= 0 || most == least)
       return;
-    member(scratch[most]) += shift;
-    member(scratch[least]) = std::max(0.0, member(scratch[least]) - shift);
+    scratch[most].*field += shift;
+    scratch[least].*field = std::max(0.0, scratch[least].*field - shift);
     std::vector<double> after = exchange(scratch, direction);
     for (size_t d = 0; d < count; ++d)
       after[d] = (after[d] - before[d]) / slownessOf(d, direction);
@@ -140,15 +148,8 @@ void EnergyEstimate::probe(Direction direction, Line &line) {
     ofLargest = std::max(0.0, other / shift);
   };
   if (direction != Direction::Input)
-    slopes([](DeviceLoad &load) -> double & { return load.dims; }, line.perDim,
-           line.perMaxDim);
-  slopes(
-      [&](DeviceLoad &load) -> double & {
-        return direction == Direction::Input     ? load.inputBytes
-               : direction == Direction::Forward ? load.forwardBytes
-                                                 : load.backwardBytes;
-      },
-      line.perByte, line.perMaxByte);
+    slopes(&DeviceLoad::dims, line.perDim, line.perMaxDim);
+  slopes(kBytes[indexOf(direction)], line.perByte, line.perMaxByte);
 }
 
 void EnergyEstimate::fitLine(Direction direction,

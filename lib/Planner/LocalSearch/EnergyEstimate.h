@@ -69,7 +69,6 @@ private:
   std::span<const DeviceLoad> loads() const {
     return board.totals().in(period).loads();
   }
-  static double bytesOf(const DeviceLoad &load, Direction direction);
   std::vector<double> exchange(std::span<const DeviceLoad> loads,
                                Direction direction) const;
   void compareDevices();

@@ -4,6 +4,7 @@
 
 #include "RelayMemory.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,7 +24,10 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     tableOfName.emplace(problem.tables[i].name, i);
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   std::vector<bool> columnSplit = columnSplitTables(problem.tables, shards);
+  std::vector<int64_t> idsBytes;
+  int64_t copies = std::max<int64_t>(1, problem.batch.inputCopies);
   for (const Shard &shard : shards) {
+    idsBytes.push_back(0);
     auto found = tableOfName.find(shard.table);
     if (found == tableOfName.end())
       continue;
@@ -33,6 +37,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
         table.optimizer.kind, problem.optimizerSemantics, columnSplit[index]);
     MemoryTerms terms =
         shardMemory(problem, table, features[index], shard, norms);
+    idsBytes.back() = terms.idsBytes / copies;
     for (int device : shard.devices) {
       if (device < 0 || device >= problem.topology.deviceCount())
         continue;
@@ -42,7 +47,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     }
   }
 
-  addRelayBuffers(problem, shards, report.devices);
+  addRelayBuffers(problem, shards, idsBytes, report.devices);
 
   int64_t permuteBytes = 0;
   for (size_t i = 0; i < problem.tables.size(); ++i)

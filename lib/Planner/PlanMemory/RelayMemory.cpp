@@ -7,16 +7,61 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+#include <unordered_map>
 
 using namespace neuroshard;
 
+static int64_t roundedUp(double bytes) {
+  return static_cast<int64_t>(std::ceil(bytes));
+}
+
+/// What relays receive of the ids for their group, and hand out. `idsBytes`:
+/// what each shard takes for its ids.
+static void addRelayedIds(const ShardingProblem &problem,
+                          std::span<const Shard> shards,
+                          std::span<const int64_t> idsBytes,
+                          std::vector<MemoryTerms> &devices) {
+  int groupSize = relayGroupSize(problem);
+  std::unordered_map<std::string_view, int> tableOfName;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+  std::vector<DeviceLoad> loads(devices.size());
+  std::vector<OwnedRows> owned;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const Shard &shard = shards[i];
+    auto table = tableOfName.find(shard.table);
+    int device = shard.devices.empty() ? -1 : shard.devices.front();
+    if (shard.replicated() || table == tableOfName.end() || device < 0 ||
+        device >= static_cast<int>(devices.size()))
+      continue;
+    auto bytes = static_cast<double>(idsBytes[i]);
+    owned.push_back(
+        {table->second, device, {shard.rowBegin, shard.rowEnd}, bytes, 0});
+    DeviceLoad &load = loads[static_cast<size_t>(device)];
+    load.inputBytes += bytes;
+    load.groupInputBytes += bytes;
+  }
+  shareInGroups(groupSize, std::move(owned), loads);
+  std::vector<Traffic> stages =
+      exchangeStages(problem.topology, loads, {}, Direction::Input);
+  for (size_t i = 0; stages.size() > 1 && i < devices.size(); ++i)
+    devices[i].idsBytes +=
+        roundedUp(stages[0].acrossIn[i] + stages[1].insideOut[i]);
+}
+
 void neuroshard::addRelayBuffers(const ShardingProblem &problem,
                                  std::span<const Shard> shards,
+                                 std::span<const int64_t> idsBytes,
                                  std::vector<MemoryTerms> &devices) {
+  if (relayGroupSize(problem) == 0 ||
+      problem.memoryModel == MemoryModel::WeightsOnly)
+    return;
+  addRelayedIds(problem, shards, idsBytes, devices);
   bool allDirect = std::ranges::all_of(shards, [](const Shard &shard) {
     return shard.route == Route::Direct || shard.replicated();
   });
-  if (allDirect || problem.memoryModel == MemoryModel::WeightsOnly)
+  if (allDirect)
     return;
   std::vector<DeviceLoad> loads(devices.size());
   std::vector<RelayLoad> relays = relayLoads(problem, shards, loads);
@@ -29,9 +74,6 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
   std::vector<Traffic> gradients = stagesOf(Direction::Backward);
   // Owners sort what they send by relay, into the copy of a cast if any.
   bool hasCast = problem.batch.wireType.results != WireFormat::F32;
-  auto roundedUp = [](double bytes) {
-    return static_cast<int64_t>(std::ceil(bytes));
-  };
   for (size_t i = 0; i < devices.size(); ++i) {
     devices[i].forwardBytes +=
         roundedUp(results[0].insideIn[i] + results[1].acrossOut[i] +

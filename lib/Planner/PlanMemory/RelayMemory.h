@@ -7,10 +7,11 @@
 
 namespace neuroshard {
 
-/// Adds what relays take, and their owners: docs/memory.md. Expects a problem
-/// without snapshots.
+/// Adds what relays take, and their owners: docs/memory.md. `idsBytes`: what the
+/// ids of each shard take on its device. Expects a problem without snapshots.
 void addRelayBuffers(const ShardingProblem &problem,
                      std::span<const Shard> shards,
+                     std::span<const int64_t> idsBytes,
                      std::vector<MemoryTerms> &devices);
 
 } // namespace neuroshard

@@ -4,6 +4,7 @@
 
 #include "Baselines/Baselines.h"
 #include "ChooseRoutes.h"
+#include "Cost/RelayLoads.h"
 #include "DefaultSearch.h"
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
@@ -29,6 +30,8 @@ SearchResult finish(const ShardingProblem &problem,
   SearchResult result;
   result.plan = outcome.state->plan();
   std::optional<std::string> relays = chooseRoutes(context, result.plan);
+  if (relayGroupSize(context.problem) > 0)
+    outcome.state->setRelays(tableRelays(context.problem, result.plan.shards));
   result.breakdown =
       evaluate(problem, result.plan, context.model, context.options.objective);
   result.memory = planMemory(problem, result.plan.shards);

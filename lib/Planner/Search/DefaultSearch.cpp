@@ -10,8 +10,9 @@
 /// 4. With snapshots, add the plans for their summary and for each alone.
 /// 5. Improve the best few by local search.
 /// 6. Undo cuts that lower the cost by next to nothing, and cuts whose parts
-/// lie
-///    on one device.
+///    lie on one device.
+/// 7. With relays, see whether another initial solution, or a plan over groups
+///    of devices, is cheaper.
 //===----------------------------------------------------------------------===//
 
 #include "DefaultSearch.h"
@@ -19,9 +20,11 @@
 #include "ChooseRoutes.h"
 #include "Cost/RelayLoads.h"
 #include "Forms/EvenColumns.h"
+#include "GroupSearch.h"
 #include "InitialSolutions.h"
 #include "LocalSearch/LocalSearch.h"
 #include "Placement/Greedy.h"
+#include "Replan/PlanUnits.h"
 #include "SnapshotInitialSolutions.h"
 #include "Units/SearchThreads.h"
 #include "neuroshard/Planner/Verify.h"
@@ -46,6 +49,16 @@ constexpr double kHopeful = 1.3;
 /// devices, at least the first and at most the second.
 constexpr double kRoutedWork = 2e5;
 constexpr double kFewRouted = 4, kManyRouted = 24;
+/// A plan made over groups of devices must lower the cost by this share, since
+/// it has more shards.
+constexpr double kGroupsWorth = 0.005;
+/// With a budget, the share of it for each search over or inside groups is one
+/// part of so many; below so many edits there are none.
+constexpr int64_t kGroupSearches = 8;
+constexpr int64_t kFewestGroupSteps = 5000;
+/// Of the memory of a group, where tables that are placed on all of it do not
+/// fit on its devices one by one.
+constexpr double kLessOfAGroup = 0.85;
 /// A cut must lower the cost by this share in the end; undoing cuts raises it
 /// by no more than this share in all.
 constexpr double kCutWorth = 1e-4;
@@ -88,6 +101,7 @@ private:
   void keepResult(const Chain &best, int64_t budget);
   void joinPiecesOnDevices(const std::vector<UnitPtr> &units);
   void preferRoutedStart();
+  void preferPlanOfGroups(const std::vector<UnitPtr> &units);
 
   const SearchContext &context;
   SearchOutcome outcome;
@@ -96,8 +110,12 @@ private:
 
 /// Number of random edits of all local searches.
 int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
-  if (context.options.evaluationBudget > 0)
-    return context.options.evaluationBudget;
+  int64_t budget = context.options.evaluationBudget;
+  if (budget > 0)
+    return relayGroupSize(context.problem) > 0 &&
+                   budget / kGroupSearches >= kFewestGroupSteps
+               ? budget / 2
+               : budget;
   return annealSteps(context, units.size());
 }
 
@@ -293,6 +311,46 @@ void DefaultSearch::preferRoutedStart() {
                           "' is cheaper: " + formatMs(best));
 }
 
+/// Places tables on groups first if that is cheaper by way of relays.
+void DefaultSearch::preferPlanOfGroups(const std::vector<UnitPtr> &units) {
+  if (relayGroupSize(context.problem) == 0 || !outcome.state)
+    return;
+  double best =
+      costWithRoutesMs(context, outcome.state->plan()) * (1 - kGroupsWorth);
+  int64_t budget = context.options.evaluationBudget;
+  int64_t steps = budget > 0 ? budget / kGroupSearches : stepBudget(units);
+  if (steps < kFewestGroupSteps)
+    return;
+  // Plans that fit need no other try with less memory.
+  bool fits = false;
+  for (const GroupSearchSettings &settings :
+       {GroupSearchSettings{RowWidths::Equal, 1, steps},
+        GroupSearchSettings{context.widths, 1, steps},
+        GroupSearchSettings{context.widths, kLessOfAGroup, steps}}) {
+    if (context.deadlinePassed() || (fits && settings.memoryShare < 1))
+      return;
+    for (const ShardingPlan &plan : searchByGroups(
+             context, searchDefault, settings, outcome.evaluations)) {
+      PlanUnits reader(context, plan);
+      if (!reader.read(units))
+        continue;
+      SearchState state = reader.state();
+      if (!state.withinMemory() ||
+          !verify(state.plan(), context.problem).empty())
+        continue;
+      fits = true;
+      double cost = costWithRoutesMs(context, state.plan());
+      outcome.tried.push_back("over groups of devices, then inside each: " +
+                              formatMs(cost));
+      if (cost >= best)
+        continue;
+      best = cost;
+      outcome.state.emplace(std::move(state));
+      outcome.explanation = {"start: over groups of devices, then inside each"};
+    }
+  }
+}
+
 SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
   context.beginPhase("initial solutions", 0, kStartsEnd);
   solutions = findInitialSolutions(context, units, outcome);
@@ -306,6 +364,7 @@ SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
   improveStarts(units);
   joinPiecesOnDevices(units);
   preferRoutedStart();
+  preferPlanOfGroups(units);
   return std::move(outcome);
 }
 

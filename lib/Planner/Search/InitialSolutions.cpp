@@ -25,6 +25,7 @@ Family familyOf(const CutRule &rule) {
   return !std::isfinite(rule.costShare) ? Family::Whole
          : rule.way == Way::Columns     ? Family::Columns
          : rule.way == Way::Rows        ? Family::Rows
+         : rule.way == Way::Links       ? Family::Grid
                                         : Family::LessTraffic;
 }
 
@@ -120,7 +121,8 @@ void InitialSolver::addStartsOf(const std::vector<UnitPtr> &changed,
   size_t before = solutions.size();
   greedyStarts(changed);
   for (size_t i = before; i < solutions.size(); ++i) {
-    solutions[i].family = family;
+    if (solutions[i].family != Family::Grid)
+      solutions[i].family = family;
     solutions[i].what += what;
   }
 }

@@ -18,6 +18,7 @@ enum class Family {
   Columns,
   Rows,
   LessTraffic,
+  Grid,
   Published,
   Whole,
   Replicas,
@@ -25,7 +26,7 @@ enum class Family {
   Compared,
   Period
 };
-constexpr size_t kFamilies = 9;
+constexpr size_t kFamilies = 10;
 
 /// A complete placement from which local search may start.
 struct InitialSolution {

@@ -2,7 +2,7 @@
 
 #include "SnapshotInitialSolutions.h"
 
-#include "InitialUnits/InitialUnits.h"
+#include "NestedSearch.h"
 #include "Placement/Greedy.h"
 #include "Replan/PlanUnits.h"
 
@@ -14,41 +14,6 @@ namespace {
 
 /// The share of the deadline that all these searches may take together.
 constexpr double kDeadlineShare = 0.5;
-
-/// The options of one of `count` searches inside another.
-SearchOptions optionsWithin(const SearchContext &context, size_t done,
-                            size_t count) {
-  SearchOptions options = context.options;
-  if (options.deadlineSeconds)
-    options.deadlineSeconds =
-        std::max(0.0, std::min(*options.deadlineSeconds * kDeadlineShare /
-                                   static_cast<double>(count),
-                               *options.deadlineSeconds - context.seconds()));
-  if (options.progress)
-    options.progress = [&context, done, count](const SearchProgress &inner) {
-      context.noteShare((static_cast<double>(done) + inner.share) /
-                        static_cast<double>(count));
-      return !context.deadlinePassed();
-    };
-  return options;
-}
-
-/// The plan for one set of statistics, if there is one.
-std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
-                                    const CostModel &model,
-                                    const SearchOptions &options,
-                                    const SearchRun &run,
-                                    int64_t &evaluations) {
-  SearchContext context(problem, model, options);
-  auto units = initialUnits(context);
-  if (!units)
-    return std::nullopt;
-  SearchOutcome outcome = run(context, *units);
-  evaluations += outcome.evaluations;
-  if (!outcome.state)
-    return std::nullopt;
-  return outcome.state->plan();
-}
 
 } // namespace
 
@@ -63,14 +28,14 @@ void neuroshard::addSnapshotSolutions(const SearchContext &context,
       context.options.deadlineSeconds.value_or(kInfiniteMs) * kDeadlineShare;
   for (size_t i = 0;
        i < count && !context.deadlinePassed() && context.seconds() < end; ++i) {
-    SearchOptions options = optionsWithin(context, i, count);
+    SearchOptions options = optionsWithin(context, kDeadlineShare, i, count);
     bool summary = i == 0;
     if (!summary)
       options.evaluationBudget = std::max<int64_t>(
           1, steps / static_cast<int64_t>(context.periods.size()));
-    std::optional<ShardingPlan> plan =
-        planFor(summary ? context.problem : context.periods[i - 1],
-                context.model, options, run, outcome.evaluations);
+    std::optional<ShardingPlan> plan = planFor(
+        summary ? context.problem : context.periods[i - 1], context.model,
+        options, run, RowWidths::Equal, outcome.evaluations);
     if (!plan)
       continue;
     PlanUnits reader(context, *plan);

@@ -114,6 +114,7 @@ public:
   const CostModel &model;
   const SearchOptions &options;
   const int deviceCount;
+  const RowWidths widths;
   /// The device classes of the topology.
   std::vector<const DeviceClass *> usedClasses;
   std::vector<int> innerGroupOfDevice;
@@ -124,7 +125,6 @@ private:
   struct Progress;
   void reportProgress() const;
 
-  RowWidths widths;
   std::unordered_map<std::string_view, int> tableOfName;
   std::vector<std::vector<int>> features;
   std::vector<TableRules> rules;

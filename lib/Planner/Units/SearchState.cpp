@@ -162,19 +162,43 @@ ComputeMs SearchState::computeOf(int device, const Unit *added) const {
   return time;
 }
 
-CostBreakdown SearchState::compose(std::span<const DeviceLoad> loads) const {
+std::vector<OwnedRows>
+SearchState::ownedRows(int period, std::optional<Added> added) const {
+  std::vector<OwnedRows> owned;
+  auto add = [&](const Unit &unit, int device) {
+    const std::vector<ShardWork> &works = unit.in(period).works;
+    for (size_t k = 0; k < unit.shards.size() && device >= 0; ++k)
+      if (const Shard &shard = unit.shards[k]; !shard.replicated())
+        owned.push_back({unit.tables[k],
+                         device,
+                         {shard.rowBegin, shard.rowEnd},
+                         works[k].groupInputBytes,
+                         works[k].normBytes});
+  };
+  for (size_t i = 0; i < allUnits.size(); ++i)
+    add(*allUnits[i], devices[i]);
+  if (added)
+    add(*added->unit, added->device);
+  return owned;
+}
+
+CostBreakdown SearchState::compose(std::span<const DeviceLoad> loads,
+                                   int period,
+                                   std::optional<Added> added) const {
   const Topology &topology = context().problem.topology;
   if (relays.empty())
     return composeCost(topology, loads, context().model,
                        context().options.objective);
   std::vector<DeviceLoad> direct(loads.begin(), loads.end());
+  shareInGroups(relayGroupSize(context().problem), ownedRows(period, added),
+                direct);
   std::vector<RelayLoad> relayed = relayLoads(relays, direct);
   return composeCost(topology, direct, context().model,
                      context().options.objective, relayed);
 }
 
 CostBreakdown SearchState::breakdown() const {
-  return compose(sums.in(kSummary).loads());
+  return compose(sums.in(kSummary).loads(), kSummary);
 }
 
 double SearchState::costWith(int device, const Unit &unit) const {
@@ -183,7 +207,7 @@ double SearchState::costWith(int device, const Unit &unit) const {
   DeviceLoad &load = loads[static_cast<size_t>(device)];
   addLoads(load, unit.load, 1);
   load.compute = computeWith(device, unit);
-  return compose(loads).costMs;
+  return compose(loads, kSummary, Added{device, &unit}).costMs;
 }
 
 double SearchState::costMs() const {
@@ -211,7 +235,7 @@ double SearchState::costInMs(size_t period) const {
   context().model.computeMs(sets, computes);
   for (size_t d = 0; d < lists.size(); ++d)
     inPeriod[d].compute = computes[d];
-  return compose(inPeriod).costMs;
+  return compose(inPeriod, static_cast<int>(period)).costMs;
 }
 
 ShardingPlan SearchState::plan() const {

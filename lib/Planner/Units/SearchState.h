@@ -55,8 +55,9 @@ public:
   /// Removes a unit from units(); the last one takes its index.
   void erase(size_t unit);
 
-  /// What goes by way of relays, by table; costs are as if all went directly
-  /// until this is called.
+  /// What goes by way of relays, by table. Until this is called costs are as if
+  /// all went directly, ids that shards of a group share came for each, and
+  /// norms left their groups.
   void setRelays(std::vector<std::optional<TableRelay>> byTable) {
     relays = std::move(byTable);
   }
@@ -86,7 +87,15 @@ private:
   void removeFrom(int device, size_t unit);
   ComputeMs computeOf(int device, const Unit *added) const;
   double costInMs(size_t period) const;
-  CostBreakdown compose(std::span<const DeviceLoad> loads) const;
+  /// A unit that is not placed, and where it would be.
+  struct Added {
+    int device;
+    const Unit *unit;
+  };
+  CostBreakdown compose(std::span<const DeviceLoad> loads, int period,
+                        std::optional<Added> added = {}) const;
+  std::vector<OwnedRows> ownedRows(int period,
+                                   std::optional<Added> added) const;
 
   const SearchContext *owner;
   std::vector<UnitPtr> allUnits;

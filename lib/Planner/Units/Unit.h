@@ -45,6 +45,7 @@ struct Footprint {
 inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.dims += sign * other.dims;
   load.inputBytes += sign * other.inputBytes;
+  load.groupInputBytes += sign * other.groupInputBytes;
   load.forwardBytes += sign * other.forwardBytes;
   load.backwardBytes += sign * other.backwardBytes;
   load.rowSumBytes += sign * other.rowSumBytes;

@@ -122,6 +122,7 @@ static void describe(const SearchContext &context,
                     context.exchangesNormsOf(table, shard)));
   demand.load.dims = work.dims;
   demand.load.inputBytes = work.inputBytes;
+  demand.load.groupInputBytes = work.groupInputBytes;
   demand.load.forwardBytes = work.forwardBytes;
   demand.load.backwardBytes = work.backwardBytes;
   demand.load.rowSumBytes = work.rowSumBytes;

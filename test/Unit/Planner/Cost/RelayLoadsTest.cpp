@@ -90,6 +90,18 @@ void expectGradients(const Traffic &stage, const PairBytes &bytes) {
             sentOf(transposed(bytes)));
 }
 
+/// Ids by their receiver, but for pads and the rounding of their numbers.
+void expectIds(const Traffic &stage, const PairBytes &bytes) {
+  Crossing expected = sentOf(transposed(bytes));
+  Crossing priced = crossing(stage.bytesIn, stage.insideIn, stage.acrossIn);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_NEAR(priced.across[i], expected.across[i],
+                0.06 * expected.across[i]);
+    EXPECT_NEAR(priced.inside[i], expected.inside[i],
+                0.06 * expected.inside[i]);
+  }
+}
+
 /// Pads in no message: columns are multiples of 4.
 void expectTraffic(const std::vector<Shard> &shards, WireType wire) {
   ShardingProblem problem = twoNodes();
@@ -103,6 +115,11 @@ void expectTraffic(const std::vector<Shard> &shards, WireType wire) {
       exchangeStages(problem.topology, loads, relays, Direction::Forward);
   std::vector<Traffic> gradients =
       exchangeStages(problem.topology, loads, relays, Direction::Backward);
+  std::vector<Traffic> ids =
+      exchangeStages(problem.topology, loads, relays, Direction::Input);
+  ASSERT_EQ(ids.size(), 2U);
+  expectIds(ids[0], traffic.ids);
+  expectIds(ids[1], traffic.relayedIds);
   ASSERT_EQ(results.size(), relays.empty() ? 1U : 2U);
   ASSERT_EQ(gradients.size(), results.size());
   expectResults(results[0], traffic.results);

@@ -1,0 +1,20 @@
+//===- GroupSplits.h - Parts of tables split evenly over groups -*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSPLITS_H
+#define NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSPLITS_H
+
+#include "Units/SearchOutcome.h"
+
+namespace neuroshard {
+
+/// Splits each part of a table evenly over the devices of its group, by rows,
+/// by columns or by both, whichever makes a step with relays shortest, and adds
+/// them to `replicas`. The device of a part is its group. The plan may need too
+/// much memory.
+ShardingPlan splitInGroups(const SearchContext &context, int groupSize,
+                           const ShardingPlan &replicas,
+                           std::span<const Shard> parts, int64_t &evaluations);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSPLITS_H
