@@ -36,8 +36,6 @@ neuroshard::planFor(const ShardingProblem &problem, const CostModel &model,
     return std::nullopt;
   SearchOutcome outcome = run(context, *units);
   evaluations += outcome.evaluations;
-  for (auto &t : outcome.tried)
-    fprintf(stderr, "   T %s\n", t.c_str());
   if (!outcome.state)
     return std::nullopt;
   return outcome.state->plan();

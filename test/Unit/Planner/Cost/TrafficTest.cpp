@@ -225,4 +225,49 @@ TEST(TrafficTest, RelaysSendEachWayInItsType) {
   EXPECT_EQ(one.relayedGradients[0][1], 2 * 16 * 16 * 2);
 }
 
+// Devices 2 and 3 have columns of the same rows of a, device 1 the other rows.
+// 16 samples a device: 64 bytes of lengths, 64 ids of 4 bytes by halves.
+TEST(TrafficTest, IdsReachAGroupOnce) {
+  ShardingProblem problem = twoTables("2x2xCPU@1GiB");
+  std::vector<Shard> shards = {makeShard("a_0", "a", 0, 500, 0, 16, {1}),
+                               makeShard("a_1", "a", 500, 1000, 0, 8, {2}),
+                               makeShard("a_2", "a", 500, 1000, 8, 16, {3})};
+  ExchangeTraffic one = planTraffic(problem, shards).exchanges[0];
+  constexpr int64_t kHalf = 16 * 4 + 32 * 4;
+  // To the relays of both groups, these with its own index.
+  EXPECT_EQ(one.ids[0], (std::vector<int64_t>{kHalf, 0, kHalf, 0}));
+  EXPECT_EQ(one.ids[3], (std::vector<int64_t>{0, kHalf, 0, kHalf}));
+  // Those of two ranks each.
+  EXPECT_EQ(one.relayedIds[0], (std::vector<int64_t>{0, 2 * kHalf, 0, 0}));
+  EXPECT_EQ(one.relayedIds[2],
+            (std::vector<int64_t>{0, 0, 2 * kHalf, 2 * kHalf}));
+}
+
+// The same two column shards in one group and in two.
+TEST(TrafficTest, SharedIdsAndNormsStayInAGroup) {
+  ShardingProblem problem = twoTables("2x2xCPU@1GiB");
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  auto loadsWith = [&](int second) {
+    return planLoads(
+        problem,
+        makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 8, {0}),
+                           makeShard("a_1", "a", 0, 1000, 8, 16, {second}),
+                           makeShard("b", "b", 0, 500, 0, 8, {3})}),
+        *model);
+  };
+  std::vector<DeviceLoad> together = loadsWith(1), apart = loadsWith(2);
+  EXPECT_GT(together[0].inputBytes, 0);
+  EXPECT_EQ(together[0].groupInputBytes, together[0].inputBytes);
+  EXPECT_EQ(together[1].groupInputBytes, 0);
+  EXPECT_EQ(apart[2].groupInputBytes, apart[2].inputBytes);
+  ShardWork work = describeShard(problem, 0, featuresOfTables(problem)[0],
+                                 makeShard("a", "a", 0, 1000, 0, 8, {0}));
+  EXPECT_GT(work.normBytes, 0);
+  EXPECT_EQ(together[0].insideNormBytes, work.normBytes);
+  EXPECT_EQ(together[1].insideNormBytes, work.normBytes);
+  EXPECT_EQ(apart[0].insideNormBytes, 0);
+  EXPECT_EQ(apart[2].backwardBytes, together[1].backwardBytes);
+}
+
 } // namespace
