@@ -16,8 +16,9 @@ static int64_t roundedUp(double bytes) {
   return static_cast<int64_t>(std::ceil(bytes));
 }
 
-/// What relays receive of the ids for their group, and hand out. `idsBytes`:
-/// what each shard takes for its ids.
+/// What relays receive of the ids for their group, and hand out, before any
+/// results are there. Of later batches they have what they received, in place
+/// of what owners get. `idsBytes`: what each shard takes for its ids.
 static void addRelayedIds(const ShardingProblem &problem,
                           std::span<const Shard> shards,
                           std::span<const int64_t> idsBytes,
@@ -45,9 +46,14 @@ static void addRelayedIds(const ShardingProblem &problem,
   shareInGroups(groupSize, std::move(owned), loads);
   std::vector<Traffic> stages =
       exchangeStages(problem.topology, loads, {}, Direction::Input);
-  for (size_t i = 0; stages.size() > 1 && i < devices.size(); ++i)
+  auto laterBatches = static_cast<double>(problem.batch.inputCopies - 1);
+  for (size_t i = 0; stages.size() > 1 && i < devices.size(); ++i) {
+    double received = stages[0].acrossIn[i], own = loads[i].inputBytes;
     devices[i].idsBytes +=
-        roundedUp(stages[0].acrossIn[i] + stages[1].insideOut[i]);
+        roundedUp(laterBatches * std::max(0.0, received - own));
+    devices[i].forwardBytes = std::max(
+        devices[i].forwardBytes, roundedUp(received + stages[1].insideOut[i]));
+  }
 }
 
 void neuroshard::addRelayBuffers(const ShardingProblem &problem,

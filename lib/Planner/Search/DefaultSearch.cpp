@@ -31,6 +31,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 
 using namespace neuroshard;
 
@@ -69,6 +70,7 @@ constexpr double kFittedNoise = 0.01;
 
 /// Progress at the end of each phase, as a share of the whole search.
 constexpr double kStartsEnd = 0.1;
+constexpr double kGroupsShare = 0.1;
 constexpr double kPeriodsEnd = 0.5;
 constexpr double kAnnealEnd = 0.9;
 constexpr double kDescentEnd = 0.98;
@@ -101,11 +103,19 @@ private:
   void keepResult(const Chain &best, int64_t budget);
   void joinPiecesOnDevices(const std::vector<UnitPtr> &units);
   void preferRoutedStart();
-  void preferPlanOfGroups(const std::vector<UnitPtr> &units);
+  void findPlansOfGroups(const std::vector<UnitPtr> &units);
+  void keepPlanOfGroups(const ShardingPlan &plan,
+                        const std::vector<UnitPtr> &units);
+  void preferPlanOfGroups();
 
   const SearchContext &context;
   SearchOutcome outcome;
   std::vector<InitialSolution> solutions;
+  /// The cheapest one made over groups of devices, and its cost with routes.
+  std::optional<SearchState> planOfGroups;
+  double planOfGroupsMs = kInfiniteMs;
+  /// Progress before local search.
+  double shareDone = 0;
 };
 
 /// Number of random edits of all local searches.
@@ -147,10 +157,9 @@ std::vector<const InitialSolution *> DefaultSearch::chooseStarts() const {
 /// Continues each chain for so many edits.
 void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
                            uint64_t round) {
-  double begin = context.periods.empty() ? kStartsEnd : kPeriodsEnd;
-  double part = (kAnnealEnd - begin) / kRounds;
-  context.beginPhase("local search", begin + part * static_cast<double>(round),
-                     begin + part * static_cast<double>(round + 1));
+  double part = (kAnnealEnd - shareDone) / kRounds;
+  double begin = shareDone + part * static_cast<double>(round);
+  context.beginPhase("local search", begin, begin + part);
   std::atomic<int> stages = 0;
   double allStages = static_cast<double>(kAnnealStages * chains.size());
   context.pool().forEach(chains.size(), [&](size_t i) {
@@ -311,44 +320,55 @@ void DefaultSearch::preferRoutedStart() {
                           "' is cheaper: " + formatMs(best));
 }
 
-/// Places tables on groups first if that is cheaper by way of relays.
-void DefaultSearch::preferPlanOfGroups(const std::vector<UnitPtr> &units) {
-  if (relayGroupSize(context.problem) == 0 || !outcome.state)
-    return;
-  double best =
-      costWithRoutesMs(context, outcome.state->plan()) * (1 - kGroupsWorth);
+/// Places tables on groups first, for plans that go by way of relays. Before
+/// local search, which ends at the deadline.
+void DefaultSearch::findPlansOfGroups(const std::vector<UnitPtr> &units) {
   int64_t budget = context.options.evaluationBudget;
   int64_t steps = budget > 0 ? budget / kGroupSearches : stepBudget(units);
-  if (steps < kFewestGroupSteps)
+  if (relayGroupSize(context.problem) == 0 || steps < kFewestGroupSteps)
     return;
-  // Plans that fit need no other try with less memory.
-  bool fits = false;
-  for (const GroupSearchSettings &settings :
-       {GroupSearchSettings{RowWidths::Equal, 1, steps},
-        GroupSearchSettings{context.widths, 1, steps},
-        GroupSearchSettings{context.widths, kLessOfAGroup, steps}}) {
-    if (context.deadlinePassed() || (fits && settings.memoryShare < 1))
-      return;
-    for (const ShardingPlan &plan : searchByGroups(
-             context, searchDefault, settings, outcome.evaluations)) {
-      PlanUnits reader(context, plan);
-      if (!reader.read(units))
-        continue;
-      SearchState state = reader.state();
-      if (!state.withinMemory() ||
-          !verify(state.plan(), context.problem).empty())
-        continue;
-      fits = true;
-      double cost = costWithRoutesMs(context, state.plan());
-      outcome.tried.push_back("over groups of devices, then inside each: " +
-                              formatMs(cost));
-      if (cost >= best)
-        continue;
-      best = cost;
-      outcome.state.emplace(std::move(state));
-      outcome.explanation = {"start: over groups of devices, then inside each"};
-    }
+  const GroupSearchSettings tries[] = {{RowWidths::Equal, 1, steps},
+                                       {context.widths, 1, steps},
+                                       {context.widths, kLessOfAGroup, steps}};
+  double part = kGroupsShare / static_cast<double>(std::size(tries));
+  for (const GroupSearchSettings &settings : tries) {
+    context.beginPhase("over groups of devices", shareDone, shareDone + part);
+    shareDone += part;
+    // Plans that fit need no other try with less memory.
+    if (context.deadlinePassed() || (planOfGroups && settings.memoryShare < 1))
+      continue;
+    for (const ShardingPlan &plan :
+         searchByGroups(context, searchDefault, settings, outcome.evaluations))
+      keepPlanOfGroups(plan, units);
   }
+}
+
+void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
+                                     const std::vector<UnitPtr> &units) {
+  PlanUnits reader(context, plan);
+  if (!reader.read(units))
+    return;
+  SearchState state = reader.state();
+  if (!state.withinMemory() || !verify(state.plan(), context.problem).empty())
+    return;
+  double cost = costWithRoutesMs(context, state.plan());
+  context.noteCost(cost);
+  outcome.tried.push_back("over groups of devices, then inside each: " +
+                          formatMs(cost));
+  if (planOfGroups && cost >= planOfGroupsMs)
+    return;
+  planOfGroupsMs = cost;
+  planOfGroups.emplace(std::move(state));
+}
+
+void DefaultSearch::preferPlanOfGroups() {
+  if (!planOfGroups ||
+      (outcome.state &&
+       planOfGroupsMs >= costWithRoutesMs(context, outcome.state->plan()) *
+                             (1 - kGroupsWorth)))
+    return;
+  outcome.state.emplace(std::move(*planOfGroups));
+  outcome.explanation = {"start: over groups of devices, then inside each"};
 }
 
 SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
@@ -356,15 +376,18 @@ SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
   solutions = findInitialSolutions(context, units, outcome);
   if (solutions.empty())
     return std::move(outcome);
+  shareDone = kStartsEnd;
   if (!context.periods.empty()) {
     context.beginPhase("snapshots one by one", kStartsEnd, kPeriodsEnd);
     addSnapshotSolutions(context, units, stepBudget(units), searchDefault,
                          solutions, outcome);
+    shareDone = kPeriodsEnd;
   }
+  findPlansOfGroups(units);
   improveStarts(units);
   joinPiecesOnDevices(units);
   preferRoutedStart();
-  preferPlanOfGroups(units);
+  preferPlanOfGroups();
   return std::move(outcome);
 }
 

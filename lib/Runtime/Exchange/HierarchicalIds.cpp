@@ -214,7 +214,9 @@ std::vector<const std::byte *> waitForIds(Device &device, Routed &routed) {
   std::vector<const std::byte *> payloads = waitForAll(*routed.request);
   if (device.layout(routed.exchange).groupIds.empty())
     return payloads;
-  return SecondStage(device, routed).run(payloads);
+  payloads = SecondStage(device, routed).run(payloads);
+  routed.request.reset();
+  return payloads;
 }
 
 } // namespace neuroshard::runtime

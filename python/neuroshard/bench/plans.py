@@ -7,6 +7,8 @@ r"""Runs the plans of every algorithm on the ranks of a process group, side by s
 All plans of a task are open at once and take turns step by step. A step is the lookups and updates
 of one batch, without a dense part; its time is that of the slowest rank.
 
+--no-copies adds the default plan that copies no table ("no copies").
+
 --torchrec also runs TorchRec's DistributedModelParallel, under the plan of TorchRec's own planner
 ("dmp torchrec"), which knows the poolings and the links of the topology, and under ours for it
 ("dmp default")."""
@@ -24,25 +26,32 @@ import torch.distributed as dist
 import neuroshard as ns
 from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
-from neuroshard._vocabulary import WIRE_TYPES
+from neuroshard._vocabulary import KINDS, WIRE_TYPES
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._plans.report import print_report
 from neuroshard.calibration import (Steps, Tables, exposed_exchange_ms, make_task, measure_steps,
                                     of_ranks, open_plan)
+from neuroshard.constraints import TableRule
 from neuroshard.errors import Unsupported
+
+NO_COPIES = "no copies"
 
 
 @dataclass
 class Measured:
     """One plan of one task. Times in milliseconds per step; predicted and measured have the same
     terms: step, forward, backward (the slowest rank's kernels), and exchange (ids, and what results
-    and gradients add to the slowest kernels). TorchRec's engine has a measured step alone."""
+    and gradients add to the slowest kernels). TorchRec's engine has a measured step alone.
+    sent_bytes: of a step, over the network cards of all hosts. memory_bytes: of the fullest
+    device, planned."""
 
     task: int
     algorithm: str
     engine: str = "neuroshard"
     predicted: dict[str, float] = field(default_factory=dict)
     measured: dict[str, float] = field(default_factory=dict)
+    sent_bytes: float = 0
+    memory_bytes: int = 0
     spread: float = 0  # half the distance of the quartiles over the median of the step
     failure: str = ""
 
@@ -59,29 +68,40 @@ def searches_of(options: argparse.Namespace) -> dict[str, dict]:
     searches = {name: {"algorithm": name} for name in options.algorithms.split(",")}
     if options.wire_types:
         searches[f"wire {options.wire_types}"] = {"wire_types": options.wire_types}
+    if options.no_copies:
+        searches[NO_COPIES] = {}
     return searches
+
+
+def without_copies(problem: ns.ShardingProblem) -> ns.ShardingProblem:
+    kinds = [kind for kind in KINDS if kind != "replicated"]
+    rules = tuple(TableRule(table.name, kinds) for table in problem.tables)
+    return problem.replace(constraints=problem.constraints.replace(tables=rules))
 
 
 def plan_all(problem: ns.ShardingProblem, searches: dict[str, dict],
              cost_model: str) -> dict[str, tuple]:
-    """(plan, predicted terms, failure) by search, as rank 0 plans them."""
+    """(plan, predicted terms, bytes of the fullest device, failure) by search, as rank 0 plans
+    them."""
     plans = {}
     if dist.get_rank() == 0:
         for name, search in searches.items():
             try:
-                result = ns.plan(problem, cost_model=cost_model, **search)
-                plans[name] = (result.plan.to_json(), predict(result), "")
+                given = without_copies(problem) if name == NO_COPIES else problem
+                result = ns.plan(given, cost_model=cost_model, **search)
+                plans[name] = (result.plan.to_json(), predict(result), result.memory.peak_bytes,
+                               "")
             except ns.PlanningError as error:
-                plans[name] = (None, {}, str(error).splitlines()[0])
+                plans[name] = (None, {}, 0, str(error).splitlines()[0])
     return gather(plans, None)[0]
 
 
 def measure_task(task: int, problem: ns.ShardingProblem,
                  options: argparse.Namespace) -> list[Measured]:
     plans = plan_all(problem, searches_of(options), options.cost_model)
-    rows = {name: Measured(task, name, predicted=predicted, failure=failure)
-            for name, (_, predicted, failure) in plans.items()}
-    opened = {name: open_plan(text, problem) for name, (text, _, _) in plans.items() if text}
+    rows = {name: Measured(task, name, predicted=predicted, memory_bytes=memory, failure=failure)
+            for name, (_, predicted, memory, failure) in plans.items()}
+    opened = {name: open_plan(text, problem) for name, (text, *_) in plans.items() if text}
     if options.torchrec is not None:
         try:
             opened |= open_torchrec(problem, options.torchrec or options.cost_model)
@@ -108,6 +128,7 @@ def summarise(row: Measured, steps: Steps) -> None:
     quarters = statistics.quantiles(steps.step, n=4)
     row.spread = (quarters[2] - quarters[0]) / 2 / quarters[1]
     row.measured = {"step": quarters[1]}
+    row.sent_bytes = steps.sent_bytes
     if row.engine == "neuroshard":
         row.measured |= {
             "forward": max(of_ranks(steps, "forward")),
@@ -127,11 +148,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         help="samples over all ranks")
     parser.add_argument("--megabytes", type=real(0.001, 1e6), default=120,
                         help="of a task's weights, about")
+    parser.add_argument("--fewest-rows", type=whole(1, 1000), default=1000,
+                        help="of a table; their logarithms are spread evenly")
     parser.add_argument("--topology", help="that plans are made for (default: one node of the ranks)")
     parser.add_argument("--cost-model", default="auto", help="of the plans, such as a machine file")
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     parser.add_argument("--wire-types", default="",
                         help="also the default plan whose wire type is chosen among these, or auto")
+    parser.add_argument("--no-copies", action="store_true",
+                        help="also the default plan that copies no table")
     parser.add_argument("--torchrec", nargs="?", const="", metavar="COST_MODEL",
                         help="also runs TorchRec's engine; the cost model of our plan for it, such as "
                              "a machine file of its steps (default: that of --cost-model)")
@@ -154,7 +179,8 @@ def main() -> None:
     topology = options.topology or f"{dist.get_world_size()}xCPU"
     rows: list[Measured] = []
     for task in range(options.tasks):
-        problem = make_task(options.seed + task, topology, options.batch, options.megabytes)
+        problem = make_task(options.seed + task, topology, options.batch, options.megabytes,
+                            options.fewest_rows)
         rows += measure_task(task, problem, options)
         if dist.get_rank() == 0:
             print(f"task {task + 1} of {options.tasks}: {len(problem.tables)} tables",

@@ -6,9 +6,11 @@ of the slowest rank."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch.distributed as dist
 
@@ -24,10 +26,21 @@ WARM_UP = 3
 @dataclass(frozen=True)
 class Steps:
     """The steps of one plan. Milliseconds. step: of the slowest rank, step by step. phases: per step,
-    by rank, then by phase; without any if the engine does not say."""
+    by rank, then by phase; without any if the engine does not say. sent_bytes: that a step sends over
+    the network cards of all hosts, with headers and all that its waiting costs."""
 
     step: list[float]
     phases: list[dict[str, float]]
+    sent_bytes: float = 0
+
+
+def card_bytes() -> int:
+    """Sent so far by the network cards that this rank sees, if it is the first one of its host."""
+    devices = Path("/proc/self/net/dev")
+    if os.environ.get("LOCAL_RANK", "0") != "0" or not devices.exists():
+        return 0
+    lines = [line.split(":") for line in devices.read_text().splitlines()[2:]]
+    return sum(int(numbers.split()[8]) for name, numbers in lines if name.strip() != "lo")
 
 
 def measure_steps(problem: ShardingProblem, opened: Mapping[str, Tables],
@@ -39,19 +52,23 @@ def measure_steps(problem: ShardingProblem, opened: Mapping[str, Tables],
            for one in range(INPUT_SETS)]
     given = {name: [tables.given(one) for one in ids] for name, tables in opened.items()}
     times: dict[str, list[float]] = {name: [] for name in opened}
+    sent = dict.fromkeys(opened, 0)
     for turn in range(WARM_UP + rounds):
         for name, tables in opened.items():
             if turn == WARM_UP:
                 tables.reset()
             if size > 1:
                 dist.barrier()
+            sent_before = card_bytes()
             begin = time.perf_counter()
             tables.step(given[name][turn % INPUT_SETS])
             if turn >= WARM_UP:
                 times[name].append((time.perf_counter() - begin) * 1e3)
+                sent[name] += card_bytes() - sent_before
     found = {name: Steps([max(one) for one in zip(*gather(times[name], None))],
                         gather({phase: spent / rounds
-                                for phase, spent in tables.phases().items()}, None))
+                                for phase, spent in tables.phases().items()}, None),
+                         sum(gather(sent[name], None)) / rounds)
             for name, tables in opened.items()}
     for tables in opened.values():
         tables.close()

@@ -16,7 +16,8 @@ from neuroshard.topology import Topology
 MEGABYTE = 1_000_000
 
 
-def make_task(seed: int, topology: Topology | str, batch: int, megabytes: float) -> ShardingProblem:
+def make_task(seed: int, topology: Topology | str, batch: int, megabytes: float,
+              fewest_rows: int = 1000) -> ShardingProblem:
     """10 to 30 tables of 8 to 128 columns and at most so many MB, one optimizer, fixed poolings
     from 1 to 40 and some table that is looked up far more than the rest."""
     dice = random.Random(seed)
@@ -25,7 +26,7 @@ def make_task(seed: int, topology: Topology | str, batch: int, megabytes: float)
     for index in range(dice.randint(10, 30)):
         dim = dice.choice((8, 16, 32, 64, 128))
         most = max(1000, min(1_000_000, int(left / 3 / (dim * 4))))
-        rows = int(math.exp(dice.uniform(math.log(1000), math.log(most))))
+        rows = int(math.exp(dice.uniform(math.log(fewest_rows), math.log(most))))
         left -= rows * dim * 4
         pooling = round(math.exp(dice.uniform(0, math.log(40))))
         tables.append(Table(f"table{index}", rows, dim, optimizer=optimizer))

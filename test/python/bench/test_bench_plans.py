@@ -25,15 +25,16 @@ def test_runs_plans_on_ranks(tmp_path, monkeypatch):
     monkeypatch.setenv("NEUROSHARD_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "plans.json"
     done = run("--tasks", "1", "--rounds", "4", "--batch", "32", "--megabytes", "1",
-               "--algorithms", "default,dim", "--wire-types", "bf16", "-o", str(out))
+               "--algorithms", "default,dim", "--wire-types", "bf16", "--no-copies", "-o",
+               str(out))
     assert done.returncode == 0, done.stderr
     assert "1 tasks on 2 ranks" in done.stdout and "rank correlation" in done.stdout
     plans = json.loads(out.read_text())["plans"]
-    assert [plan["algorithm"] for plan in plans] == ["default", "dim", "wire bf16"]
+    assert [plan["algorithm"] for plan in plans] == ["default", "dim", "wire bf16", "no copies"]
     for plan in plans:
         assert set(plan["measured"]) == {"step", "forward", "backward", "exchange"}
         assert plan["measured"]["step"] > plan["measured"]["forward"] > 0
-        assert plan["predicted"]["step"] > 0
+        assert plan["predicted"]["step"] > 0 and plan["memory_bytes"] > 0
 
 
 def test_runs_torchrec_beside(tmp_path, monkeypatch):

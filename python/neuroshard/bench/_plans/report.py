@@ -91,6 +91,20 @@ def print_report(plans: list[dict], ranks: int) -> None:
         print_torchrec(plans, plans[0]["algorithm"])
 
 
+def print_sizes(tasks: Mapping[int, Mapping[str, dict]], names: list[str], base: str) -> None:
+    """What plans send and hold, over those of base."""
+    print(f"\nover those of {base}, geometric means: bytes that a step sends over network cards, "
+          "memory of the fullest device (planned)")
+    for name in names:
+        pairs = [(task[name], task[base]) for task in tasks.values()
+                 if all(name in task and task[one]["measured"] for one in (name, base))]
+
+        def over(what: str) -> float:
+            return geometric_mean([a[what] / b[what] for a, b in pairs if a[what] and b[what]])
+
+        print(f"{name:<12} {over('sent_bytes'):>8.3f} {over('memory_bytes'):>8.3f}")
+
+
 def print_ours(plans: list[dict], ranks: int) -> None:
     tasks: dict[int, dict[str, dict]] = defaultdict(dict)
     for plan in plans:
@@ -111,6 +125,7 @@ def print_ours(plans: list[dict], ranks: int) -> None:
               f"{geometric_mean(predicted):>15.3f} "
               f"{'' if name == base else f'{wins} of {len(pairs)}':>18}")
     run = [plan for plan in plans if plan["measured"]]
+    print_sizes(tasks, names, base)
     print(f"\npredicted and measured milliseconds of {base}'s plans")
     print("task " + " ".join(f"{term + ' pred.':>15} {'meas.':>7}" for term in TERMS)
           + "  spread")
