@@ -31,6 +31,15 @@ enum class IdHeader : size_t {
   Counts,    ///< the first number of ids.
 };
 
+/// From so many ranks on headers go by relay if ranks are in groups, as a
+/// message to each rank takes longer than two journeys.
+inline constexpr int32_t kRanksOfRelayedHeaders = 32;
+
+inline bool relaysHeaders(const DeviceGroups &groups) {
+  return groups.numGroups() > 1 &&
+         groups.numDevices() >= kRanksOfRelayedHeaders;
+}
+
 /// Numbers in each header of a plan; those that a rank does not need are 0.
 inline size_t idHeaderNumbers(std::span<const ExchangeLayout> layouts) {
   size_t most = 0;

@@ -51,7 +51,8 @@ public:
           offsetBytes(layout.owners[owner]);
       if (travels)
         devices[owner][BufferKind::Headers] +=
-            static_cast<int64_t>(count * headerNumbers) * kIndexBytes;
+            static_cast<int64_t>(count * headerNumbers) * kIndexBytes *
+            (relaysHeaders(groups) ? 2 : 1);
     }
     if (!layout.groupIds.empty())
       addRelayedIds();

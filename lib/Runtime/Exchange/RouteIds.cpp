@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HeaderExchange.h"
 #include "HierarchicalIds.h"
 #include "IdExchange.h"
 #include "InPlaceIds.h"
@@ -15,7 +16,6 @@
 #include "neuroshard/Artifact/IdPayload.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace neuroshard::runtime {
@@ -187,14 +187,6 @@ int64_t &numberOf(Numbers &header, IdHeader number) {
   return header[static_cast<size_t>(number)];
 }
 
-Buffer onHost(Device &device, const void *data, size_t bytes) {
-  Buffer buffer = device.hostBuffers->acquire(BufferKind::Headers,
-                                              static_cast<int64_t>(bytes));
-  if (bytes > 0)
-    std::memcpy(buffer.get(), data, bytes);
-  return buffer;
-}
-
 void addIds(const StreamSet &set, const Routed &routed, Numbers &header) {
   for (const StreamLayout &stream : set.streams)
     header.push_back(routed.buckets[stream.bucket].numIds);
@@ -219,24 +211,14 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
 
 std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
                                      const std::string &error) {
-  Numbers numbers = makeHeaders(device, routed, error);
-  size_t ownNumbers = device.plan->headerNumbers;
-  Numbers bytes(static_cast<size_t>(device.numDevices()),
-                static_cast<int64_t>(ownNumbers) * kNumberBytes);
-  auto request = device.communicator->startAllToAll(
-      MessageKind::Ids, MessageMemory::Host,
-      onHost(device, numbers.data(), numbers.size() * sizeof(int64_t)), bytes,
-      bytes);
-  std::vector<Numbers> headers;
-  for (const auto &message : request->wait()) {
-    Numbers &header = headers.emplace_back(ownNumbers);
-    std::memcpy(header.data(), message.data(), message.size());
-    if (int64_t other = numberOf(header, IdHeader::Exchange);
+  std::vector<Numbers> headers =
+      swapHeaders(device, makeHeaders(device, routed, error));
+  for (size_t rank = 0; rank < headers.size(); ++rank)
+    if (int64_t other = numberOf(headers[rank], IdHeader::Exchange);
         other != routed.exchange)
-      fail("routes exchange ", routed.exchange, " while rank ",
-           headers.size() - 1, " routes exchange ", other,
+      fail("routes exchange ", routed.exchange, " while rank ", rank,
+           " routes exchange ", other,
            "; all ranks must run the same function");
-  }
   return headers;
 }
 

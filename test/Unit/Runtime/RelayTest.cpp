@@ -28,6 +28,15 @@ const Groups kMixedPairs = {{3, 0}, {1, 2}};
 const Groups kTwoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
 const Groups kFourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
 
+/// So many ranks that headers of ids go by relay, too.
+Groups eightFours() {
+  Groups groups(8, std::vector<int>(4));
+  for (int device = 0; device < 32; ++device)
+    groups[static_cast<size_t>(device / 4)][static_cast<size_t>(device % 4)] =
+        device;
+  return groups;
+}
+
 int devicesIn(const Groups &groups) {
   return static_cast<int>(groups.size() * groups[0].size());
 }
@@ -51,6 +60,7 @@ std::vector<RelayCase> relayCases() {
     cases.push_back({"MixedPairs", kMixedPairs, plan});
     cases.push_back({"TwoFours", kTwoFours, plan});
     cases.push_back({"FourPairs", kFourPairs, plan});
+    cases.push_back({"EightFours", eightFours(), plan});
   }
   return cases;
 }
