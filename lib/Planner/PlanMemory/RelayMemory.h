@@ -7,8 +7,9 @@
 
 namespace neuroshard {
 
-/// Adds what relays take, and their owners: docs/memory.md. `idsBytes`: what the
-/// ids of each shard take on its device. Expects a problem without snapshots.
+/// Adds what relays take, and their owners: docs/memory.md. `idsBytes`: what
+/// the ids of each shard take on its device. Expects a problem without
+/// snapshots.
 void addRelayBuffers(const ShardingProblem &problem,
                      std::span<const Shard> shards,
                      std::span<const int64_t> idsBytes,
