@@ -12,8 +12,9 @@
 namespace neuroshard {
 
 /// How an initial solution was made; solutions of one family resemble each
-/// other. Period: planned for one snapshot or the summary, see
-/// addSnapshotSolutions().
+/// other. Grid: cut by rows and columns. Period: planned for one snapshot or
+/// the summary, see addSnapshotSolutions(). Those that come first are improved
+/// first.
 enum class Family {
   Columns,
   Rows,
@@ -23,8 +24,8 @@ enum class Family {
   Whole,
   Replicas,
   RowBlocks,
-  Compared,
-  Period
+  Period,
+  Compared
 };
 constexpr size_t kFamilies = 10;
 
