@@ -12,8 +12,8 @@
 // (lookup of one shard) owns some columns of the pooled rows that its device
 // sends to the rank of each sample; an unpooled entry has a block of its own.
 // By the route of a table, a relay in each group adds up what devices of the
-// group have of a sample and sends the sum on. Ids come by the same ways: once
-// to a relay in each group that has rows for them, which hands them out.
+// group have of a sample and sends the sum on. Ids go by relay whatever the
+// route: once to each group that has rows for them, and from there to owners.
 //
 //===----------------------------------------------------------------------===//
 

@@ -47,6 +47,7 @@ public:
 /// totals are those of replicated tables (ReplicaUpdate.h).
 enum class MessageKind {
   Ids,
+  HeadersSecondHop,
   IdsSecondHop,
   Results,
   ResultsSecondHop,

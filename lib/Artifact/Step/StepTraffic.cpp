@@ -18,7 +18,7 @@ PairBytes zeros(size_t devices) {
 /// Bytes by sender and receiver.
 class PairTraffic {
 public:
-  static constexpr bool countsIds = true;
+  static constexpr bool kCountsIds = true;
   explicit PairTraffic(size_t devices) {
     for (PairBytes *bytes :
          {&traffic.ids, &traffic.relayedIds, &traffic.results,
@@ -83,7 +83,7 @@ private:
 /// not for each pair.
 class DeviceSums {
 public:
-  static constexpr bool countsIds = false;
+  static constexpr bool kCountsIds = false;
   explicit DeviceSums(size_t devices) : forward(devices), backward(devices) {}
 
   void add(PairBytes ExchangeTraffic::*kind, size_t from, size_t to,
@@ -121,7 +121,7 @@ public:
   void add() {
     for (size_t owner = 0; owner < count; ++owner)
       addDirect(owner);
-    if (Sums::countsIds)
+    if constexpr (Sums::kCountsIds)
       addIds();
     if (!layout.relays.empty())
       addRelayed();

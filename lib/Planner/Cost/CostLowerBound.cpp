@@ -321,7 +321,8 @@ std::optional<double> exactCostMs(const ShardingProblem &problem,
       std::none_of(tables.begin(), tables.end(), [](const BoundTable &table) {
         return table.mayRowSplit || table.mayReplicate;
       });
-  if (!model.monotone() || !columnsOnly ||
+  // The solver takes ids to come directly.
+  if (!model.monotone() || !columnsOnly || relayGroupSize(problem) > 0 ||
       !problem.constraints.fixedShards.empty())
     return std::nullopt;
   Solver solver(problem, tables, model, options, maxNodes);

@@ -78,11 +78,15 @@ double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
                         breakdown.maxBackwardMs;
   breakdown.inputMs = largest(input);
   // Those of the next batch are sent when results are there, and travel during
-  // dense work and updates; gradients have the same links.
-  if (options.pipelineDepth > 1)
+  // dense work and updates; gradients have the same links. Relays hand them out
+  // in the next step.
+  if (options.pipelineDepth > 1) {
+    double handedOutMs = ids.laterStagesMs();
     breakdown.inputMs =
-        std::max(0.0, breakdown.inputMs + gradientsMs - options.denseRestMs -
-                          largest(updates));
+        handedOutMs +
+        std::max(0.0, breakdown.inputMs - handedOutMs + gradientsMs -
+                          options.denseRestMs - largest(updates));
+  }
   return breakdown.inputMs + withoutInput;
 }
 

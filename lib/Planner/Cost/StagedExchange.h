@@ -5,6 +5,7 @@
 
 #include "neuroshard/Planner/DeviceLoad.h"
 
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,11 @@ public:
 
   /// CostModel::communicationMs(), the sum of the stages.
   std::vector<double> timesMs(std::span<const double> startSkewsMs = {});
+
+  /// After timesMs(): what the stages after the first take.
+  double laterStagesMs() const {
+    return std::accumulate(slowestMs.begin() + 1, slowestMs.end(), 0.0);
+  }
 
   /// CostModel::arrivalsMs() of the last stage. After timesMs() without skews.
   std::vector<double> arrivalsMs(std::vector<double> startsMs) const;

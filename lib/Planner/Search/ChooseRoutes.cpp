@@ -50,11 +50,10 @@ public:
         costsLeft(std::max(kMinCosts, kWork / context.deviceCount)) {
     addCandidates(plan);
     const ShardingProblem &problem = context.problem;
-    std::vector<double> shares = snapshotShares(problem);
-    if (shares.empty())
+    if (context.periods.empty())
       addPeriod(problem, plan, 1);
-    for (size_t i = 0; i < shares.size(); ++i)
-      addPeriod(atSnapshot(problem, i), plan, shares[i]);
+    for (size_t i = 0; i < context.periods.size(); ++i)
+      addPeriod(context.periods[i], plan, context.shares[i]);
   }
 
   /// By table.

@@ -8,10 +8,11 @@
 ///    Small problems also try the published search.
 /// 3. If nothing fits, let memory decide and cut whatever finds no room.
 /// 4. With snapshots, add the plans for their summary and for each alone.
-/// 5. Improve the best few by local search.
-/// 6. Undo cuts that lower the cost by next to nothing, and cuts whose parts
+/// 5. With relays, place the tables on groups of devices, then inside each.
+/// 6. Improve the best few initial solutions by local search.
+/// 7. Undo cuts that lower the cost by next to nothing, and cuts whose parts
 ///    lie on one device.
-/// 7. With relays, see whether another initial solution, or a plan over groups
+/// 8. With relays, see whether another initial solution, or a plan over groups
 ///    of devices, is cheaper.
 //===----------------------------------------------------------------------===//
 
@@ -320,6 +321,12 @@ void DefaultSearch::preferRoutedStart() {
                           "' is cheaper: " + formatMs(best));
 }
 
+static bool usesRelays(const ShardingPlan &plan) {
+  return std::ranges::any_of(plan.shards, [](const Shard &shard) {
+    return shard.route == Route::Relay;
+  });
+}
+
 /// Places tables on groups first, for plans that go by way of relays. Before
 /// local search, which ends at the deadline.
 void DefaultSearch::findPlansOfGroups(const std::vector<UnitPtr> &units) {
@@ -332,10 +339,13 @@ void DefaultSearch::findPlansOfGroups(const std::vector<UnitPtr> &units) {
                                        {context.widths, kLessOfAGroup, steps}};
   double part = kGroupsShare / static_cast<double>(std::size(tries));
   for (const GroupSearchSettings &settings : tries) {
+    bool isRepeated = &settings != tries && settings.memoryShare == 1 &&
+                      settings.widths == tries[0].widths;
     context.beginPhase("over groups of devices", shareDone, shareDone + part);
     shareDone += part;
     // Plans that fit need no other try with less memory.
-    if (context.deadlinePassed() || (planOfGroups && settings.memoryShare < 1))
+    if (context.deadlinePassed() || isRepeated ||
+        (planOfGroups && settings.memoryShare < 1))
       continue;
     for (const ShardingPlan &plan :
          searchByGroups(context, searchDefault, settings, outcome.evaluations))
@@ -349,9 +359,13 @@ void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
   if (!reader.read(units))
     return;
   SearchState state = reader.state();
-  if (!state.withinMemory() || !verify(state.plan(), context.problem).empty())
+  ShardingPlan routed = state.plan();
+  if (!state.withinMemory() || !verify(routed, context.problem).empty())
     return;
-  double cost = costWithRoutesMs(context, state.plan());
+  // Buffers of relays may find no room.
+  chooseRoutes(context, routed);
+  double cost =
+      usesRelays(routed) ? costWithRoutesMs(context, routed) : state.costMs();
   context.noteCost(cost);
   outcome.tried.push_back("over groups of devices, then inside each: " +
                           formatMs(cost));
@@ -362,12 +376,16 @@ void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
 }
 
 void DefaultSearch::preferPlanOfGroups() {
-  if (!planOfGroups ||
-      (outcome.state &&
-       planOfGroupsMs >= costWithRoutesMs(context, outcome.state->plan()) *
-                             (1 - kGroupsWorth)))
+  if (!planOfGroups)
+    return;
+  bool isValid =
+      outcome.state && verify(outcome.state->plan(), context.problem).empty();
+  if (isValid &&
+      planOfGroupsMs >=
+          costWithRoutesMs(context, outcome.state->plan()) * (1 - kGroupsWorth))
     return;
   outcome.state.emplace(std::move(*planOfGroups));
+  outcome.brokeRule = false;
   outcome.explanation = {"start: over groups of devices, then inside each"};
 }
 

@@ -96,6 +96,9 @@ private:
     SearchOptions options =
         optionsWithin(context, kDeadlineShare, static_cast<size_t>(done),
                       static_cast<size_t>(groupCount) + 1);
+    if (done == 0 && context.options.deadlineSeconds)
+      options.deadlineSeconds =
+          *context.options.deadlineSeconds * kDeadlineShare / 2;
     options.evaluationBudget = std::max<int64_t>(1, steps);
     return planFor(part, model, options, run, settings.widths, evaluations);
   }
@@ -116,7 +119,8 @@ private:
     outer.topology = flatTopology(topology.levels.front(), std::move(groups),
                                   std::move(hosts));
     for (TableConstraint &constraint : outer.constraints.tables)
-      std::erase(constraint.allowedKinds, ShardingKind::TableRowWise);
+      std::ranges::replace(constraint.allowedKinds, ShardingKind::TableRowWise,
+                           ShardingKind::TableWise);
     GroupModel model(context.model, topology, groupSize);
     return search(outer, model, 0, settings.steps);
   }
@@ -148,7 +152,7 @@ private:
       for (const Shard &shard : shards)
         if (shard.devices.front() == group)
           parts.push_back(&shard);
-      if (!placeInGroup(group, parts, placed))
+      if (context.deadlinePassed() || !placeInGroup(group, parts, placed))
         return std::nullopt;
     }
     return placed;
@@ -216,11 +220,13 @@ private:
       feature.p99Pooling *= share;
       inner.features.push_back(std::move(feature));
     }
-    inner.constraints.tables.push_back(innerConstraint(source, number));
+    inner.constraints.tables.push_back(innerConstraint(source, part, number));
   }
 
-  /// A group has no copies of its own.
-  TableConstraint innerConstraint(int source, int number) const {
+  /// A group has no copies of its own, and cuts a part no other way than the
+  /// whole table may be.
+  TableConstraint innerConstraint(int source, const Shard &part,
+                                  int number) const {
     TableConstraint constraint;
     for (const TableConstraint &given : problem.constraints.tables)
       if (given.table == source)
@@ -233,6 +239,15 @@ private:
     std::ranges::replace(kinds, ShardingKind::TableRowWise,
                          ShardingKind::RowWise);
     std::erase(kinds, ShardingKind::Replicated);
+    const Table &table = context.table(source);
+    bool mayMix = std::ranges::count(kinds, ShardingKind::RowColumn) > 0;
+    if (part.width() != table.dim && !mayMix)
+      std::erase(kinds, ShardingKind::RowWise);
+    if (part.rows() != table.rows && !mayMix)
+      std::erase(kinds, ShardingKind::ColumnWise);
+    if ((part.width() != table.dim || part.rows() != table.rows) &&
+        std::ranges::count(kinds, ShardingKind::TableWise) == 0)
+      kinds.push_back(ShardingKind::TableWise);
     return constraint;
   }
 

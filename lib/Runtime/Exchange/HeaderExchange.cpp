@@ -55,8 +55,8 @@ public:
           add(ofServed[static_cast<size_t>(rank)],
               static_cast<size_t>(place.index), message);
       }
-    std::vector<Numbers> ofRelays =
-        send(MessageKind::IdsSecondHop, message, insideCounts, insideCounts);
+    std::vector<Numbers> ofRelays = send(MessageKind::HeadersSecondHop, message,
+                                         insideCounts, insideCounts);
     std::vector<Numbers> ofRanks(ranks);
     for (int32_t relay : inside) {
       size_t next = 0;

@@ -196,6 +196,7 @@ void addIds(const StreamSet &set, const Routed &routed, Numbers &header) {
 Numbers makeHeaders(const Device &device, const Routed &routed,
                     const std::string &error) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
+  std::vector<const StreamSet *> sets = setsByReceiver(device, layout);
   Numbers all;
   for (size_t receiver = 0; receiver < layout.owners.size(); ++receiver) {
     all.insert(all.end(), {routed.exchange, static_cast<int64_t>(error.size()),
@@ -203,7 +204,7 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
     addIds(layout.owners[receiver], routed, all);
     addIds(layout.locals[receiver], routed, all);
     if (!layout.groupIds.empty())
-      addIds(*setsByReceiver(device, layout)[receiver], routed, all);
+      addIds(*sets[receiver], routed, all);
     all.resize((receiver + 1) * device.plan->headerNumbers);
   }
   return all;
