@@ -39,8 +39,9 @@ class Pending:
     def look_up(self) -> None:
         """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
         travel during the work before wait(). Results are of the tables as they are now: an update
-        between this call and wait() does not show in them. All ranks call it, or none does. Without
-        it wait() does this. Later calls do nothing."""
+        between this call and wait() does not show in them. All ranks call it, in one order with
+        start(), as devices in groups hand ids out in it; or none does. Without it wait() does this.
+        Later calls do nothing."""
         ticket = self._taken()
         if not self._looked_up:
             self._ticket = self._owner._look_up(ticket)
