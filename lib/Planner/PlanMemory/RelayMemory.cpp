@@ -88,3 +88,27 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
         roundedUp(gradients[0].acrossIn[i] + gradients[1].insideOut[i]);
   }
 }
+
+int64_t neuroshard::roomForRelayedIds(const ShardingProblem &problem) {
+  // Groups do not get equal shares of the ids.
+  constexpr double kUneven = 1.5;
+  if (relayGroupSize(problem) == 0 ||
+      problem.memoryModel == MemoryModel::WeightsOnly ||
+      problem.batch.inputCopies < 2)
+    return 0;
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  double bytes = 0;
+  for (size_t i = 0; i < problem.tables.size(); ++i) {
+    const Table &table = problem.tables[i];
+    Shard whole{.name = "",
+                .table = table.name,
+                .rowEnd = table.rows,
+                .colEnd = table.dim,
+                .devices = {0}};
+    bytes += static_cast<double>(
+        shardMemory(problem, table, features[i], whole, false).idsBytes);
+  }
+  auto copies = static_cast<double>(problem.batch.inputCopies);
+  return roundedUp(kUneven * bytes * (copies - 1) / copies /
+                   problem.topology.deviceCount());
+}

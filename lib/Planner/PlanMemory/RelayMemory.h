@@ -15,6 +15,10 @@ void addRelayBuffers(const ShardingProblem &problem,
                      std::span<const int64_t> idsBytes,
                      std::vector<MemoryTerms> &devices);
 
+/// For searches, which do not look at whole plans: room on each device for what
+/// relays have received of later batches, above the device's own ids.
+int64_t roomForRelayedIds(const ShardingProblem &problem);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_LIB_PLANNER_PLANMEMORY_RELAYMEMORY_H

@@ -3,6 +3,7 @@
 #include "SearchContext.h"
 
 #include "ComputeCache.h"
+#include "PlanMemory/RelayMemory.h"
 #include "SearchThreads.h"
 #include "UnitStore.h"
 
@@ -70,6 +71,9 @@ SearchContext::SearchContext(const ShardingProblem &given,
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   base = deviceBaseMemory(problem);
+  int64_t relayed = roomForRelayedIds(problem);
+  for (MemoryTerms &terms : base)
+    terms.idsBytes += relayed;
   for (int device = 0; device < deviceCount; ++device) {
     const std::string &name =
         problem.topology.devices[static_cast<size_t>(device)].deviceClass;
