@@ -78,8 +78,8 @@ std::vector<Traffic> neuroshard::exchangeStages(
     double norms = std::exchange(direct[i].insideNormBytes, 0);
     direct[i].backwardBytes -= norms;
     staged[i].backwardInside += norms;
-    if (hasGroupInput(loads))
-      direct[i].inputBytes = 0;
+    // Of a staged exchange of ids nothing goes directly.
+    direct[i].inputBytes = 0;
   }
   // What goes directly is in the messages of the first stage.
   std::vector<Traffic> stages;

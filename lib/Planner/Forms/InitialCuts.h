@@ -13,7 +13,8 @@ namespace neuroshard {
 /// The direction in which a rule cuts units that cost too much. A row shard
 /// receives only the ids of its rows, a column shard sends only its columns of
 /// the results; LessTraffic takes whichever exchanges less, and RowsAndColumns
-/// cuts both ways, so that a piece receives as much as it sends.
+/// cuts both ways, so that a piece receives as much as it sends. Links cuts
+/// rows for the ids and columns for the results, each until they are few.
 enum class Way { Columns, Rows, LessTraffic, RowsAndColumns, Links };
 
 /// A rule for cuts before placement: units of a larger share of the cost are

@@ -209,6 +209,11 @@ neuroshard::chooseRoutes(const SearchContext &context, ShardingPlan &plan) {
 double neuroshard::costWithRoutesMs(const SearchContext &context,
                                     const ShardingPlan &plan) {
   RouteChooser chooser(context, plan);
-  chooser.run();
-  return chooser.relayedMs;
+  std::vector<bool> relayed = chooser.run();
+  if (std::ranges::count(relayed, true) == 0)
+    return chooser.relayedMs;
+  ShardingPlan routed = plan;
+  writeRoutes(context, relayed, routed);
+  return verify(routed, context.problem).empty() ? chooser.relayedMs
+                                                 : chooser.directMs;
 }

@@ -321,12 +321,6 @@ void DefaultSearch::preferRoutedStart() {
                           "' is cheaper: " + formatMs(best));
 }
 
-static bool usesRelays(const ShardingPlan &plan) {
-  return std::ranges::any_of(plan.shards, [](const Shard &shard) {
-    return shard.route == Route::Relay;
-  });
-}
-
 /// Places tables on groups first, for plans that go by way of relays. Before
 /// local search, which ends at the deadline.
 void DefaultSearch::findPlansOfGroups(const std::vector<UnitPtr> &units) {
@@ -359,13 +353,10 @@ void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
   if (!reader.read(units))
     return;
   SearchState state = reader.state();
-  ShardingPlan routed = state.plan();
-  if (!state.withinMemory() || !verify(routed, context.problem).empty())
+  ShardingPlan placed = state.plan();
+  if (!state.withinMemory() || !verify(placed, context.problem).empty())
     return;
-  // Buffers of relays may find no room.
-  chooseRoutes(context, routed);
-  double cost =
-      usesRelays(routed) ? costWithRoutesMs(context, routed) : state.costMs();
+  double cost = costWithRoutesMs(context, placed);
   context.noteCost(cost);
   outcome.tried.push_back("over groups of devices, then inside each: " +
                           formatMs(cost));

@@ -113,7 +113,8 @@ private:
     return plan;
   }
 
-  bool take(const Choice &choice) {
+  /// Keeps the choice if it is the cheapest.
+  void take(const Choice &choice) {
     ++evaluations;
     ShardingPlan plan = planOf(choice);
     std::vector<DeviceLoad> loads =
@@ -124,10 +125,9 @@ private:
                               context.options.objective, relays)
                       .costMs;
     if (!best.empty() && cost >= bestMs)
-      return false;
+      return;
     best = choice;
     bestMs = cost;
-    return true;
   }
 
   void tryBorders() {

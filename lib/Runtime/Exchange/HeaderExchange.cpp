@@ -27,7 +27,7 @@ public:
 
   std::vector<Numbers> swapDirectly(const Numbers &headers) const {
     Numbers counts(static_cast<size_t>(device.numDevices()), 1);
-    return send(MessageKind::Ids, headers, counts, counts);
+    return swap(MessageKind::Ids, headers, counts);
   }
 
   std::vector<Numbers> swapByRelay(const Numbers &headers) const {
@@ -43,8 +43,7 @@ public:
         for (int32_t receiver : groups.group(place.group))
           add(headers, static_cast<size_t>(receiver), message);
       }
-    std::vector<Numbers> ofServed =
-        send(MessageKind::Ids, message, counts, counts);
+    std::vector<Numbers> ofServed = swap(MessageKind::Ids, message, counts);
     // To each device of the group, those of the ranks that this relay serves.
     message.clear();
     for (size_t receiver = 0; receiver < ranks; ++receiver)
@@ -55,8 +54,8 @@ public:
           add(ofServed[static_cast<size_t>(rank)],
               static_cast<size_t>(place.index), message);
       }
-    std::vector<Numbers> ofRelays = send(MessageKind::HeadersSecondHop, message,
-                                         insideCounts, insideCounts);
+    std::vector<Numbers> ofRelays =
+        swap(MessageKind::HeadersSecondHop, message, insideCounts);
     std::vector<Numbers> ofRanks(ranks);
     for (int32_t relay : inside) {
       size_t next = 0;
@@ -74,16 +73,16 @@ private:
     to.insert(to.end(), first, first + static_cast<ptrdiff_t>(length));
   }
 
-  /// `counts`: headers to and from each rank.
-  std::vector<Numbers> send(MessageKind kind, const Numbers &headers,
-                            Numbers sendCounts, Numbers receiveCounts) const {
-    for (Numbers *counts : {&sendCounts, &receiveCounts})
-      for (int64_t &count : *counts)
-        count *= static_cast<int64_t>(length) * kNumberBytes;
+  /// `counts`: headers to each rank, and as many from it.
+  std::vector<Numbers> swap(MessageKind kind, const Numbers &headers,
+                            const Numbers &counts) const {
+    Numbers bytes;
+    for (int64_t count : counts)
+      bytes.push_back(count * static_cast<int64_t>(length) * kNumberBytes);
     auto request = device.communicator->startAllToAll(
         kind, MessageMemory::Host,
-        onHost(device, headers.data(), headers.size() * sizeof(int64_t)),
-        sendCounts, receiveCounts);
+        onHost(device, headers.data(), headers.size() * sizeof(int64_t)), bytes,
+        bytes);
     std::vector<Numbers> received;
     for (const auto &message : request->wait()) {
       Numbers &numbers =

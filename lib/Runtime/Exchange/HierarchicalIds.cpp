@@ -190,22 +190,23 @@ std::vector<const StreamSet *> setsByReceiver(const Device &device,
 std::vector<int64_t> bytesOfFirstMessages(const Device &device,
                                           const Routed &routed) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  auto own = static_cast<size_t>(device.rank());
+  const DeviceGroups &groups = device.plan->groups;
+  GroupPlace own = groups.placeOf(device.rank());
   bool byRelay = !layout.groupIds.empty();
   const StreamSet &set =
-      byRelay ? *setsByReceiver(device, layout)[own] : layout.owners[own];
-  const DeviceGroups &groups = device.plan->groups;
+      byRelay ? layout.groupIds[static_cast<size_t>(own.group)]
+              : layout.owners[static_cast<size_t>(device.rank())];
+  const auto &idsOfPeer =
+      byRelay ? routed.groupIdsOfPeer : routed.ownedIdsOfPeer;
+  int32_t idBytes = device.packedIdBytes(routed.exchange);
   std::vector<int64_t> bytes;
   for (size_t rank = 0; rank < routed.batchOfPeer.size(); ++rank) {
-    bool isServed = groups.placeOf(static_cast<int64_t>(rank)).index ==
-                    groups.placeOf(device.rank()).index;
-    const std::vector<int64_t> &ids =
-        byRelay ? routed.groupIdsOfPeer[rank] : routed.ownedIdsOfPeer[rank];
-    bytes.push_back(byRelay && !isServed
-                        ? 0
-                        : IdPayload(set, routed.batchOfPeer[rank],
-                                    device.packedIdBytes(routed.exchange), ids)
-                              .bytes());
+    GroupPlace place = groups.placeOf(static_cast<int64_t>(rank));
+    bool isSent = !byRelay || place.index == own.index;
+    bytes.push_back(isSent ? IdPayload(set, routed.batchOfPeer[rank], idBytes,
+                                       idsOfPeer[rank])
+                                 .bytes()
+                           : 0);
   }
   return bytes;
 }

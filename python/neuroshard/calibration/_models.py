@@ -19,7 +19,8 @@ MEGABYTE = 1_000_000
 def make_task(seed: int, topology: Topology | str, batch: int, megabytes: float,
               fewest_rows: int = 1000) -> ShardingProblem:
     """10 to 30 tables of 8 to 128 columns and at most so many MB, one optimizer, fixed poolings
-    from 1 to 40 and some table that is looked up far more than the rest."""
+    from 1 to 40 and some table that is looked up far more than the rest. fewest_rows: of a table; the
+    logarithms of rows are spread evenly."""
     dice = random.Random(seed)
     optimizer = dice.choice(OPTIMIZERS)
     tables, features, left = [], [], megabytes * MEGABYTE
