@@ -15,6 +15,9 @@
 // group have of a sample and sends the sum on. Ids go by relay whatever the
 // route: once to each group that has rows for them, and from there to owners.
 //
+// Of a shard with copies, each has the ids of some ranks, its readers, and
+// sends results to these alone (CopyReaders.h).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H
@@ -23,9 +26,36 @@
 #include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Artifact/ExchangePlan.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace neuroshard {
+
+/// Ranks in ascending order; empty: all.
+class Readers {
+public:
+  Readers() = default;
+  explicit Readers(std::vector<int32_t> ranks) : ranks(std::move(ranks)) {}
+
+  bool areAll() const { return ranks.empty(); }
+  bool contains(int64_t rank) const {
+    return areAll() || std::ranges::binary_search(ranks, rank);
+  }
+  /// Their part of so many ranks.
+  double shareOf(int32_t all) const {
+    return areAll()
+               ? 1.0
+               : static_cast<double>(ranks.size()) / static_cast<double>(all);
+  }
+  /// Adds those of `other`.
+  void add(const Readers &other);
+
+  bool operator==(const Readers &) const = default;
+
+private:
+  std::vector<int32_t> ranks;
+};
 
 struct StreamLayout {
   int32_t lookup;
@@ -33,6 +63,7 @@ struct StreamLayout {
   Range rows;
   bool pooled;
   bool weighted;
+  Readers readers = {}; ///< who sends ids: the readers of its entries.
 
   bool operator==(const StreamLayout &) const = default;
 };
@@ -48,6 +79,7 @@ struct EntryLayout {
   /// to relays.
   int64_t pooledColumn;
   bool relayed = false;
+  Readers readers = {}; ///< who gets results and sends gradients.
 
   bool operator==(const EntryLayout &) const = default;
 };
@@ -79,13 +111,22 @@ struct BucketLayout {
   bool operator==(const BucketLayout &) const = default;
 };
 
-/// Columns of a result that one entry of one device contributes to.
-struct PartialColumns {
+/// An entry of a device's own shards.
+struct EntryPlace {
   int32_t device;
+  int32_t entry;
+
+  bool operator==(const EntryPlace &) const = default;
+};
+
+/// Columns of a result that one shard contributes to.
+struct PartialColumns {
+  int32_t device; ///< the first that has the shard.
   int32_t entry;
   int32_t bucket;
   Range rows;
   Range cols;
+  std::vector<EntryPlace> copies = {}; ///< all, if there are several.
 
   bool operator==(const PartialColumns &) const = default;
 };
@@ -175,6 +216,10 @@ constexpr int32_t localDestination = -1;
 /// One for each exchange of the plan.
 std::vector<ExchangeLayout> makeLayouts(const ExchangePlan &plan);
 
+/// Whose values of a part a rank reads.
+EntryPlace placeFor(const ExchangeLayout &layout, const PartialColumns &part,
+                    int64_t rank);
+
 /// Cuts columns wherever a range begins or ends; a segment has the numbers of
 /// the ranges that contain it, of which there is at least one.
 std::vector<Segment> cutColumns(const std::vector<Range> &ranges);
@@ -190,6 +235,10 @@ void markRelayed(const DeviceGroups &groups, const std::vector<bool> &relayed,
 void addRelays(const DeviceGroups &groups, ExchangeLayout &layout);
 /// Sets groupIds, from the rest of the layout, if there are several groups.
 void addGroupIds(const DeviceGroups &groups, ExchangeLayout &layout);
+/// Sets the readers of all entries and streams and the copies of parts, which
+/// follow from the rest of the layout.
+void addReaders(const ExchangePlan &plan, const DeviceGroups &groups,
+                ExchangeLayout &layout);
 /// The numbers in its group's set of the streams of a device.
 std::vector<size_t> streamsInGroup(const StreamSet &group,
                                    const StreamSet &device);

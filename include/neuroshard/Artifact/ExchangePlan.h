@@ -85,12 +85,12 @@ struct ShardSpec {
   int32_t table = 0;
   Range rows;
   Range cols;
-  std::vector<int32_t> devices;
+  std::vector<int32_t> devices; ///< ascending.
   Tier tier = Tier::Hbm;
   Route route = Route::Auto;
 
-  /// One full copy on every device.
-  bool replicated() const { return devices.size() > 1; }
+  /// Several devices have it.
+  bool hasCopies() const { return devices.size() > 1; }
 };
 
 struct LookupBinding {
@@ -123,6 +123,14 @@ struct ExchangePlan {
   const TableSpec &tableOf(const ShardSpec &shard) const {
     return tables[static_cast<size_t>(shard.table)];
   }
+  /// A whole table on every device: ids stay where the batch is.
+  bool isReplicated(const ShardSpec &shard) const;
+  /// On several devices otherwise: each rank sends ids to one of the copies.
+  bool isCopied(const ShardSpec &shard) const {
+    return shard.hasCopies() && !isReplicated(shard);
+  }
+  /// The numbers of trained shards that are copied, ascending.
+  std::vector<int32_t> trainedCopies() const;
   /// Per table: whether the owners of its rows must exchange gradient norms,
   /// by needsNormExchange() of the Model.
   std::vector<bool> tablesWithNormExchange() const;

@@ -23,8 +23,9 @@ namespace neuroshard {
 /// Byte offsets of the parts of a payload.
 class IdPayload {
 public:
-  /// `idsOfStream`: how many ids each stream has.
-  IdPayload(const StreamSet &set, int64_t batch, int32_t idBytes,
+  /// From a rank. `idsOfStream`: how many ids it has for each stream; those of
+  /// streams that it is no reader of do not travel.
+  IdPayload(const StreamSet &set, int64_t rank, int64_t batch, int32_t idBytes,
             std::span<const int64_t> idsOfStream);
 
   int64_t bytes() const { return totalBytes; }

@@ -8,7 +8,7 @@
 #ifndef NEUROSHARD_ARTIFACT_STEPLOAD_H
 #define NEUROSHARD_ARTIFACT_STEPLOAD_H
 
-#include "neuroshard/Artifact/ExchangePlan.h"
+#include "neuroshard/Artifact/ExchangeLayout.h"
 
 #include <cstdint>
 #include <functional>
@@ -47,9 +47,11 @@ struct ExchangeLoad {
 
 struct StepLoad {
   std::vector<ExchangeLoad> exchanges;
-  /// How many distinct rows of a table, in a range of its rows, the step
-  /// updates. Asked for tables that exchange norms.
-  std::function<int64_t(int32_t table, const Range &rows)> distinctRows;
+  /// How many distinct rows of a table, in a range of its rows, the samples of
+  /// some ranks update in the step. Asked for tables that exchange norms, and
+  /// for the readers of copies.
+  std::function<int64_t(int32_t table, const Range &rows, const Readers &ranks)>
+      distinctRows;
 };
 
 } // namespace neuroshard

@@ -29,7 +29,7 @@ struct ExchangeTraffic {
   PairBytes relayedResults;   ///< what relays send on.
   PairBytes gradients;        ///< all that ranks of samples send.
   PairBytes relayedGradients; ///< what relays send on.
-  /// Of replicated tables, to every device: gradients and ids.
+  /// Of replicated tables, to every device: gradients and ids, or their sums.
   PairBytes copies;
 
   bool operator==(const ExchangeTraffic &) const = default;
@@ -39,6 +39,7 @@ struct ExchangeTraffic {
 struct StepTraffic {
   std::vector<ExchangeTraffic> exchanges;
   PairBytes norms;
+  PairBytes copySums; ///< that copies of shards exchange.
 
   bool operator==(const StepTraffic &) const = default;
 };
@@ -50,7 +51,7 @@ StepTraffic stepTraffic(const ExchangePlan &plan,
 /// Bytes of a step that each device sends to others and receives from them.
 struct DeviceTraffic {
   std::vector<int64_t> forward;  ///< results.
-  std::vector<int64_t> backward; ///< gradients, copies and norms.
+  std::vector<int64_t> backward; ///< gradients, copies, sums and norms.
 };
 
 /// The sums of stepTraffic() for each device.

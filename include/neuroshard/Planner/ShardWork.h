@@ -64,6 +64,10 @@ struct ShardWork {
   double normBytes = 0;
 };
 
+/// Distinct rows of a table that this share of the global batch reads.
+double distinctRowsOf(const ShardingProblem &problem, int table,
+                      const std::vector<int> &features, double batchShare);
+
 /// Describes a shard (its device list matters only for being replicated).
 /// `features` are those of its table; `norms`: needsNormExchange() of all the
 /// table's shards. The pointer `access` is into `problem`.

@@ -195,6 +195,20 @@ struct NormTerm {
   const float *norms;
 };
 
+/// The distinct rows of some slots that have gradients, and the sums of these.
+class DistinctSums {
+public:
+  virtual ~DistinctSums() = default;
+
+  /// Waits. None of a slot without ids.
+  virtual int64_t numRows(int32_t slot) const = 0;
+  /// Writes the rows of a slot, ascending, as ids of so many bytes.
+  virtual void writeRows(int32_t slot, int32_t idBytes,
+                         std::byte *to) const = 0;
+  /// [numRows] rows of f32, each padded to 16 bytes.
+  virtual const float *sums(int32_t slot) const = 0;
+};
+
 /// The update of all slots that have ids in a step, prepared.
 class Update {
 public:
@@ -260,6 +274,9 @@ public:
   /// order of the parts and of the ids in them.
   virtual std::unique_ptr<Update>
   prepareUpdate(std::vector<GradientPart> parts) = 0;
+  /// Sums of the gradients of each row, added in the same order.
+  virtual std::unique_ptr<DistinctSums>
+  sumByRow(std::vector<GradientPart> parts) = 0;
   /// Adds the gradients of parts, in their order and that of the ids in them,
   /// to the sums of their slots, which are 0 before, as are the numbers.
   virtual void addUpRows(std::vector<GradientPart> parts,

@@ -44,7 +44,8 @@ public:
 /// order, whatever is sent of other kinds, so that a rank that calls in another
 /// order than others is told by the header of its ids, and no message is taken
 /// for one of another kind. Second hops are those of relays; row sums and
-/// totals are those of replicated tables (ReplicaUpdate.h).
+/// totals are those of replicated tables (ReplicaUpdate.h), numbers and sums of
+/// copies those that copies of a shard exchange.
 enum class MessageKind {
   Ids,
   HeadersSecondHop,
@@ -55,6 +56,8 @@ enum class MessageKind {
   GradientsSecondHop,
   RowSums,
   RowTotals,
+  CopyNumbers,
+  CopySums,
   Norms,
   WeightsGradient
 };

@@ -32,6 +32,7 @@ public:
       placePooledColumns(layout.owners[device]);
     }
     addRelays(groups, layout);
+    addReaders(plan, groups, layout);
     addGroupIds(groups, layout);
     return std::move(layout);
   }
@@ -71,7 +72,7 @@ private:
       if (bound.exchange != exchange)
         continue;
       const ShardSpec &shard = plan.shards[binding.slots[bound.slot]];
-      if (shard.replicated())
+      if (plan.isReplicated(shard))
         addLocalEntry(device, static_cast<int32_t>(i), bound);
       else
         addRemoteEntry(device, static_cast<int32_t>(i), bound, shard);
@@ -107,9 +108,11 @@ private:
       stream = addStream(owner, bucket);
       layout.buckets[bucket].destinations.push_back({device, stream});
     }
-    layout.results[bound.lookup].parts.push_back(
-        {device, static_cast<int32_t>(owner.entries.size()), bucket, shard.rows,
-         shard.cols});
+    // Devices come in ascending order, so that a part is of the first copy.
+    if (device == shard.devices.front())
+      layout.results[bound.lookup].parts.push_back(
+          {device, static_cast<int32_t>(owner.entries.size()), bucket,
+           shard.rows, shard.cols});
     owner.entries.push_back({kernel, bound.slot, bound.lookup, stream,
                              shard.cols, spec.lookups[bound.lookup].pooled(),
                              0});

@@ -6,6 +6,22 @@
 
 namespace neuroshard {
 
+std::vector<int32_t> ExchangePlan::trainedCopies() const {
+  std::vector<int32_t> numbers;
+  for (size_t i = 0; i < shards.size(); ++i)
+    if (isCopied(shards[i]) && tableOf(shards[i]).trained())
+      numbers.push_back(static_cast<int32_t>(i));
+  return numbers;
+}
+
+bool ExchangePlan::isReplicated(const ShardSpec &shard) const {
+  const TableSpec &table = tableOf(shard);
+  return shard.hasCopies() &&
+         static_cast<int32_t>(shard.devices.size()) == numDevices &&
+         shard.rows == Range{0, table.rows} &&
+         shard.cols == Range{0, table.dim};
+}
+
 int32_t ExchangePlan::packedIdBytes(const ExchangeSpec &exchange) const {
   int64_t mostRows = 0;
   for (const ExchangeLookup &lookup : exchange.lookups)

@@ -2,29 +2,30 @@
 
 #include "neuroshard/Artifact/MessageLayout.h"
 
-#include <algorithm>
-
 namespace neuroshard {
 
 Block makeDirectBlock(
-    const StreamSet &set, int64_t batch, WireFormat format,
+    const StreamSet &set, int64_t rank, int64_t batch, WireFormat format,
     const std::function<int64_t(size_t stream)> &idsOfStream) {
   const int64_t scale = scaleWidth(format);
-  auto isPooled = [](const EntryLayout &entry) {
-    return entry.pooled && !entry.relayed;
+  auto isHere = [&](const EntryLayout &entry) {
+    return !entry.relayed && entry.readers.contains(rank);
   };
-  int64_t scalesBefore = 0;
-  int64_t width =
-      set.pooledWidth + scale * std::ranges::count_if(set.entries, isPooled);
+  int64_t width = 0;
+  for (const EntryLayout &entry : set.entries)
+    if (entry.pooled && isHere(entry))
+      width += entry.cols.size() + scale;
   Block block;
   block.size = batch * width;
+  int64_t column = 0;
   for (const EntryLayout &entry : set.entries) {
-    if (entry.relayed) {
+    if (!isHere(entry)) {
       block.begin.push_back(0);
       block.stride.push_back(0);
     } else if (entry.pooled) {
-      block.begin.push_back(entry.pooledColumn + scale * scalesBefore++);
+      block.begin.push_back(column);
       block.stride.push_back(width);
+      column += entry.cols.size() + scale;
     } else {
       block.begin.push_back(block.size);
       block.stride.push_back(entry.cols.size() + scale);
@@ -36,9 +37,9 @@ Block makeDirectBlock(
   return block;
 }
 
-Block makeBlock(const StreamSet &set, int64_t batch,
+Block makeBlock(const StreamSet &set, int64_t rank, int64_t batch,
                 const std::function<int64_t(size_t stream)> &idsOfStream) {
-  Block block = makeDirectBlock(set, batch, WireFormat::F32, idsOfStream);
+  Block block = makeDirectBlock(set, rank, batch, WireFormat::F32, idsOfStream);
   for (size_t e = 0; e < set.entries.size(); ++e)
     if (set.entries[e].relayed) {
       block.begin[e] = block.directSize + set.entries[e].pooledColumn;

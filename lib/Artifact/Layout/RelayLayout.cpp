@@ -76,11 +76,11 @@ std::vector<bool> relayedTables(const ExchangePlan &plan) {
     return relayed;
   std::vector<std::vector<const ShardSpec *>> shardsOfTable(relayed.size());
   for (const ShardSpec &shard : plan.shards)
-    if (!shard.replicated())
-      shardsOfTable[static_cast<size_t>(shard.table)].push_back(&shard);
+    shardsOfTable[static_cast<size_t>(shard.table)].push_back(&shard);
   for (size_t table = 0; table < relayed.size(); ++table) {
     const std::vector<const ShardSpec *> &shards = shardsOfTable[table];
-    if (shards.empty())
+    // Relays serve all groups, copies some ranks.
+    if (shards.empty() || std::ranges::any_of(shards, &ShardSpec::hasCopies))
       continue;
     Route route = shards.front()->route;
     relayed[table] = route == Route::Relay ||
@@ -121,8 +121,11 @@ void addGroupIds(const DeviceGroups &groups, ExchangeLayout &layout) {
     std::map<int32_t, StreamLayout> ofBucket;
     for (int32_t device : groups.group(group))
       for (const StreamLayout &stream :
-           layout.owners[static_cast<size_t>(device)].streams)
-        ofBucket.emplace(stream.bucket, stream);
+           layout.owners[static_cast<size_t>(device)].streams) {
+        auto [found, isNew] = ofBucket.emplace(stream.bucket, stream);
+        if (!isNew)
+          found->second.readers.add(stream.readers);
+      }
     StreamSet &set = layout.groupIds.emplace_back();
     for (const auto &[bucket, stream] : ofBucket)
       set.streams.push_back(stream);

@@ -33,17 +33,6 @@ void checkDevices(const Manifest &manifest, int32_t index) {
   if (distinct.size() != shard.devices.size())
     fail("manifest: ", shardPath(manifest, index),
          ": names a device more than once");
-  if (!shard.replicated())
-    return;
-  if (shard.devices.size() != static_cast<size_t>(manifest.numDevices))
-    fail("manifest: ", shardPath(manifest, index),
-         ": a replicated shard must be on all ", manifest.numDevices,
-         " devices, found ", shard.devices.size());
-  const TableSpec &table = manifest.tableOf(shard);
-  if (shard.rows != Range{0, table.rows} || shard.cols != Range{0, table.dim})
-    fail("manifest: ", shardPath(manifest, index),
-         ": a replicated shard must be its whole table, found rows ",
-         shard.rows, " cols ", shard.cols);
 }
 
 /// Shards of one table must not overlap and must add up to the table; both

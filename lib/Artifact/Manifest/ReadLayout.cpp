@@ -47,6 +47,7 @@ public:
       readResult(results[k], k);
     checkBuckets(value, plan, spec, layout);
     checkRelays(value, groups, layout);
+    addReaders(plan, groups, layout);
     addGroupIds(groups, layout);
     return std::move(layout);
   }
@@ -86,6 +87,7 @@ private:
     layout.locals.resize(devices.size());
     numbers.resize(devices.size());
     partOfEntry.resize(devices.size());
+    isPart.resize(devices.size());
     entriesOfLookup.resize(spec.lookups.size());
     for (size_t device = 0; device < devices.size(); ++device) {
       readStreams(devices[device], device);
@@ -156,7 +158,8 @@ private:
         binding.slots[static_cast<size_t>(bound.slot)])];
     StreamSet &owner = layout.owners[device];
     StreamSet &local = layout.locals[device];
-    StreamSet &set = shard.replicated() ? local : owner;
+    bool isReplicated = plan.isReplicated(shard);
+    StreamSet &set = isReplicated ? local : owner;
     auto own = static_cast<int32_t>(owner.streams.size());
     int32_t stream =
         value["stream"].index(owner.streams.size() + local.streams.size());
@@ -170,13 +173,14 @@ private:
                       value["column"].integer(0, kMostColumns),
                       value["relayed"].boolean()};
     if (entry.slot != bound.slot || entry.lookup != bound.lookup ||
-        entry.cols != shard.cols || isLocal != shard.replicated() ||
-        value["replicated"].boolean() != shard.replicated() ||
+        entry.cols != shard.cols || isLocal != isReplicated ||
+        value["replicated"].boolean() != isReplicated ||
         set.streams[static_cast<size_t>(entry.stream)].lookup != entry.lookup ||
         set.streams[static_cast<size_t>(entry.stream)].rows != shard.rows)
       value.wrong("slot, lookup, columns and stream of shard \"" + shard.name +
                   "\"");
-    if (entry.relayed && (!entry.pooled || isLocal || groups.numGroups() < 2))
+    if (entry.relayed &&
+        (!entry.pooled || shard.hasCopies() || groups.numGroups() < 2))
       value["relayed"].wrong("false");
     placeColumns(value, entry, set);
     auto number = static_cast<int32_t>(set.entries.size());
@@ -186,7 +190,10 @@ private:
     } else {
       layout.hasRemote = true;
       numbers[device].push_back(number);
-      ++entriesOfLookup[static_cast<size_t>(entry.lookup)];
+      isPart[device].push_back(static_cast<int32_t>(device) ==
+                               shard.devices.front());
+      entriesOfLookup[static_cast<size_t>(entry.lookup)] +=
+          isPart[device].back();
     }
     set.entries.push_back(entry);
   }
@@ -297,6 +304,8 @@ private:
 
   void addPart(const LayoutValue &value, size_t lookup) {
     auto [device, entry] = readPlace(value, lookup);
+    if (!isPart[device][entry])
+      value.wrong("the first copy of a shard");
     const StreamSet &owner = layout.owners[device];
     const EntryLayout &source = owner.entries[entry];
     const StreamLayout &stream =
@@ -379,7 +388,10 @@ private:
   std::vector<std::vector<int32_t>> numbers;
   /// Per device, of each entry in `owners` its number in the result's parts.
   std::vector<std::vector<int32_t>> partOfEntry;
-  std::vector<size_t> entriesOfLookup; ///< of all owners.
+  /// Per device, of each entry in `owners` whether it is a part of the result:
+  /// that of the first copy of its shard.
+  std::vector<std::vector<bool>> isPart;
+  std::vector<size_t> entriesOfLookup; ///< parts of all owners.
 };
 
 } // namespace

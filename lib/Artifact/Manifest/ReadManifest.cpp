@@ -141,6 +141,7 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
   });
   if (shard.devices.empty())
     value["devices"].wrong("at least one device");
+  std::ranges::sort(shard.devices);
   shard.tier = readName(value["tier"], {Tier::Hbm, Tier::Dram});
   if (!runsTier(Target::Native, shard.tier))
     value["tier"].wrong("\"hbm\", the only tier that runtimes keep shards in");

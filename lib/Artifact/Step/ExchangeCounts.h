@@ -21,10 +21,15 @@ public:
   ExchangeCounts(const ExchangePlan &plan, size_t exchange,
                  const ExchangeLoad &load);
 
+  /// None if the rank is no reader of the stream.
   int64_t idsOf(const StreamLayout &stream, size_t rank) const {
-    return load.ids(rank, static_cast<size_t>(stream.bucket));
+    return stream.readers.contains(static_cast<int64_t>(rank))
+               ? load.ids(rank, static_cast<size_t>(stream.bucket))
+               : 0;
   }
   int64_t idsOfAll(const StreamLayout &stream) const;
+  /// Of the ranks that read an entry.
+  int64_t idsOfReaders(const StreamSet &set, const EntryLayout &entry) const;
 
   /// The bytes of the ids, and the values for them.
   int64_t payloadBytes(const StreamSet &set, size_t rank) const;
@@ -40,7 +45,7 @@ public:
   const ExchangeLoad &load;
   int32_t packedIdBytes;
   size_t count; ///< of ranks.
-  /// The ranks, in runs of those that bring the same.
+  /// The ranks, in runs of those that bring the same and read the same copies.
   std::vector<DeviceRange> runs;
 };
 

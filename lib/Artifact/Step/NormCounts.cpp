@@ -2,6 +2,8 @@
 
 #include "NormCounts.h"
 
+#include "neuroshard/Artifact/CopyReaders.h"
+
 #include <algorithm>
 
 namespace neuroshard {
@@ -51,11 +53,12 @@ namespace {
 /// The norms that the owners of one table's columns send each other.
 class TableNorms {
 public:
-  TableNorms(const std::vector<const ShardSpec *> &shards,
+  TableNorms(const DeviceGroups &groups,
+             const std::vector<const ShardSpec *> &shards,
              const MostNorms &most, const StepLoad &load, Engine engine,
-             const NormReceiver &add)
-      : shards(byRows(shards)), most(most), load(load), engine(engine),
-        add(add) {}
+             const PairReceiver &add)
+      : groups(groups), shards(byRows(shards)), most(most), load(load),
+        engine(engine), add(add) {}
 
   void count() const {
     for (size_t a = 0; a < shards.size(); ++a) {
@@ -70,34 +73,42 @@ public:
   }
 
 private:
+  /// From the nearest copy of one shard to each of the other.
   void send(const ShardSpec &from, const ShardSpec &to) const {
-    int32_t sender = from.devices.front(), receiver = to.devices.front();
+    for (int32_t receiver : to.devices)
+      send(from, nearestCopy(groups, from.devices, receiver), to, receiver);
+  }
+
+  void send(const ShardSpec &from, int32_t sender, const ShardSpec &to,
+            int32_t receiver) const {
     if (sender == receiver)
       return; // stays there
     bool isBound = engine == Engine::Gpu && from.rows == to.rows;
     Range common{std::max(from.rows.begin, to.rows.begin),
                  std::min(from.rows.end, to.rows.end)};
     int64_t rows =
-        isBound ? most.of(from) : load.distinctRows(from.table, common);
+        isBound ? most.of(from) : load.distinctRows(from.table, common, {});
     add(static_cast<size_t>(sender), static_cast<size_t>(receiver),
         rows * static_cast<int64_t>(sizeof(float)));
   }
 
+  const DeviceGroups &groups;
   std::vector<const ShardSpec *> shards;
   const MostNorms &most;
   const StepLoad &load;
   Engine engine;
-  const NormReceiver &add;
+  const PairReceiver &add;
 };
 
 } // namespace
 
 void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
-                const StepLoad &load, Engine engine, const NormReceiver &add) {
+                const StepLoad &load, Engine engine, const PairReceiver &add) {
   MostNorms most(plan, layouts, load);
+  DeviceGroups groups(plan);
   for (const std::vector<const ShardSpec *> &shards : shardsWithNorms(plan))
-    TableNorms(shards, most, load, engine, add).count();
+    TableNorms(groups, shards, most, load, engine, add).count();
 }
 
 } // namespace neuroshard

@@ -18,13 +18,13 @@
 namespace neuroshard {
 
 /// Takes sender, receiver and bytes.
-using NormReceiver = std::function<void(size_t, size_t, int64_t)>;
+using PairReceiver = std::function<void(size_t, size_t, int64_t)>;
 
 /// Calls `add` for the norms that owners of columns of the same rows send each
 /// other.
 void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
-                const StepLoad &load, Engine engine, const NormReceiver &add);
+                const StepLoad &load, Engine engine, const PairReceiver &add);
 
 /// The most norms that a shard can have in a step. GPUs work on as many, since
 /// nobody waits for the number of distinct rows.

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Artifact/StepBuffers.h"
 
+#include "CopySums.h"
 #include "ExchangeCounts.h"
 #include "NormCounts.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
@@ -159,6 +160,8 @@ private:
   /// Of an entry, on the samples of one rank.
   int64_t stagedBytes(const StreamSet &set, const EntryLayout &entry,
                       size_t rank) const {
+    if (!entry.readers.contains(static_cast<int64_t>(rank)))
+      return 0;
     int64_t rows =
         entry.pooled
             ? load.batches[rank]
@@ -187,8 +190,18 @@ private:
   int64_t offsetBytes(const StreamSet &set) const {
     int64_t offsets = 0;
     for (const StreamLayout &stream : set.streams)
-      offsets += stream.pooled ? bags + static_cast<int64_t>(count) : 0;
+      if (stream.pooled)
+        offsets += stream.readers.areAll() ? bags + static_cast<int64_t>(count)
+                                           : offsetsOf(stream.readers);
     return offsets * kIndexBytes;
+  }
+
+  int64_t offsetsOf(const Readers &readers) const {
+    int64_t offsets = 0;
+    for (size_t rank = 0; rank < count; ++rank)
+      if (readers.contains(static_cast<int64_t>(rank)))
+        offsets += load.batches[rank] + 1;
+    return offsets;
   }
 
   /// What each relay hands out of the ids of the ranks with its index.
@@ -303,8 +316,7 @@ private:
       const StreamSet &owned = layout.owners[owner];
       for (const EntryLayout &entry : owned.entries)
         if (lookupOf(entry.lookup).weighted)
-          bytes += idsOfAll(owned.streams[static_cast<size_t>(entry.stream)]) *
-                   valueBytes;
+          bytes += idsOfReaders(owned, entry) * valueBytes;
       const StreamSet &local = layout.locals[owner];
       for (const EntryLayout &entry : local.entries)
         if (lookupOf(entry.lookup).weighted)
@@ -346,9 +358,29 @@ void addNormSums(const ExchangePlan &plan,
   MostNorms most(plan, layouts, load);
   std::vector<bool> needsNorms = plan.tablesWithNormExchange();
   for (const ShardSpec &shard : plan.shards)
-    if (needsNorms[static_cast<size_t>(shard.table)])
-      devices[static_cast<size_t>(shard.devices.front())][BufferKind::Norms] +=
-          most.of(shard) * kFloatBytes;
+    for (int32_t device : shard.devices)
+      if (needsNorms[static_cast<size_t>(shard.table)])
+        devices[static_cast<size_t>(device)][BufferKind::Norms] +=
+            most.of(shard) * kFloatBytes;
+}
+
+/// How many rows each copy has, what copies send, and what of it is received in
+/// another format.
+void addCopyMessages(const ExchangePlan &plan, const StepLoad &load,
+                     std::vector<BufferBytes> &devices) {
+  for (const CopiedRows &copied : copiedRows(plan, load)) {
+    auto copies = static_cast<int64_t>(copied.rows.size());
+    for (size_t copy = 0; copy < copied.rows.size(); ++copy) {
+      BufferBytes &bytes =
+          devices[static_cast<size_t>(copied.shard->devices[copy])];
+      bytes[BufferKind::Headers] += copies * kIndexBytes;
+      bytes[BufferKind::Gradients] +=
+          copies * copied.message.bytes(copied.rows[copy]);
+      if (copied.message.format != WireFormat::F32)
+        bytes[BufferKind::ReceivedGradients] +=
+            copied.message.values(copied.allRows) * kFloatBytes;
+    }
+  }
 }
 
 /// The buffers of an update on CPUs.
@@ -358,7 +390,8 @@ public:
                    const std::vector<ExchangeLayout> &layouts,
                    const StepLoad &load, std::vector<BufferBytes> &devices)
       : plan(plan), layouts(layouts), load(load),
-        needsNorms(plan.tablesWithNormExchange()), devices(devices) {
+        needsNorms(plan.tablesWithNormExchange()),
+        copied(copiedRows(plan, load)), devices(devices) {
     for (size_t x = 0; x < layouts.size(); ++x) {
       counts.emplace_back(plan, x, load.exchanges[x]);
       gathered.push_back(
@@ -395,11 +428,15 @@ private:
     std::map<std::vector<StreamKey>, int64_t> sorts;
     for (size_t s = 0; s < slots.size(); ++s) {
       const SlotIds &slot = slots[s];
+      const ShardSpec &shard = plan.shards[static_cast<size_t>(shards[s])];
+      if (const CopiedRows *rows = copiedRowsOf(shard)) {
+        addCopy(*rows, device, slot);
+        continue;
+      }
       if (slot.ids == 0)
         continue;
       sorts[slot.streams] = slot.ids;
-      addSlot(plan.shards[static_cast<size_t>(shards[s])], slot,
-              devices[device]);
+      addSlot(shard, slot, devices[device]);
     }
     for (const auto &[streams, ids] : sorts)
       devices[device][BufferKind::Sort] += rowSortBytes(ids);
@@ -414,20 +451,51 @@ private:
       return;
     SlotIds &slot = slots[static_cast<size_t>(entry.slot)];
     slot.streams.push_back({exchange, isReplicated, entry.stream});
-    slot.ids += counts[exchange].idsOfAll(
-        set.streams[static_cast<size_t>(entry.stream)]);
+    slot.ids += counts[exchange].idsOfReaders(set, entry);
     slot.isWeighted |= lookup.weighted;
+  }
+
+  const CopiedRows *copiedRowsOf(const ShardSpec &shard) const {
+    auto found = std::ranges::find(copied, &shard, &CopiedRows::shard);
+    return found == copied.end() ? nullptr : &*found;
+  }
+
+  /// The sums over the ids of a copy's readers, and the update by the sums of
+  /// all copies. Nothing shares their sorts.
+  void addCopy(const CopiedRows &rows, size_t device, const SlotIds &slot) {
+    const ShardSpec &shard = *rows.shard;
+    BufferBytes &bytes = devices[device];
+    auto copy = static_cast<size_t>(
+        std::ranges::find(shard.devices, static_cast<int32_t>(device)) -
+        shard.devices.begin());
+    if (slot.ids > 0) {
+      bool isTwoPhase = needsNorms[static_cast<size_t>(shard.table)];
+      bytes[BufferKind::Sort] += rowSortBytes(slot.ids) + placeBytes(slot);
+      bytes[BufferKind::Norms] +=
+          rows.rows[copy] *
+          (paddedRowBytes(shard.cols.size(), ElementType::F32) +
+           (isTwoPhase ? kFloatBytes : 0));
+    }
+    if (rows.allRows == 0)
+      return;
+    SlotIds all = slot;
+    all.ids = rows.allRows;
+    bytes[BufferKind::Sort] += rowSortBytes(all.ids);
+    addSlot(shard, all, bytes);
+  }
+
+  static int64_t placeBytes(const SlotIds &slot) {
+    return slot.ids * (2 * kIndexBytes + (slot.isWeighted ? kFloatBytes : 0));
   }
 
   /// Places of gradients by number and by row, and the weights; sums of
   /// gradients and their norms before and after the exchange.
   void addSlot(const ShardSpec &shard, const SlotIds &slot,
                BufferBytes &bytes) const {
-    bytes[BufferKind::Sort] +=
-        slot.ids * (2 * kIndexBytes + (slot.isWeighted ? kFloatBytes : 0));
+    bytes[BufferKind::Sort] += placeBytes(slot);
     if (needsNorms[static_cast<size_t>(shard.table)])
       bytes[BufferKind::Norms] +=
-          load.distinctRows(shard.table, shard.rows) *
+          load.distinctRows(shard.table, shard.rows, {}) *
           (paddedRowBytes(shard.cols.size(), ElementType::F32) +
            2 * kFloatBytes);
   }
@@ -436,6 +504,7 @@ private:
   const std::vector<ExchangeLayout> &layouts;
   const StepLoad &load;
   std::vector<bool> needsNorms;
+  std::vector<CopiedRows> copied;
   std::vector<ExchangeCounts> counts;
   /// By exchange: entries of replicated tables whose gradients are gathered.
   std::vector<std::vector<int32_t>> gathered;
@@ -453,6 +522,7 @@ std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
     ExchangeBuffers(plan, x, layouts[x], load, engine, headerNumbers, devices)
         .add();
   addNormMessages(plan, layouts, load, engine, devices);
+  addCopyMessages(plan, load, devices);
   if (engine == Engine::Gpu)
     addNormSums(plan, layouts, load, devices);
   else

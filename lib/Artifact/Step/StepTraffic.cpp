@@ -2,6 +2,7 @@
 
 #include "neuroshard/Artifact/StepTraffic.h"
 
+#include "CopySums.h"
 #include "ExchangeCounts.h"
 #include "NormCounts.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
@@ -259,6 +260,10 @@ StepTraffic stepTraffic(const ExchangePlan &plan,
              [&](size_t from, size_t to, int64_t bytes) {
                traffic.norms[from][to] += bytes;
              });
+  traffic.copySums = zeros(devices);
+  countCopySums(plan, load, [&](size_t from, size_t to, int64_t bytes) {
+    traffic.copySums[from][to] += bytes;
+  });
   return traffic;
 }
 
@@ -273,6 +278,9 @@ DeviceTraffic deviceTraffic(const ExchangePlan &plan,
              [&](size_t from, size_t to, int64_t bytes) {
                sums.backward.add(from, to, bytes);
              });
+  countCopySums(plan, load, [&](size_t from, size_t to, int64_t bytes) {
+    sums.backward.add(from, to, bytes);
+  });
   return {sums.forward.total(), sums.backward.total()};
 }
 

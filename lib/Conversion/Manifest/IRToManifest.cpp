@@ -57,6 +57,7 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
   shard.cols = {static_cast<int64_t>(op.getColBegin()),
                 static_cast<int64_t>(op.getColEnd())};
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
+  std::ranges::sort(shard.devices);
   shard.tier = op.getTier();
   shard.route = op.getRoute();
   return shard;

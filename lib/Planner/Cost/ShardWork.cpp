@@ -75,6 +75,15 @@ bool updatesByRowSums(const ShardingProblem &problem, const Table &table,
 
 } // namespace
 
+double neuroshard::distinctRowsOf(const ShardingProblem &problem, int table,
+                                  const std::vector<int> &features,
+                                  double batchShare) {
+  return distinctRows(problem.tables[static_cast<size_t>(table)],
+                      sumFeatures(problem, features).lookups * batchShare,
+                      static_cast<double>(problem.batch.globalSize) *
+                          batchShare);
+}
+
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
                                     const Shard &shard, bool norms) {

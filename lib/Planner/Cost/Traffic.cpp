@@ -46,13 +46,15 @@ void addShards(const ShardingProblem &problem, std::span<const Shard> shards,
         [&](int device) { return device >= 0 && device < plan.numDevices; });
     if (table == tableOfName.end() || !isOnKnown || shard.devices.empty())
       continue;
-    plan.shards.push_back({shard.name,
-                           table->second,
-                           {shard.rowBegin, shard.rowEnd},
-                           {shard.colBegin, shard.colEnd},
-                           {shard.devices.begin(), shard.devices.end()},
-                           shard.tier,
-                           shard.route});
+    ShardSpec &spec = plan.shards.emplace_back();
+    spec = {shard.name,
+            table->second,
+            {shard.rowBegin, shard.rowEnd},
+            {shard.colBegin, shard.colEnd},
+            {shard.devices.begin(), shard.devices.end()},
+            shard.tier,
+            shard.route};
+    std::ranges::sort(spec.devices);
   }
 }
 
@@ -165,16 +167,16 @@ StepLoad neuroshard::expectedLoad(const ShardingProblem &problem,
       },
       rounded);
   std::vector<std::vector<int>> features = featuresOfTables(problem);
-  load.distinctRows = [&problem, features](int32_t index, const Range &rows) {
-    const Table &table = problem.tables[static_cast<size_t>(index)];
-    Shard whole;
-    whole.rowEnd = table.rows;
-    whole.colEnd = table.dim;
-    whole.devices = {0};
-    ShardWork work = describeShard(problem, index,
-                                   features[static_cast<size_t>(index)], whole);
-    return rounded(work.uniqueRows * static_cast<double>(rows.size()) /
-                   static_cast<double>(table.rows));
+  int32_t devices = plan.numDevices;
+  load.distinctRows = [&problem, features, devices](int32_t index,
+                                                    const Range &rows,
+                                                    const Readers &ranks) {
+    double share = ranks.shareOf(devices);
+    return rounded(
+        distinctRowsOf(problem, index, features[static_cast<size_t>(index)],
+                       share) *
+        static_cast<double>(rows.size()) /
+        static_cast<double>(problem.tables[static_cast<size_t>(index)].rows));
   };
   return load;
 }
@@ -187,16 +189,19 @@ StepLoad neuroshard::fullLoad(const ShardingProblem &problem,
   };
   StepLoad load = spreadEvenly(problem, plan, layouts, idsOf, roundedUp);
   std::vector<std::vector<int>> features = featuresOfTables(problem);
-  load.distinctRows = [&problem, idsOf, features](int32_t index,
-                                                  const Range &rows) {
+  int32_t devices = plan.numDevices;
+  load.distinctRows = [&problem, idsOf, features,
+                       devices](int32_t index, const Range &rows,
+                                const Readers &ranks) {
     const Table &table = problem.tables[static_cast<size_t>(index)];
     double share =
         static_cast<double>(rows.size()) / static_cast<double>(table.rows);
     int64_t ids = 0;
     for (int each : features[static_cast<size_t>(index)]) {
       const Feature &feature = problem.features[static_cast<size_t>(each)];
-      ids += roundedUp(share * idsOf(feature, static_cast<double>(featureBatch(
-                                                  problem, feature))));
+      double samples = static_cast<double>(featureBatch(problem, feature)) *
+                       ranks.shareOf(devices);
+      ids += roundedUp(share * idsOf(feature, samples));
     }
     return std::min(ids, rows.size());
   };

@@ -53,6 +53,14 @@ CpuBackend::prepareUpdate(std::vector<GradientPart> parts) {
                                      std::move(parts));
 }
 
+std::unique_ptr<DistinctSums>
+CpuBackend::sumByRow(std::vector<GradientPart> parts) {
+  auto sums = std::make_unique<CpuUpdate>(program, shards, buffers, threads,
+                                          std::move(parts));
+  sums->sumRows();
+  return sums;
+}
+
 void CpuBackend::addUpRows(std::vector<GradientPart> parts,
                            std::span<const SlotSums> sums) {
   runtime::addUpRows(program, parts, sums, threads);

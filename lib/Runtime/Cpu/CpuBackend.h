@@ -34,6 +34,8 @@ public:
   void moveRows(std::span<const RowMove> moves) override;
   std::unique_ptr<Update>
   prepareUpdate(std::vector<GradientPart> parts) override;
+  std::unique_ptr<DistinctSums>
+  sumByRow(std::vector<GradientPart> parts) override;
   void addUpRows(std::vector<GradientPart> parts,
                  std::span<const SlotSums> sums) override;
   void updateRows(std::span<const SlotSums> sums,

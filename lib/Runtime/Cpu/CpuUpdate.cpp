@@ -145,9 +145,8 @@ void CpuUpdate::makeTasks() {
       continue;
     int64_t rows = update.sorted->numRows;
     if (kernelsOf(update).reduce) {
-      int64_t stride = nsrt_row_stride(kernelsOf(update).dim, sizeof(float));
-      update.reduced =
-          buffers.acquireArray<float>(BufferKind::Norms, rows * stride);
+      update.reduced = buffers.acquireArray<float>(BufferKind::Norms,
+                                                   rows * strideOf(update));
       update.norms = buffers.acquireArray<float>(BufferKind::Norms, rows);
     }
     if (rows == 0)
@@ -157,6 +156,10 @@ void CpuUpdate::makeTasks() {
     for (int64_t i = 0; i < count; ++i)
       tasks.push_back({&update, rows * i / count, rows * (i + 1) / count});
   }
+}
+
+int64_t CpuUpdate::strideOf(const SlotUpdate &update) const {
+  return nsrt_row_stride(kernelsOf(update).dim, sizeof(float));
 }
 
 void CpuUpdate::run(std::span<const float> sizes) {
@@ -196,7 +199,7 @@ void CpuUpdate::runSecondPhase(const Task &task) const {
 }
 
 Range CpuUpdate::distinctRows(int32_t slot, Range rows) const {
-  const SlotUpdate &update = updates[static_cast<size_t>(slot)];
+  const SlotUpdate &update = updateOf(slot);
   if (!update.sorted)
     return {0, 0};
   const auto *first = as<const int64_t>(update.sorted->rows);
@@ -206,7 +209,7 @@ Range CpuUpdate::distinctRows(int32_t slot, Range rows) const {
 }
 
 const float *CpuUpdate::norms(int32_t slot) const {
-  return as<const float>(updates[static_cast<size_t>(slot)].norms);
+  return as<const float>(updateOf(slot).norms);
 }
 
 Buffer CpuUpdate::addUpNorms(const SlotUpdate &update,

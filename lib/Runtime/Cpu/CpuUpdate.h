@@ -1,7 +1,8 @@
 //===- CpuUpdate.h - Sorted update of the slots of a device -----*- C++ -*-===//
 //
 // One parallel launch over chunks of distinct rows of all slots, and a second
-// one after the exchange of norms for two-phase optimizers.
+// one after the exchange of norms for two-phase optimizers. Or, for copies of
+// shards, sums by row and no update.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@
 
 namespace neuroshard::runtime {
 
-class CpuUpdate : public Update {
+class CpuUpdate : public Update, public DistinctSums {
 public:
   /// Groups the ids of `parts` by slot and sorts them. All other arguments must
   /// outlive it.
@@ -33,6 +34,12 @@ public:
   Range distinctRows(int32_t slot, Range rows) const override;
   const float *norms(int32_t slot) const override;
   void finish(std::span<const NormTerm> terms) override;
+
+  /// Takes the place of run() and finish().
+  void sumRows();
+  int64_t numRows(int32_t slot) const override;
+  void writeRows(int32_t slot, int32_t idBytes, std::byte *to) const override;
+  const float *sums(int32_t slot) const override;
 
 private:
   /// A part and the number of its first id among the slot's ids.
@@ -49,7 +56,7 @@ private:
     const float *gradients = nullptr; ///< from which offsets count.
     Buffer gradientOffsets;           ///< i64 [sorted->numIds].
     Buffer sampleWeights; ///< f32 [sorted->numIds]; weighted slots only.
-    // Two-phase optimizers only.
+    // Two-phase optimizers, and sumRows().
     Buffer reduced;
     Buffer norms;
   };
@@ -68,11 +75,16 @@ private:
   void fillInputs(SlotUpdate &update) const;
   void fillSampleWeights(SlotUpdate &update, float *ofNumber) const;
   void makeTasks();
+  int64_t strideOf(const SlotUpdate &update) const;
+  void sumRows(const Task &task) const;
   void runFirstPhase(const Task &task) const;
   void runSecondPhase(const Task &task) const;
   Buffer addUpNorms(const SlotUpdate &update,
                     std::span<const NormTerm *const> terms) const;
 
+  const SlotUpdate &updateOf(int32_t slot) const {
+    return updates[static_cast<size_t>(slot)];
+  }
   const nsrt_slot_entry &kernelsOf(const SlotUpdate &update) const {
     return program.slots[update.slot];
   }

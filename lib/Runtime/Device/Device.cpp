@@ -20,6 +20,7 @@ using namespace neuroshard::runtime;
 WorldPlan::WorldPlan(Manifest contents)
     : manifest(std::move(contents)), groups(manifest),
       needsNormExchange(manifest.tablesWithNormExchange()),
+      copiedShards(manifest.trainedCopies()),
       headerNumbers(idHeaderNumbers(manifest.layouts)) {}
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,

@@ -40,6 +40,8 @@ struct WorldPlan {
   DeviceGroups groups;
   /// Per table: whether its update exchanges norms.
   std::vector<bool> needsNormExchange;
+  /// Trained shards with copies (ExchangePlan::isCopied).
+  std::vector<int32_t> copiedShards;
   size_t headerNumbers; ///< of each header of ids (IdHeader.h).
 };
 

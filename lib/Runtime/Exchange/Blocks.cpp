@@ -12,7 +12,7 @@ makeDirectBlocks(const StreamSet &set, const Routed &routed,
   std::vector<Block> blocks;
   for (size_t peer = 0; peer < idsOfPeer.size(); ++peer)
     blocks.push_back(makeDirectBlock(
-        set, routed.batchOfPeer[peer], format,
+        set, static_cast<int64_t>(peer), routed.batchOfPeer[peer], format,
         [&](size_t stream) { return idsOfPeer[peer][stream]; }));
   return blocks;
 }
@@ -21,10 +21,9 @@ std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed) {
   const StreamSet &set = device.layout(routed.exchange).owners[device.rank()];
   std::vector<Block> blocks;
   for (size_t peer = 0; peer < routed.ownedIdsOfPeer.size(); ++peer)
-    blocks.push_back(
-        makeBlock(set, routed.batchOfPeer[peer], [&](size_t stream) {
-          return routed.ownedIdsOfPeer[peer][stream];
-        }));
+    blocks.push_back(makeBlock(
+        set, static_cast<int64_t>(peer), routed.batchOfPeer[peer],
+        [&](size_t stream) { return routed.ownedIdsOfPeer[peer][stream]; }));
   return blocks;
 }
 
@@ -43,18 +42,19 @@ std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
   return makeDirectBlocks(subset.set, routed, ids, format);
 }
 
-Block makeOwnBlock(const StreamSet &set, const Routed &routed,
-                   WireFormat format) {
-  return makeDirectBlock(set, routed.batch, format, [&](size_t stream) {
-    return routed.buckets[set.streams[stream].bucket].numIds;
-  });
+Block makeOwnBlock(const Device &device, const StreamSet &set,
+                   const Routed &routed, WireFormat format) {
+  return makeDirectBlock(
+      set, device.rank(), routed.batch, format, [&](size_t stream) {
+        return routed.buckets[set.streams[stream].bucket].numIds;
+      });
 }
 
 std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
                                    WireFormat format) {
   std::vector<Block> blocks;
   for (const StreamSet &set : device.layout(routed.exchange).owners)
-    blocks.push_back(makeOwnBlock(set, routed, format));
+    blocks.push_back(makeOwnBlock(device, set, routed, format));
   return blocks;
 }
 

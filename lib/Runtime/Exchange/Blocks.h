@@ -26,8 +26,8 @@ std::vector<Block> makeDirectOwnerBlocks(const Device &device,
 std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
                                    WireFormat format);
 /// The block of a set on the device's own batch.
-Block makeOwnBlock(const StreamSet &set, const Routed &routed,
-                   WireFormat format);
+Block makeOwnBlock(const Device &device, const StreamSet &set,
+                   const Routed &routed, WireFormat format);
 /// Sets where the rows of a block are, which begins at `first`, for the entries
 /// with these numbers; without numbers, for all.
 void placeLocalRows(const Block &block, std::byte *first, WireFormat format,

@@ -36,8 +36,9 @@ std::vector<int64_t> idBytesOfPeers(const Device &device, const Routed &routed,
   std::vector<std::vector<int64_t>> ids = gatheredIds(routed, gradients);
   std::vector<int64_t> bytes;
   for (size_t peer = 0; peer < ids.size(); ++peer)
-    bytes.push_back(
-        IdPayload(set, routed.batchOfPeer[peer], idBytes, ids[peer]).bytes());
+    bytes.push_back(IdPayload(set, static_cast<int64_t>(peer),
+                              routed.batchOfPeer[peer], idBytes, ids[peer])
+                        .bytes());
   return bytes;
 }
 
@@ -117,8 +118,9 @@ void addOwned(Device &device, const Routed &routed, Partials &gradients,
         {&gradients.gradients[peer],
          direct[peer],
          nullptr,
-         directRows(layout.owners[device.rank()], routed.batchOfPeer[peer],
-                    routed.ownedIdsOfPeer[peer], format),
+         directRows(layout.owners[device.rank()], static_cast<int64_t>(peer),
+                    routed.batchOfPeer[peer], routed.ownedIdsOfPeer[peer],
+                    format),
          {}});
   if (layout.relays.empty())
     return;
@@ -140,18 +142,19 @@ void addGathered(Device &device, const Routed &routed, Partials &gradients,
   std::vector<const std::byte *> payloads = waitForAll(*gradients.gather);
   std::vector<std::vector<int64_t>> ids = gatheredIds(routed, gradients);
   gradients.gathered =
-      readPayloads(device, set, idBytes, payloads, routed.batchOfPeer, ids,
+      readPayloads(device, set, idBytes, 0, payloads, routed.batchOfPeer, ids,
                    BufferKind::ReceivedGradients);
   gradients.gatheredGradients = blocksOf(
       makeLocalBlocks(gradients.replicas.gathered, routed, WireFormat::F32));
   std::vector<int64_t> sizes = idBytesOfPeers(device, routed, gradients);
   for (size_t peer = 0; peer < payloads.size(); ++peer)
-    messages.push_back({&gradients.gatheredGradients[peer],
-                        payloads[peer] + sizes[peer],
-                        nullptr,
-                        directRows(set, routed.batchOfPeer[peer], ids[peer],
-                                   device.wireType().gradients),
-                        {}});
+    messages.push_back(
+        {&gradients.gatheredGradients[peer],
+         payloads[peer] + sizes[peer],
+         nullptr,
+         directRows(set, static_cast<int64_t>(peer), routed.batchOfPeer[peer],
+                    ids[peer], device.wireType().gradients),
+         {}});
 }
 
 /// Those of a single device.

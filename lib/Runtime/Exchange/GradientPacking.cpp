@@ -42,7 +42,7 @@ void copyIds(Device &device, const Routed &routed, const EntrySubset &subset,
              const IdPayload &payload, std::byte *to) {
   int32_t idBytes = device.packedIdBytes(routed.exchange);
   const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
-  IdPayload all(local, routed.batch, idBytes,
+  IdPayload all(local, device.rank(), routed.batch, idBytes,
                 routed.localIdsOfPeer[static_cast<size_t>(device.rank())]);
   std::vector<RowMove> moves;
   auto add = [&](int64_t source, int64_t target, int64_t bytes) {
@@ -68,11 +68,11 @@ void copyIds(Device &device, const Routed &routed, const EntrySubset &subset,
 void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
   const EntrySubset &subset = gradients.replicas.gathered;
   auto rank = static_cast<size_t>(device.rank());
-  IdPayload payload(subset.set, routed.batch,
+  IdPayload payload(subset.set, device.rank(), routed.batch,
                     device.packedIdBytes(routed.exchange),
                     subset.idsOf(routed.localIdsOfPeer[rank]));
   WireFormat format = device.wireType().gradients;
-  Block block = makeOwnBlock(subset.set, routed, format);
+  Block block = makeOwnBlock(device, subset.set, routed, format);
   gradients.gatherMessage = device.buffers->acquire(
       BufferKind::Gradients,
       payload.bytes() + gradientBytes(device, block.size));
@@ -84,7 +84,7 @@ void beginGathered(Device &device, const Routed &routed, Partials &gradients) {
 /// Makes room for the gradients that are added up by row.
 void beginSummed(Device &device, const Routed &routed, Partials &gradients) {
   const EntrySubset &subset = gradients.replicas.summed;
-  Block block = makeOwnBlock(subset.set, routed, WireFormat::F32);
+  Block block = makeOwnBlock(device, subset.set, routed, WireFormat::F32);
   gradients.local = device.buffers->acquire(
       BufferKind::Gradients, block.size * static_cast<int64_t>(sizeof(float)));
   placeLocalRows(block, gradients.local.get(), WireFormat::F32,

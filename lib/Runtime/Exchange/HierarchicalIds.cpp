@@ -45,7 +45,8 @@ private:
   /// What this device gets of a rank's ids.
   IdPayload payloadOf(size_t rank) const {
     return {layout.owners[static_cast<size_t>(device.rank())],
-            routed.batchOfPeer[rank], idBytes, routed.ownedIdsOfPeer[rank]};
+            static_cast<int64_t>(rank), routed.batchOfPeer[rank], idBytes,
+            routed.ownedIdsOfPeer[rank]};
   }
 
   /// Writes the message for the owners of this group, in the order of their
@@ -95,7 +96,8 @@ private:
 
   IdPayload makePayload(const Share &share) const {
     const StreamSet &set = layout.owners[share.owner];
-    return {set, routed.batchOfPeer[share.rank], idBytes,
+    return {set, static_cast<int64_t>(share.rank),
+            routed.batchOfPeer[share.rank], idBytes,
             idsOf(share, streamsInGroup(groupSet(), set))};
   }
 
@@ -105,19 +107,23 @@ private:
     int64_t batch = routed.batchOfPeer[share.rank];
     std::vector<size_t> streams = streamsInGroup(groupSet(), set);
     std::vector<int64_t> ids = idsOf(share, streams);
-    IdPayload source(groupSet(), batch, idBytes,
-                     routed.groupIdsOfPeer[share.rank]);
+    IdPayload source(groupSet(), static_cast<int64_t>(share.rank), batch,
+                     idBytes, routed.groupIdsOfPeer[share.rank]);
     IdPayload target = makePayload(share);
     std::vector<Copy> copies;
+    auto isSent = [&](size_t i) {
+      return set.streams[i].readers.contains(static_cast<int64_t>(share.rank));
+    };
     for (size_t i = 0; i < set.streams.size(); ++i)
-      if (set.streams[i].pooled)
+      if (set.streams[i].pooled && isSent(i))
         add({source.lengths(streams[i]), target.lengths(i),
              batch * kLengthBytes},
             copies);
     for (size_t i = 0; i < set.streams.size(); ++i)
-      add({source.ids(streams[i]), target.ids(i), ids[i] * idBytes}, copies);
+      if (isSent(i))
+        add({source.ids(streams[i]), target.ids(i), ids[i] * idBytes}, copies);
     for (size_t i = 0; i < set.streams.size(); ++i)
-      if (set.streams[i].weighted)
+      if (set.streams[i].weighted && isSent(i))
         add({source.weights(streams[i]), target.weights(i),
              ids[i] * kWeightBytes},
             copies);
@@ -203,7 +209,8 @@ std::vector<int64_t> bytesOfFirstMessages(const Device &device,
   for (size_t rank = 0; rank < routed.batchOfPeer.size(); ++rank) {
     GroupPlace place = groups.placeOf(static_cast<int64_t>(rank));
     bool isSent = !byRelay || place.index == own.index;
-    bytes.push_back(isSent ? IdPayload(set, routed.batchOfPeer[rank], idBytes,
+    bytes.push_back(isSent ? IdPayload(set, static_cast<int64_t>(rank),
+                                       routed.batchOfPeer[rank], idBytes,
                                        idsOfPeer[rank])
                                  .bytes()
                            : 0);

@@ -40,9 +40,9 @@ Buffer packResults(const HierarchicalExchange &exchange, const Routed &routed,
     auto index = static_cast<size_t>(peer);
     const std::vector<int64_t> &ids = routed.ownedIdsOfPeer[index];
     add(partials.sendBegins[index],
-        directRows(set, exchange.batches[index], ids, exchange.format));
+        directRows(set, peer, exchange.batches[index], ids, exchange.format));
     to += exchange.bytesOf(
-        makeDirectBlock(set, exchange.batches[index], exchange.format,
+        makeDirectBlock(set, peer, exchange.batches[index], exchange.format,
                         [&](size_t stream) { return ids[stream]; })
             .size);
     if (!exchange.groups.sameGroup(peer, exchange.rank))

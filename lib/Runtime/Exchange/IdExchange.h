@@ -30,9 +30,11 @@ void routeIds(Device &device, const JaggedInput &input, Routed &routed,
 /// Waits for the ids of an exchange.
 void receiveIds(Device &device, Routed &routed);
 
-/// The ids in the payloads of some ranks, where they are; makes the offsets of
-/// their bags. Payloads must outlive the set.
+/// The ids in the payloads of consecutive ranks, where they are; makes the
+/// offsets of their bags. Payloads must outlive the set. Ranks that are no
+/// readers of a stream have no bags there.
 ReceivedSet readPayloads(Device &device, const StreamSet &set, int32_t idBytes,
+                         int64_t firstRank,
                          std::span<const std::byte *const> payloads,
                          std::span<const int64_t> batches,
                          std::span<const std::vector<int64_t>> idsOfPeer,

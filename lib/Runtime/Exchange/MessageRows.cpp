@@ -26,18 +26,19 @@ void RowsOfMessage::addUnpacking(const std::byte *from, float *to,
   move.width = width;
 }
 
-std::vector<RowsOfMessage> directRows(const StreamSet &set, int64_t batch,
+std::vector<RowsOfMessage> directRows(const StreamSet &set, int64_t rank,
+                                      int64_t batch,
                                       const std::vector<int64_t> &idsOfStream,
                                       WireFormat format) {
   auto idsOf = [&](size_t stream) { return idsOfStream[stream]; };
-  Block block = makeDirectBlock(set, batch, WireFormat::F32, idsOf);
+  Block block = makeDirectBlock(set, rank, batch, WireFormat::F32, idsOf);
   if (!isScaled(format))
     return {{0, block.size, 0, block.size, 1, block.size}};
-  Block message = makeDirectBlock(set, batch, format, idsOf);
+  Block message = makeDirectBlock(set, rank, batch, format, idsOf);
   std::vector<RowsOfMessage> rows;
   for (size_t e = 0; e < set.entries.size(); ++e) {
     const EntryLayout &entry = set.entries[e];
-    if (!entry.relayed)
+    if (!entry.relayed && entry.readers.contains(rank))
       rows.push_back(
           {block.begin[e], block.stride[e], message.begin[e], message.stride[e],
            entry.pooled ? batch : idsOf(static_cast<size_t>(entry.stream)),

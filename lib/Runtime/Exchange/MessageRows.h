@@ -28,7 +28,8 @@ struct RowsOfMessage {
 
 /// All rows that travel directly between an owner and a rank of samples: one
 /// piece if the format has no scales.
-std::vector<RowsOfMessage> directRows(const StreamSet &set, int64_t batch,
+std::vector<RowsOfMessage> directRows(const StreamSet &set, int64_t rank,
+                                      int64_t batch,
                                       const std::vector<int64_t> &idsOfStream,
                                       WireFormat format);
 

@@ -12,14 +12,19 @@
 namespace neuroshard::runtime {
 
 ReceivedSet readPayloads(Device &device, const StreamSet &set, int32_t idBytes,
+                         int64_t firstRank,
                          std::span<const std::byte *const> payloads,
                          std::span<const int64_t> batches,
                          std::span<const std::vector<int64_t>> idsOfPeer,
                          BufferKind kind) {
+  auto isRead = [&](const StreamLayout &stream, size_t peer) {
+    return stream.readers.contains(firstRank + static_cast<int64_t>(peer));
+  };
   int64_t numOffsets = 0;
   for (const StreamLayout &stream : set.streams)
-    for (int64_t batch : batches)
-      numOffsets += stream.pooled ? batch + 1 : 0;
+    for (size_t peer = 0; peer < batches.size(); ++peer)
+      numOffsets +=
+          stream.pooled && isRead(stream, peer) ? batches[peer] + 1 : 0;
   ReceivedSet received;
   received.streams.resize(set.streams.size());
   received.offsets = device.buffers->acquire(
@@ -28,9 +33,14 @@ ReceivedSet readPayloads(Device &device, const StreamSet &set, int32_t idBytes,
   std::vector<BagLengths> bags;
   for (size_t peer = 0; peer < payloads.size(); ++peer) {
     const std::byte *payload = payloads[peer];
-    IdPayload layout(set, batches[peer], idBytes, idsOfPeer[peer]);
+    IdPayload layout(set, firstRank + static_cast<int64_t>(peer), batches[peer],
+                     idBytes, idsOfPeer[peer]);
     for (size_t i = 0; i < set.streams.size(); ++i) {
       PeerIds ids;
+      if (!isRead(set.streams[i], peer)) {
+        received.streams[i].push_back(ids);
+        continue;
+      }
       ids.ids = payload + layout.ids(i);
       ids.numIds = idsOfPeer[peer][i];
       ids.bags = batches[peer];
@@ -66,7 +76,7 @@ void receiveIds(Device &device, Routed &routed) {
     }
     PhaseTimer timer(device.figures, Phase::Lookup);
     routed.owned =
-        readPayloads(device, owned, idBytes, payloads, routed.batchOfPeer,
+        readPayloads(device, owned, idBytes, 0, payloads, routed.batchOfPeer,
                      routed.ownedIdsOfPeer, BufferKind::ReceivedIds);
   } else if (device.numDevices() > 1) { // replicated tables only
     routed.owned.streams.resize(owned.streams.size());
@@ -75,8 +85,8 @@ void receiveIds(Device &device, Routed &routed) {
     PhaseTimer timer(device.figures, Phase::Lookup);
     const std::byte *payload = routed.localPayload.get();
     routed.local = readPayloads(
-        device, layout.locals[device.rank()], idBytes, {&payload, 1},
-        {&routed.batch, 1},
+        device, layout.locals[device.rank()], idBytes, device.rank(),
+        {&payload, 1}, {&routed.batch, 1},
         {&routed.localIdsOfPeer[static_cast<size_t>(device.rank())], 1},
         BufferKind::ReceivedIds);
   }

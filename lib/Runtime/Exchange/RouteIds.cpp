@@ -98,7 +98,8 @@ private:
     std::vector<IdPayload> payloads;
     int64_t totalBytes = 0;
     for (const StreamSet *set : sets) {
-      payloads.emplace_back(*set, routed.batch, packedIdBytes, idsOf(*set));
+      payloads.emplace_back(*set, device.rank(), routed.batch, packedIdBytes,
+                            idsOf(*set));
       payloadBytes.push_back(payloads.back().bytes());
       totalBytes += payloadBytes.back();
     }
@@ -108,8 +109,9 @@ private:
     for (size_t receiver = 0; receiver < payloads.size(); ++receiver) {
       const StreamSet &set = *sets[receiver];
       for (size_t i = 0; i < set.streams.size(); ++i)
-        targets.ofBucket[set.streams[i].bucket].push_back(
-            targetIn(memory, payloads[receiver], set.streams[i], i));
+        if (set.streams[i].readers.contains(device.rank()))
+          targets.ofBucket[set.streams[i].bucket].push_back(
+              targetIn(memory, payloads[receiver], set.streams[i], i));
       memory += payloadBytes[receiver];
     }
     if (device.numDevices() == 1)
@@ -145,7 +147,8 @@ private:
     if (!layout.hasReplicated)
       return;
     const StreamSet &set = layout.locals[device.rank()];
-    IdPayload payload(set, routed.batch, packedIdBytes, idsOf(set));
+    IdPayload payload(set, device.rank(), routed.batch, packedIdBytes,
+                      idsOf(set));
     routed.localPayloadBytes = payload.bytes();
     routed.localPayload =
         device.buffers->acquire(BufferKind::SentIds, payload.bytes());
@@ -187,9 +190,13 @@ int64_t &numberOf(Numbers &header, IdHeader number) {
   return header[static_cast<size_t>(number)];
 }
 
-void addIds(const StreamSet &set, const Routed &routed, Numbers &header) {
+/// Ids of this rank for each stream; none if it is no reader.
+void addIds(const Device &device, const StreamSet &set, const Routed &routed,
+            Numbers &header) {
   for (const StreamLayout &stream : set.streams)
-    header.push_back(routed.buckets[stream.bucket].numIds);
+    header.push_back(stream.readers.contains(device.rank())
+                         ? routed.buckets[stream.bucket].numIds
+                         : 0);
 }
 
 /// The header for each device, one after the other.
@@ -201,10 +208,10 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
   for (size_t receiver = 0; receiver < layout.owners.size(); ++receiver) {
     all.insert(all.end(), {routed.exchange, static_cast<int64_t>(error.size()),
                            routed.batch, device.order.hash()});
-    addIds(layout.owners[receiver], routed, all);
-    addIds(layout.locals[receiver], routed, all);
+    addIds(device, layout.owners[receiver], routed, all);
+    addIds(device, layout.locals[receiver], routed, all);
     if (!layout.groupIds.empty())
-      addIds(*sets[receiver], routed, all);
+      addIds(device, *sets[receiver], routed, all);
     all.resize((receiver + 1) * device.plan->headerNumbers);
   }
   return all;

@@ -78,11 +78,12 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
   if (!result.relayed.empty())
     return views;
   for (const PartialColumns &part : result.parts) {
-    const Block &block = (*bases.blocks)[part.device];
-    views.push_back(view(bases.rows[part.device] +
-                             block.begin[part.entry] * valueBytes(bases.format),
-                         bases.format, block.stride[part.entry], part.cols,
-                         part.bucket));
+    EntryPlace place = placeFor(layout, part, device.rank());
+    const Block &block = (*bases.blocks)[place.device];
+    views.push_back(
+        view(bases.rows[place.device] +
+                 block.begin[place.entry] * valueBytes(bases.format),
+             bases.format, block.stride[place.entry], part.cols, part.bucket));
   }
   return views;
 }

@@ -53,9 +53,14 @@ private:
     std::optional<int64_t> padding = spec.lookups[entry.lookup].paddingIdx;
     if (padding)
       *padding -= set.streams[stream].rows.begin;
+    // Entries of one stream may have other readers, whose ids are sorted apart.
+    int64_t number =
+        entry.readers.areAll() ? firstOfSet + entry.stream : -1 - entry.kernel;
     for (size_t peer = 0; peer < blocks.size(); ++peer) {
+      if (!entry.readers.contains(static_cast<int64_t>(peer)))
+        continue;
       const PeerIds &ids = received.streams[stream][peer];
-      parts.push_back({entry.kernel, firstOfSet + entry.stream, ids,
+      parts.push_back({entry.kernel, number, ids,
                        gradientsOf(ids, blocks[peer], index),
                        blocks[peer].block.stride[index], padding});
     }

@@ -20,7 +20,7 @@ void addLookups(const StreamSet &set, const ReceivedSet &received,
     const Block &block = blocks[peer];
     for (size_t e = 0; e < set.entries.size(); ++e) {
       const EntryLayout &entry = set.entries[e];
-      if (takes(entry))
+      if (takes(entry) && entry.readers.contains(static_cast<int64_t>(peer)))
         parts.push_back(
             {entry.kernel,
              received.streams[static_cast<size_t>(entry.stream)][peer],
@@ -52,7 +52,7 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
                as<float>(partials.send), now, parts);
   if (layout.hasReplicated) {
     const StreamSet &local = layout.locals[device.rank()];
-    Block block = makeOwnBlock(local, routed, WireFormat::F32);
+    Block block = makeOwnBlock(device, local, routed, WireFormat::F32);
     partials.local = acquire(block.size);
     partials.localRows.resize(block.begin.size());
     placeLocalRows(block, partials.local.get(), WireFormat::F32,

@@ -2,12 +2,13 @@
 //
 // Column shards of the same rows receive the same ids. So they have the same
 // distinct rows where their row ranges overlap, and norms travel without row
-// numbers.
+// numbers. Of a shard with copies, each serves some devices, as in a lookup.
 //
 //===----------------------------------------------------------------------===//
 
 #include "NormExchange.h"
 #include "Exchange/Wire.h"
+#include "neuroshard/Artifact/CopyReaders.h"
 
 #include <algorithm>
 #include <utility>
@@ -49,10 +50,13 @@ private:
         .shards[manifest.bindings[static_cast<size_t>(rank)].slots[slot]];
   }
 
-  /// Whether two shards exchange norms.
-  bool meet(const ShardSpec &a, const ShardSpec &b) const {
-    return a.table == b.table && a.rows.overlaps(b.rows) &&
-           device.plan->needsNormExchange[static_cast<size_t>(a.table)];
+  /// Whether a device gets norms of `from`, which another one has, for `to`.
+  bool gets(int32_t receiver, const ShardSpec &to, int32_t sender,
+            const ShardSpec &from) const {
+    return from.table == to.table && from.rows.overlaps(to.rows) &&
+           device.plan->needsNormExchange[static_cast<size_t>(to.table)] &&
+           (!from.hasCopies() ||
+            nearestCopy(device.plan->groups, from.devices, receiver) == sender);
   }
 
   /// The distinct rows of this device's `slot` that lie in table rows `rows`.
@@ -76,15 +80,17 @@ private:
   template <typename Function>
   void forMeetings(int32_t peer, bool peerSends,
                    const Function &function) const {
-    size_t own = device.slots.size();
+    size_t owned = device.slots.size();
     size_t others = manifest.bindings[static_cast<size_t>(peer)].slots.size();
-    size_t outer = peerSends ? others : own;
-    size_t inner = peerSends ? own : others;
+    size_t outer = peerSends ? others : owned;
+    size_t inner = peerSends ? owned : others;
     for (size_t i = 0; i < outer; ++i)
       for (size_t j = 0; j < inner; ++j) {
         size_t slot = peerSends ? j : i;
+        const ShardSpec &own = device.slots[slot].spec();
         const ShardSpec &other = shardOf(peer, peerSends ? i : j);
-        if (meet(device.slots[slot].spec(), other))
+        if (peerSends ? gets(device.rank(), own, peer, other)
+                      : gets(peer, other, device.rank(), own))
           function(slot, other);
       }
   }
@@ -94,7 +100,7 @@ private:
       for (size_t to = 0; to < device.slots.size(); ++to) {
         const ShardSpec &source = device.slots[from].spec();
         const ShardSpec &target = device.slots[to].spec();
-        if (!meet(source, target))
+        if (!gets(device.rank(), target, device.rank(), source))
           continue;
         Range rows = section(from, target.rows);
         if (rows.size() > 0)

@@ -130,8 +130,8 @@ Buffer packResults(Device &device, const Routed &routed,
   std::vector<RowMove> moves;
   for (size_t peer = 0; peer < counts.size(); ++peer)
     for (const RowsOfMessage &rows :
-         directRows(set, routed.batchOfPeer[peer], routed.ownedIdsOfPeer[peer],
-                    format))
+         directRows(set, static_cast<int64_t>(peer), routed.batchOfPeer[peer],
+                    routed.ownedIdsOfPeer[peer], format))
       rows.addPacking(
           as<const float>(partials.send) + partials.sendBegins[peer],
           message.get() + resultBytes(device, begins[peer]), format, moves);

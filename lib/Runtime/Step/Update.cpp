@@ -1,5 +1,6 @@
 //===- Update.cpp - Applies the optimizers --------------------------------===//
 
+#include "Exchange/CopyExchange.h"
 #include "Exchange/RowSumExchange.h"
 #include "GradientParts.h"
 #include "NormExchange.h"
@@ -33,8 +34,10 @@ void update(Device &device, std::span<Routed *const> routed,
             int64_t step) {
   finishDeferred(device);
   device.order.addUpdate(learningRate, step);
-  std::unique_ptr<Update> update =
-      prepare(device, makeGradientParts(device, routed, gradients));
+  std::vector<GradientPart> parts =
+      makeGradientParts(device, routed, gradients);
+  CopyMessages copies = exchangeCopies(device, parts);
+  std::unique_ptr<Update> update = prepare(device, std::move(parts));
   {
     PhaseTimer timer(device.figures, Phase::Update);
     std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);

@@ -53,8 +53,10 @@ private:
     return spec.lookups[entry.lookup].weighted;
   }
 
-  /// Ids of the local batch that an owner's entry has.
+  /// Ids of the local batch for which an owner's entry gives values.
   int64_t idsOf(const StreamSet &set, const EntryLayout &entry) const {
+    if (!entry.readers.contains(device.rank()))
+      return 0;
     return routed.buckets[set.streams[static_cast<size_t>(entry.stream)].bucket]
         .numIds;
   }
@@ -74,14 +76,17 @@ private:
     int64_t stride;
   };
 
-  /// Values for one rank, entry after entry, from `next` on.
+  /// Values for one rank, entry after entry, from `next` on. `received` begins
+  /// with `firstRank`.
   template <typename GradientsOf>
   float *addParts(const StreamSet &set, const ReceivedSet &received,
-                  size_t peer, const GradientsOf &gradientsOf, float *next,
+                  int64_t firstRank, size_t peer,
+                  const GradientsOf &gradientsOf, float *next,
                   std::vector<WeightGradientPart> &parts) const {
     for (size_t e = 0; e < set.entries.size(); ++e) {
       const EntryLayout &entry = set.entries[e];
-      if (!isWeighted(entry))
+      if (!isWeighted(entry) ||
+          !entry.readers.contains(firstRank + static_cast<int64_t>(peer)))
         continue;
       const PeerIds &ids =
           received.streams[static_cast<size_t>(entry.stream)][peer];
@@ -114,9 +119,10 @@ private:
     const StreamSet &set = layout.owners[device.rank()];
     std::vector<int64_t> values;
     for (const std::vector<int64_t> &ids : routed.ownedIdsOfPeer) {
+      auto rank = static_cast<int64_t>(values.size());
       int64_t &count = values.emplace_back();
       for (const EntryLayout &entry : set.entries)
-        if (isWeighted(entry))
+        if (isWeighted(entry) && entry.readers.contains(rank))
           count += ids[static_cast<size_t>(entry.stream)];
     }
     return values;
@@ -137,8 +143,8 @@ private:
       auto ofEntry = [&](size_t e) -> EntryGradients {
         return {block.at(e), block.block.stride[e]};
       };
-      next = addParts(layout.owners[device.rank()], routed.owned, peer, ofEntry,
-                      next, parts);
+      next = addParts(layout.owners[device.rank()], routed.owned, 0, peer,
+                      ofEntry, next, parts);
     }
     device.backend->computeWeightGradients(parts);
     return result;
@@ -153,7 +159,7 @@ private:
     std::vector<WeightGradientPart> parts;
     std::vector<EntryGradients> local = localGradients();
     addParts(
-        set, routed.local, 0, [&](size_t e) { return local[e]; },
+        set, routed.local, device.rank(), 0, [&](size_t e) { return local[e]; },
         as<float>(result), parts);
     device.backend->computeWeightGradients(parts);
     return result;
@@ -191,12 +197,14 @@ private:
                 local + valuesBefore(layout.locals[device.rank()],
                                      static_cast<size_t>(result.localEntry)),
                 values);
-    for (const PartialColumns &part : result.parts)
+    for (const PartialColumns &part : result.parts) {
+      EntryPlace place = placeFor(layout, part, device.rank());
       addValues(lookup, part.bucket,
-                fromOwners[static_cast<size_t>(part.device)] +
-                    valuesBefore(layout.owners[part.device],
-                                 static_cast<size_t>(part.entry)),
+                fromOwners[static_cast<size_t>(place.device)] +
+                    valuesBefore(layout.owners[place.device],
+                                 static_cast<size_t>(place.entry)),
                 values);
+    }
   }
 
   void addValues(size_t lookup, int32_t bucket, const float *first,

@@ -86,12 +86,12 @@ int64_t stateColumn(const Manifest &manifest, const Shard &shard, int64_t row) {
 }
 
 /// Whether this shard's values are copied; else they are compared: those of
-/// replicas but rank 0's, and exact row-wise state of column shards but the
+/// copies but the first, and exact row-wise state of column shards but the
 /// first.
 bool isFirstCopy(const Manifest &manifest, const Device &device,
                  const Shard &shard, bool state) {
-  if (shard.spec().replicated())
-    return device.rank() == 0;
+  if (device.rank() != shard.spec().devices.front())
+    return false;
   return !state || !shard.hasRowState() ||
          manifest.optimizerSemantics == OptimizerSemantics::PerShard ||
          shard.spec().cols.begin == 0;

@@ -39,6 +39,14 @@ std::vector<int64_t> RandomPlan::cuts(int64_t size, int64_t count) {
   return {bounds.begin(), bounds.end()};
 }
 
+/// One, or, of a copied shard, several.
+std::vector<int> RandomPlan::someDevices() {
+  std::set<int> some;
+  for (int64_t i = below(4) == 0 ? 1 + below(devices) : 1; i > 0; --i)
+    some.insert(static_cast<int>(below(devices)));
+  return {some.begin(), some.end()};
+}
+
 void RandomPlan::place(int index) {
   const test::Table &table = model.tables[static_cast<size_t>(index)];
   if (below(6) == 0) {
@@ -51,12 +59,8 @@ void RandomPlan::place(int index) {
   for (size_t r = 0; r + 1 < rows.size(); ++r) {
     std::vector<int64_t> cols = cuts(table.dim, 1 + below(3));
     for (size_t c = 0; c + 1 < cols.size(); ++c)
-      shards.push_back({index,
-                        rows[r],
-                        rows[r + 1],
-                        cols[c],
-                        cols[c + 1],
-                        {static_cast<int>(below(devices))}});
+      shards.push_back(
+          {index, rows[r], rows[r + 1], cols[c], cols[c + 1], someDevices()});
   }
 }
 
@@ -122,6 +126,16 @@ std::pair<int64_t, int64_t> bagsOf(int64_t batch, int devices, int rank) {
   return {begin, begin + base + (rank < extra)};
 }
 
+/// The ids of some bags that a lookup updates.
+void addIds(const Batch &batch, const ExchangeLookup &lookup,
+            std::pair<int64_t, int64_t> bags, std::set<int64_t> &ids) {
+  const auto &all = batch.ids[static_cast<size_t>(lookup.feature)];
+  for (int64_t bag = bags.first; bag < bags.second; ++bag)
+    for (int64_t id : all[static_cast<size_t>(bag)])
+      if (id != lookup.paddingIdx) // padding updates nothing
+        ids.insert(id);
+}
+
 ExchangeLoad exchangeLoad(const ExchangeLayout &layout,
                           const ExchangeSpec &spec, const Batch &batch,
                           int devices) {
@@ -157,16 +171,16 @@ StepLoad loadOf(const ExchangePlan &plan,
   for (size_t x = 0; x < layouts.size(); ++x)
     load.exchanges.push_back(exchangeLoad(layouts[x], plan.exchanges[x],
                                           batches[x], plan.numDevices));
-  load.distinctRows = [plan, batches](int32_t table, const Range &rows) {
+  load.distinctRows = [plan, batches](int32_t table, const Range &rows,
+                                      const Readers &ranks) {
     std::set<int64_t> distinct;
     for (size_t x = 0; x < batches.size(); ++x)
       for (const ExchangeLookup &lookup : plan.exchanges[x].lookups)
-        if (lookup.table == table)
-          for (const std::vector<int64_t> &bag :
-               batches[x].ids[static_cast<size_t>(lookup.feature)])
-            for (int64_t id : bag)
-              if (id != lookup.paddingIdx) // padding updates nothing
-                distinct.insert(id);
+        for (int rank = 0; lookup.table == table && rank < plan.numDevices;
+             ++rank)
+          if (ranks.contains(rank))
+            addIds(batches[x], lookup,
+                   bagsOf(batches[x].size, plan.numDevices, rank), distinct);
     int64_t count = 0;
     for (int64_t row : distinct)
       count += row >= rows.begin && row < rows.end;

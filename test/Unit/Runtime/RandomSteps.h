@@ -34,6 +34,7 @@ public:
 private:
   int64_t below(int64_t count);
   std::vector<int64_t> cuts(int64_t size, int64_t count);
+  std::vector<int> someDevices();
   void place(int index);
 };
 

@@ -45,6 +45,7 @@ void expectSent(nsrt_world *world, int device, const StepTraffic &traffic) {
     gradients +=
         toOthers(device, {&one.gradients, &one.relayedGradients, &one.copies});
   }
+  gradients += toOthers(device, {&traffic.copySums});
   EXPECT_EQ(sentBytes(world, device, "ids_exchange"), ids);
   EXPECT_EQ(sentBytes(world, device, "results_exchange"), results);
   EXPECT_EQ(sentBytes(world, device, "gradients_exchange"), gradients);
@@ -70,6 +71,7 @@ void expectSums(const DeviceTraffic &sums, const StepTraffic &traffic) {
     add(exchange.copies, backward);
   }
   add(traffic.norms, backward);
+  add(traffic.copySums, backward);
   EXPECT_EQ(sums.forward, forward);
   EXPECT_EQ(sums.backward, backward);
 }
