@@ -153,6 +153,14 @@ LogicalResult ShardOp::verify() {
   return verifyDeviceList(*this, getDevices());
 }
 
+bool ShardOp::isReplicated(TableOp table, TopologyOp topology) {
+  return hasCopies() &&
+         static_cast<int64_t>(getDevices().size()) ==
+             topology.getNumDevices() &&
+         getNumRows() == static_cast<int64_t>(table.getRows()) &&
+         getWidth() == static_cast<int64_t>(table.getDim());
+}
+
 LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<TableOp> table = resolveTable(*this, getTableAttr(), symbols);
   if (failed(table))
@@ -169,10 +177,6 @@ LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getColEnd() != table->getDim() && getColEnd() % kColumnAlignment != 0)
     return emitOpError("inner column boundary must be a multiple of ")
            << kColumnAlignment << ", got: " << getColEnd();
-  if (isReplicated() &&
-      (getNumRows() != static_cast<int64_t>(table->getRows()) ||
-       getWidth() != static_cast<int64_t>(table->getDim())))
-    return emitOpError("must hold the whole table if it is on several devices");
   return verifyDevices(*this, getDevices(), symbols);
 }
 

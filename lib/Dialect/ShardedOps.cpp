@@ -241,7 +241,7 @@ void DistributeGradientsOp::getEffects(Effects &effects) {
 }
 
 //===----------------------------------------------------------------------===//
-// FusedUpdateOp and the two phases of exact row-wise optimizers
+// FusedUpdateOp and the phases of updates with an exchange
 //===----------------------------------------------------------------------===//
 
 LogicalResult FusedUpdateOp::verify() {
@@ -269,6 +269,19 @@ LogicalResult ReduceRowsOp::verify() {
 LogicalResult ReduceRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyUses(*this, getRows().getType(), getLookups(),
                     getGradients().getTypes(), symbols);
+}
+
+LogicalResult ExchangeCopiesOp::verify() {
+  return verifyRowsValue(*this, getRows().getType());
+}
+
+LogicalResult
+ExchangeCopiesOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyTables(*this, getTables(), symbols);
+}
+
+void ExchangeCopiesOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
 }
 
 LogicalResult ExchangeNormsOp::verify() {

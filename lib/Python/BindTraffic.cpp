@@ -9,8 +9,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 namespace nb = nanobind;
@@ -18,11 +18,12 @@ using namespace neuroshard;
 
 namespace {
 
-/// Numbers by exchange, device and bucket.
+/// Numbers by exchange, device and bucket, or by table and device.
 using Counts = std::vector<std::vector<std::vector<int64_t>>>;
 
 std::map<std::string, PairBytes> byKind(const StepTraffic &traffic) {
-  std::map<std::string, PairBytes> kinds = {{"norms", traffic.norms}};
+  std::map<std::string, PairBytes> kinds = {{"norms", traffic.norms},
+                                            {"copies", traffic.copySums}};
   auto add = [&](const char *kind, const PairBytes &bytes) {
     PairBytes &sum = kinds[kind];
     sum.resize(bytes.size(), std::vector<int64_t>(bytes.size()));
@@ -45,8 +46,7 @@ std::map<std::string, PairBytes> byKind(const StepTraffic &traffic) {
 /// What ranks bring to a step.
 struct GivenStep {
   std::vector<std::vector<int64_t>> batches;
-  Counts ids;
-  std::vector<std::vector<int64_t>> rows;
+  Counts ids, rows;
 };
 
 /// The step must outlive its load.
@@ -59,12 +59,16 @@ StepLoad loadOf(const GivenStep &step) {
       exchange.idsOfBucket.push_back(
           std::make_shared<const std::vector<int64_t>>(ids));
   }
-  load.distinctRows = [&step](int32_t table, const Range &range) {
-    const std::vector<int64_t> &all = step.rows.at(static_cast<size_t>(table));
-    return static_cast<int64_t>(
-        std::count_if(all.begin(), all.end(), [&](int64_t row) {
-          return row >= range.begin && row < range.end;
-        }));
+  load.distinctRows = [&step](int32_t table, const Range &range,
+                              const Readers &ranks) {
+    const auto &ofRank = step.rows.at(static_cast<size_t>(table));
+    std::set<int64_t> distinct;
+    for (size_t rank = 0; rank < ofRank.size(); ++rank)
+      for (int64_t row : ofRank[rank])
+        if (ranks.contains(static_cast<int64_t>(rank)) && row >= range.begin &&
+            row < range.end)
+          distinct.insert(row);
+    return static_cast<int64_t>(distinct.size());
   };
   return load;
 }
@@ -72,7 +76,7 @@ StepLoad loadOf(const GivenStep &step) {
 std::map<std::string, PairBytes>
 runTraffic(const ShardingProblem &problem, const ShardingPlan &plan,
            const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
-           const std::vector<std::vector<int64_t>> &rows) {
+           const Counts &rows) {
   python::requireValid(problem, plan);
   GivenStep step{batches, ids, rows};
   return byKind(planTraffic(problem, plan.shards, loadOf(step)));
@@ -81,7 +85,7 @@ runTraffic(const ShardingProblem &problem, const ShardingPlan &plan,
 std::vector<std::map<std::string, int64_t>>
 runBuffers(const ShardingProblem &problem, const ShardingPlan &plan,
            const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
-           const std::vector<std::vector<int64_t>> &rows) {
+           const Counts &rows) {
   python::requireValid(problem, plan);
   GivenStep step{batches, ids, rows};
   std::vector<std::map<std::string, int64_t>> devices;
@@ -103,8 +107,8 @@ void python::bindTraffic(nb::module_ &module) {
              nb::arg("batches"), nb::arg("ids"), nb::arg("rows"),
              "Bytes of a training step by kind, sender and receiver, as its "
              "artifact will send them. batches: by exchange and device. ids: "
-             "by exchange, device and bucket. rows: the distinct rows of each "
-             "table that are updated.");
+             "by exchange, device and bucket. rows: by table and device, the "
+             "rows that its samples update.");
   module.def("plan_buffers", &runBuffers, nb::arg("problem"), nb::arg("plan"),
              nb::arg("batches"), nb::arg("ids"), nb::arg("rows"),
              "Bytes that each device takes for such a step beside its tables, "

@@ -20,9 +20,10 @@ inline bool isLogicalStep(mlir::Operation *op) {
 inline bool isSharded(mlir::Operation *op) {
   return mlir::isa<ir::ScatterBatchOp, ir::GatherBatchOp, ir::DistributeIdsOp,
                    ir::FusedLookupOp, ir::CombineOp, ir::DistributeGradientsOp,
-                   ir::FusedUpdateOp, ir::ReduceRowsOp, ir::ExchangeNormsOp,
-                   ir::ApplyRowsOp, ir::FusedWeightsGradientOp,
-                   ir::CombineWeightsGradientOp>(op);
+                   ir::FusedUpdateOp, ir::ReduceRowsOp, ir::ExchangeCopiesOp,
+                   ir::ExchangeNormsOp, ir::ApplyRowsOp,
+                   ir::FusedWeightsGradientOp, ir::CombineWeightsGradientOp>(
+      op);
 }
 
 /// Ops of a single device.

@@ -157,16 +157,6 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 100 x 10 x f32
 neuroshard.plan @plan on @cluster semantics exact {
-  // expected-error@below {{must hold the whole table if it is on several devices}}
-  neuroshard.shard "s" of @t rows [0, 50) cols [0, 10) on [0, 1]
-}
-
-// -----
-
-neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
-  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
-neuroshard.table @t : 100 x 10 x f32
-neuroshard.plan @plan on @cluster semantics exact {
   // expected-error@below {{'u' is not a table}}
   neuroshard.shard "s" of @u rows [0, 100) cols [0, 10) on [0]
 }

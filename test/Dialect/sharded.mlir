@@ -49,8 +49,10 @@ func.func @backward(%b: !b, %o: !o, %g: !rows_b, %lr: f32, %step: i64) -> !weigh
     ids(%r, %r : !r, !r) gradients(%dr, %dr : !rows_r, !rows_r) learning_rate %lr step %step
   // CHECK: %[[ROWS:.*]] = neuroshard.reduce_rows [#neuroshard.lookup<sum @t["a"]>] ids(%{{.*}} : !owner_ids) gradients(%{{.*}} : {{.*}}) -> !neuroshard.dist<@plan, !neuroshard.rows, owner>
   %rows = neuroshard.reduce_rows [#neuroshard.lookup<sum @t["a"]>] ids(%o : !o) gradients(%d : !rows_o) -> !rows
-  // CHECK: %[[NORMED:.*]] = neuroshard.exchange_norms %[[ROWS]] [@t] : !neuroshard.dist<@plan, !neuroshard.rows, owner>
-  %normed = neuroshard.exchange_norms %rows [@t] : !rows
+  // CHECK: %[[SUMMED:.*]] = neuroshard.exchange_copies %[[ROWS]] [@t] : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+  %summed = neuroshard.exchange_copies %rows [@t] : !rows
+  // CHECK: %[[NORMED:.*]] = neuroshard.exchange_norms %[[SUMMED]] [@t] : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+  %normed = neuroshard.exchange_norms %summed [@t] : !rows
   // CHECK: neuroshard.apply_rows %[[NORMED]] [@t] learning_rate %{{.*}} step %{{.*}} : !neuroshard.dist<@plan, !neuroshard.rows, owner>
   neuroshard.apply_rows %normed [@t] learning_rate %lr step %step : !rows
   return %wb : !weights_b

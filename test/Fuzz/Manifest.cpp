@@ -15,7 +15,7 @@ using namespace neuroshard::fuzz;
 static void priceStep(const Manifest &manifest) {
   auto devices = static_cast<size_t>(manifest.numDevices);
   StepLoad load;
-  load.distinctRows = [](int32_t, const Range &) { return 1; };
+  load.distinctRows = [](int32_t, const Range &, const Readers &) { return 1; };
   for (const ExchangeLayout &layout : manifest.layouts) {
     auto ids =
         std::make_shared<const std::vector<int64_t>>(layout.buckets.size(), 2);

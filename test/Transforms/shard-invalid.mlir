@@ -28,27 +28,6 @@ func.func @embeddings_wait(%p: !pending) -> tensor<?x8xf32> {
 
 // -----
 
-neuroshard.topology @cluster devices [#neuroshard.devices<3 x "H200">]
-  levels [#neuroshard.level<"node", groups = [3], bandwidth = 450.0, latency = 5.0>]
-neuroshard.table private @t : 100 x 8 x f32
-neuroshard.plan @plan on @cluster semantics exact {
-  // expected-error@below {{a replicated table must be on all 3 devices, got: 2}}
-  neuroshard.shard "t" of @t rows [0, 100) cols [0, 8) on [0, 1]
-}
-!ids = !neuroshard.jagged<["a"], i64>
-!pending = !neuroshard.pending<!ids>
-func.func @embeddings_start(%ids: !ids) -> !pending {
-  %p = neuroshard.suspend %ids : !ids -> !pending
-  return %p : !pending
-}
-func.func @embeddings_wait(%p: !pending) -> tensor<?x8xf32> {
-  %ids = neuroshard.resume %p : !pending -> !ids
-  %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x8xf32>
-  return %0 : tensor<?x8xf32>
-}
-
-// -----
-
 neuroshard.topology @cluster devices [#neuroshard.devices<1 x "H200">]
   levels [#neuroshard.level<"node", groups = [1], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32

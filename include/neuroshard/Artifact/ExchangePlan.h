@@ -129,6 +129,8 @@ struct ExchangePlan {
   bool isCopied(const ShardSpec &shard) const {
     return shard.hasCopies() && !isReplicated(shard);
   }
+  /// Per table: whether some shard is copied.
+  std::vector<bool> tablesWithCopies() const;
   /// The numbers of trained shards that are copied, ascending.
   std::vector<int32_t> trainedCopies() const;
   /// Per table: whether the owners of its rows must exchange gradient norms,

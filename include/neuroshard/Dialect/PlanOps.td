@@ -48,9 +48,11 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
   let summary = "a rectangle of a table and its devices";
   let description = [{
     Rows and columns are half-open ranges. Inner column boundaries are
-    multiples of 4; the last shard may have any width. One device owns the
-    shard; with several devices each holds a full copy of the table
-    (replicated). `tier` is `hbm` (default) or `dram`. `route` says how pooled
+    multiples of 4; the last shard may have any width. Each of its devices holds
+    a copy of the shard. A whole table on all devices is replicated: ids stay
+    where the batch is. Of other copies each rank reads the nearest: its own,
+    else one in its group of the topology's innermost level, else any; where
+    there are several, ranks share them evenly. `tier` is `hbm` (default) or `dram`. `route` says how pooled
     results, and their gradients, travel between the groups of the topology's
     innermost level: `direct`, by `relay` (each group adds its partial sums up
     and sends one row on, each device of it a part), or `auto` (default: by relay
@@ -60,6 +62,7 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     ```mlir
     neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram
     neuroshard.shard "item" of @item rows [0, 90) cols [0, 64) on [1] route relay
+    neuroshard.shard "tag" of @tag rows [0, 30) cols [0, 64) on [0, 2]
     ```
   }];
   let arguments = (ins
@@ -84,7 +87,9 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
   let extraClassDeclaration = [{
     int64_t getNumRows() { return getRowEnd() - getRowBegin(); }
     int64_t getWidth() { return getColEnd() - getColBegin(); }
-    bool isReplicated() { return getDevices().size() > 1; }
+    bool hasCopies() { return getDevices().size() > 1; }
+    /// A whole table on all devices.
+    bool isReplicated(TableOp table, TopologyOp topology);
   }];
 }
 

@@ -38,7 +38,8 @@ def NeuroShard_DistributeIdsOp : NeuroShard_Collective<"distribute_ids"> {
   let summary = "send ids to the devices with their rows (batch -> owner or replica)";
   let description = [{
     Every owner of a shard of a looked-up table gets, from all devices, the ids
-    of that lookup's feature that fall into its rows, made relative to them.
+    of that lookup's feature that fall into its rows, made relative to them; a
+    copy of a shard from those that read it.
     `replica`: every device gets all ids, in rank order.
 
     ```mlir
@@ -123,7 +124,8 @@ def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
   let summary = "one optimizer step of many tables, on the devices with their rows";
   let description = [{
     As `update`, on ids and gradients at their owners (or replicas). `ids[k]`
-    and `gradients[k]` belong to `lookups[k]`.
+    and `gradients[k]` belong to `lookups[k]`. Tables with copied shards, and
+    exact row-wise optimizers over column shards, need `reduce_rows`.
   }];
   let arguments = (ins
     Variadic<NeuroShard_DistType>:$ids,
@@ -144,7 +146,9 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
     [SameVariadicOperandSize, NeuroShard_SymbolUser, Pure]> {
   let summary = "sum the gradients of each unique row, with the norm of its columns";
   let description = [{
-    First phase of an exact row-wise optimizer over column shards.
+    First phase of the update of tables that exchange something in between:
+    copies of shards their sums (`exchange_copies`), column shards of an exact
+    row-wise optimizer their norms (`exchange_norms`). `apply_rows` is the last.
   }];
   let arguments = (ins
     Variadic<NeuroShard_DistType>:$ids,
@@ -160,6 +164,24 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
   let hasVerifier = 1;
 }
 
+def NeuroShard_ExchangeCopiesOp
+    : NeuroShard_Collective<"exchange_copies", [AllTypesMatch<["rows", "result"]>]> {
+  let summary = "add the sums of all copies of a shard, in the order of their devices";
+  let description = [{
+    Each copy has the gradients of the ranks that read it. Afterwards each has
+    the rows that any copy had, with the same sums and norms.
+
+    ```mlir
+    %all = neuroshard.exchange_copies %rows [@tag]
+      : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+    ```
+  }];
+  let arguments = (ins NeuroShard_DistType:$rows, FlatSymbolRefArrayAttr:$tables);
+  let results = (outs NeuroShard_DistType:$result);
+  let assemblyFormat = "$rows $tables attr-dict `:` qualified(type($rows))";
+  let hasVerifier = 1;
+}
+
 def NeuroShard_ExchangeNormsOp
     : NeuroShard_Collective<"exchange_norms", [AllTypesMatch<["rows", "result"]>]> {
   let summary = "add the norms of the column shards of a row, in column order";
@@ -171,7 +193,7 @@ def NeuroShard_ExchangeNormsOp
 
 def NeuroShard_ApplyRowsOp : NeuroShard_Op<"apply_rows",
     [NeuroShard_SymbolUser, NeuroShard_Effects]> {
-  let summary = "second phase of an exact row-wise optimizer over column shards";
+  let summary = "last phase of an update that begins with reduce_rows";
   let arguments = (ins
     NeuroShard_DistType:$rows,
     FlatSymbolRefArrayAttr:$tables,

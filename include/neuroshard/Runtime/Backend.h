@@ -209,6 +209,9 @@ public:
   virtual const float *sums(int32_t slot) const = 0;
 };
 
+/// How many distinct rows are asked for.
+enum class RowNumber { Bound, Exact };
+
 /// The update of all slots that have ids in a step, prepared.
 class Update {
 public:
@@ -222,9 +225,10 @@ public:
 
   /// The distinct rows of a slot, counted from the first, that lie among these
   /// rows of its shard; none if the slot has no ids in the step. Waits, but for
-  /// all rows of the shard: then a backend may count rows that are not there,
-  /// as many on all devices that have the same ids of these rows.
-  virtual Range distinctRows(int32_t slot, Range rows) const = 0;
+  /// a bound for all rows of the shard: then a backend may count rows that are
+  /// not there, as many on all devices that have the same ids of these rows.
+  virtual Range distinctRows(int32_t slot, Range rows,
+                             RowNumber number) const = 0;
   /// After run(): the squared norms of a slot's gradient rows, one for each
   /// distinct row, over the columns of its shard. Those of rows that are not
   /// there are undefined.

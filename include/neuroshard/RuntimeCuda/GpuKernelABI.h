@@ -103,7 +103,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 9
+#define NSG_VERSION 10
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32

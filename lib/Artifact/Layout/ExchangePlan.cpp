@@ -6,6 +6,14 @@
 
 namespace neuroshard {
 
+std::vector<bool> ExchangePlan::tablesWithCopies() const {
+  std::vector<bool> copied(tables.size());
+  for (const ShardSpec &shard : shards)
+    if (isCopied(shard))
+      copied[static_cast<size_t>(shard.table)] = true;
+  return copied;
+}
+
 std::vector<int32_t> ExchangePlan::trainedCopies() const {
   std::vector<int32_t> numbers;
   for (size_t i = 0; i < shards.size(); ++i)

@@ -31,7 +31,8 @@ byRows(std::vector<const ShardSpec *> shards) {
 
 MostNorms::MostNorms(const ExchangePlan &plan,
                      const std::vector<ExchangeLayout> &layouts,
-                     const StepLoad &load) {
+                     const StepLoad &load)
+    : hasCopies(plan.tablesWithCopies()), load(load) {
   for (size_t x = 0; x < layouts.size(); ++x)
     for (const DeviceRange &alike : load.exchanges[x].alike())
       for (size_t b = 0; b < layouts[x].buckets.size(); ++b) {
@@ -44,6 +45,8 @@ MostNorms::MostNorms(const ExchangePlan &plan,
 }
 
 int64_t MostNorms::of(const ShardSpec &shard) const {
+  if (hasCopies[static_cast<size_t>(shard.table)])
+    return load.distinctRows(shard.table, shard.rows, {});
   auto found = ids.find({shard.table, shard.rows});
   return std::min(found == ids.end() ? 0 : found->second, shard.rows.size());
 }

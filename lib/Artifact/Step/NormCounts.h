@@ -26,8 +26,9 @@ void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
                 const StepLoad &load, Engine engine, const PairReceiver &add);
 
-/// The most norms that a shard can have in a step. GPUs work on as many, since
-/// nobody waits for the number of distinct rows.
+/// How many norms a shard has in a step on GPUs: the most it can have, since
+/// nobody waits for the number of distinct rows; of tables with copies, which
+/// wait, as many as there are.
 class MostNorms {
 public:
   MostNorms(const ExchangePlan &plan,
@@ -36,6 +37,8 @@ public:
   int64_t of(const ShardSpec &shard) const;
 
 private:
+  std::vector<bool> hasCopies; ///< per table.
+  const StepLoad &load;
   /// Ids of all devices for some rows of a table.
   std::map<std::pair<int32_t, Range>, int64_t> ids;
 };

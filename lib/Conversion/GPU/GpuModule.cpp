@@ -174,6 +174,10 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
                                : &ProgramBuilder::addUpdate;
     if (failed((this->*add)(spec, entry)))
       return failure();
+    if (slot.copied &&
+        failed(make(reduces, describeSums(KernelKind::Reduce, entry.dim),
+                    entry.copySumsVariant)))
+      return failure();
   }
   result.slots.push_back(entry);
   return success();

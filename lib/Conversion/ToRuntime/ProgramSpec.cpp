@@ -21,8 +21,8 @@ static SlotSpec describe(ir::LocalTableOp table) {
   return slot;
 }
 
-/// Sets the rows of the longest shard of each slot, and whether one is
-/// replicated. Only lookups name the plan; without any the rows stay unknown.
+/// Sets which slots hold replicated or copied shards. Only lookups name the
+/// plan; without any nothing reads a slot.
 static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
   auto lookups = program.getOps<ir::LocalLookupOp>();
   if (lookups.empty())
@@ -31,14 +31,21 @@ static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
   auto exchange =
       module.lookupSymbol<ir::ExchangeOp>((*lookups.begin()).getExchangeAttr());
   auto plan = module.lookupSymbol<ir::PlanOp>(exchange.getPlanAttr());
+  auto topology =
+      module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   llvm::StringMap<ir::ShardOp> shards;
   for (auto shard : plan.getOps<ir::ShardOp>())
     shards[shard.getName()] = shard;
   for (auto [slot, table] :
        llvm::zip_equal(spec.slots, program.getOps<ir::LocalTableOp>()))
     for (auto name : table.getShards().getAsRange<StringAttr>())
-      if (ir::ShardOp shard = shards.lookup(name.getValue()))
-        slot.replicated |= shard.getDevices().size() > 1;
+      if (ir::ShardOp shard = shards.lookup(name.getValue());
+          shard && shard.hasCopies()) {
+        auto whole =
+            module.lookupSymbol<ir::TableOp>(shard.getTableAttr().getAttr());
+        (shard.isReplicated(whole, topology) ? slot.replicated : slot.copied) =
+            true;
+      }
 }
 
 static IdType idTypeOfKernels(ir::ExchangeOp exchange) {

@@ -198,7 +198,7 @@ void CpuUpdate::runSecondPhase(const Task &task) const {
       stepSizes[update.slot], task.begin, task.end);
 }
 
-Range CpuUpdate::distinctRows(int32_t slot, Range rows) const {
+Range CpuUpdate::distinctRows(int32_t slot, Range rows, RowNumber) const {
   const SlotUpdate &update = updateOf(slot);
   if (!update.sorted)
     return {0, 0};

@@ -31,7 +31,7 @@ public:
             std::vector<GradientPart> parts);
 
   void run(std::span<const float> stepSizes) override;
-  Range distinctRows(int32_t slot, Range rows) const override;
+  Range distinctRows(int32_t slot, Range rows, RowNumber) const override;
   const float *norms(int32_t slot) const override;
   void finish(std::span<const NormTerm> terms) override;
 

@@ -20,6 +20,7 @@ using namespace neuroshard::runtime;
 WorldPlan::WorldPlan(Manifest contents)
     : manifest(std::move(contents)), groups(manifest),
       needsNormExchange(manifest.tablesWithNormExchange()),
+      hasCopies(manifest.tablesWithCopies()),
       copiedShards(manifest.trainedCopies()),
       headerNumbers(idHeaderNumbers(manifest.layouts)) {}
 

@@ -40,7 +40,9 @@ struct WorldPlan {
   DeviceGroups groups;
   /// Per table: whether its update exchanges norms.
   std::vector<bool> needsNormExchange;
-  /// Trained shards with copies (ExchangePlan::isCopied).
+  /// Per table: whether some shard is copied (ExchangePlan::isCopied).
+  std::vector<bool> hasCopies;
+  /// Those shards of trained tables.
   std::vector<int32_t> copiedShards;
   size_t headerNumbers; ///< of each header of ids (IdHeader.h).
 };

@@ -61,9 +61,13 @@ private:
 
   /// The distinct rows of this device's `slot` that lie in table rows `rows`.
   Range section(size_t slot, const Range &rows) const {
-    int64_t offset = device.slots[slot].spec().rows.begin;
+    const ShardSpec &shard = device.slots[slot].spec();
+    int64_t offset = shard.rows.begin;
+    // Copies have other ids than shards without: the rows of all copies.
+    bool hasCopies = device.plan->hasCopies[static_cast<size_t>(shard.table)];
     return update.distinctRows(static_cast<int32_t>(slot),
-                               {rows.begin - offset, rows.end - offset});
+                               {rows.begin - offset, rows.end - offset},
+                               hasCopies ? RowNumber::Exact : RowNumber::Bound);
   }
 
   const float *normsOf(size_t slot, const Range &rows) const {

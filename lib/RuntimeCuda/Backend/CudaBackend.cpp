@@ -1,6 +1,7 @@
 //===- CudaBackend.cpp - A backend on the kernels of a GPU ----------------===//
 
 #include "CudaBackend.h"
+#include "CudaSums.h"
 #include "CudaUpdate.h"
 #include "Driver/Status.h"
 #include "KernelParts.h"
@@ -190,6 +191,11 @@ void CudaBackend::lookUp(std::span<const LookupPart> parts, bool) {
 std::unique_ptr<Update>
 CudaBackend::prepareUpdate(std::vector<GradientPart> parts) {
   return std::make_unique<CudaUpdate>(*device, *this, buffers, stream, parts);
+}
+
+std::unique_ptr<DistinctSums>
+CudaBackend::sumByRow(std::vector<GradientPart> parts) {
+  return std::make_unique<CudaSums>(*device, *this, buffers, stream, parts);
 }
 
 void CudaBackend::addUpRows(std::vector<GradientPart> parts,

@@ -45,6 +45,8 @@ public:
   void lookUp(std::span<const runtime::LookupPart> parts, bool isRead) override;
   std::unique_ptr<runtime::Update>
   prepareUpdate(std::vector<runtime::GradientPart> parts) override;
+  std::unique_ptr<runtime::DistinctSums>
+  sumByRow(std::vector<runtime::GradientPart> parts) override;
   void addUpRows(std::vector<runtime::GradientPart> parts,
                  std::span<const runtime::SlotSums> sums) override;
   void updateRows(std::span<const runtime::SlotSums> sums,

@@ -51,6 +51,16 @@ RowMove moveOfNorms(const float *from, float *to, int64_t count,
 
 } // namespace
 
+std::vector<int64_t> readDistinctRows(const Device &device, int32_t slot,
+                                      CUstream stream) {
+  const CudaDriver &driver = device.gpu.driver;
+  driver.check(driver.streamSynchronize(stream), "waiting for the GPU");
+  DistinctRows distinct = device.distinctRowsOf(slot);
+  return (distinct.keyBytes == 4
+              ? downloadRows<uint32_t>
+              : downloadRows<uint64_t>)(device.gpu, distinct);
+}
+
 CudaUpdate::CudaUpdate(Device &device, Backend &backend, BufferSource &buffers,
                        CUstream stream, std::span<const GradientPart> given)
     : device(device), backend(backend), buffers(buffers), stream(stream),
@@ -96,19 +106,16 @@ const std::vector<int64_t> &CudaUpdate::readRows(int32_t slot) const {
   auto [entry, isNew] = rowsOfSlots.try_emplace(slot);
   if (isNew && idsOfSlot.contains(slot)) {
     GpuScope scope(device.gpu);
-    const CudaDriver &driver = device.gpu.driver;
-    driver.check(driver.streamSynchronize(stream), "waiting for the GPU");
-    DistinctRows distinct = device.distinctRowsOf(slot);
-    entry->second =
-        (distinct.keyBytes == 4 ? downloadRows<uint32_t>
-                                : downloadRows<uint64_t>)(device.gpu, distinct);
+    entry->second = readDistinctRows(device, slot, stream);
   }
   return entry->second;
 }
 
-Range CudaUpdate::distinctRows(int32_t slot, Range rows) const {
+Range CudaUpdate::distinctRows(int32_t slot, Range rows,
+                               RowNumber number) const {
   const ShardSpec &shard = device.binding.shardOf(static_cast<size_t>(slot));
-  if (rows == shard.rows) // counted from the first: Backend/CudaBackend.cpp
+  if (number == RowNumber::Bound &&
+      rows == shard.rows) // counted from the first: Backend/CudaBackend.cpp
     return {0, mostRows(slot)};
   const std::vector<int64_t> &distinct = readRows(slot);
   auto before = [&](int64_t row) {

@@ -13,6 +13,10 @@
 
 namespace neuroshard::cuda {
 
+/// The distinct rows of an updated slot after its sort. Waits.
+std::vector<int64_t> readDistinctRows(const Device &device, int32_t slot,
+                                      CUstream stream);
+
 class CudaUpdate : public runtime::Update {
 public:
   /// Sorts the ids of `parts`. All other arguments must outlive it.
@@ -21,7 +25,8 @@ public:
              std::span<const runtime::GradientPart> parts);
 
   void run(std::span<const float> stepSizes) override;
-  Range distinctRows(int32_t slot, Range rows) const override;
+  Range distinctRows(int32_t slot, Range rows,
+                     runtime::RowNumber number) const override;
   const float *norms(int32_t slot) const override;
   void finish(std::span<const runtime::NormTerm> terms) override;
 

@@ -37,6 +37,10 @@ Part RowStaging::partOf(int32_t lookup, const PeerIds &ids) const {
 Part RowStaging::partOf(const GradientPart &given) const {
   Part part = partOf(given.lookup, given.ids);
   part.padding = given.padding.value_or(-1);
+  const GpuLookup &lookup =
+      binding.program.lookups[static_cast<size_t>(given.lookup)];
+  part.isSummed = (lookup.pooled && !given.ids.offsets) ||
+                  (lookup.weighted && !given.ids.weights);
   return part;
 }
 

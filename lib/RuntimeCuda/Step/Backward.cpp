@@ -323,6 +323,24 @@ size_t Device::twoPhaseIndex(int32_t slot) const {
   return index;
 }
 
+void Device::sumByRow(std::span<const Part> parts,
+                      std::span<const nsc_gradient> gradients,
+                      CUstream stream) {
+  beginCall(stream, /*capturing=*/false);
+  StepPlan &plan =
+      planFor(parts, StepKind::Training, stream, /*capturing=*/false);
+  expandAndSort(plan, stream);
+  bindGradients(plan, gradients, stream);
+  if (plan.step.numPositions == 0)
+    return;
+  addChunks(plan, stream);
+  updateWith(Kernel::Reduce, &GpuSlot::copySumsVariant, plan, stream);
+}
+
+const float *Device::sumsOf(int32_t slot) const {
+  return stepMemory.reduced(updatedIndex(slot));
+}
+
 nsc_norms Device::normsOf(int32_t slot) const {
   size_t index = twoPhaseIndex(slot);
   if (!reduced)
@@ -335,7 +353,7 @@ nsc_norms Device::normsOf(int32_t slot) const {
 DistinctRows Device::distinctRowsOf(int32_t slot) const {
   return {stepMemory.distinctKeys(), keys.keyBytes,
           keys.keyBegin[static_cast<size_t>(slot)],
-          stepMemory.runBegin() + twoPhaseIndex(slot)};
+          stepMemory.runBegin() + updatedIndex(slot)};
 }
 
 } // namespace neuroshard::cuda

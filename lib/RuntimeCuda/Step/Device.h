@@ -64,10 +64,15 @@ public:
   void addUpRows(std::span<const Part> parts,
                  std::span<const nsc_gradient> gradients,
                  std::span<const runtime::SlotSums> sums, CUstream stream);
+  /// Adds the gradients of parts up by distinct row, without an update.
+  void sumByRow(std::span<const Part> parts,
+                std::span<const nsc_gradient> gradients, CUstream stream);
+  /// The sums of a slot, after sumByRow.
+  const float *sumsOf(int32_t slot) const;
   /// Updates the rows of slots that have gradients by their sums.
   void updateRows(std::span<const runtime::SlotSums> sums, CUstream stream);
   nsc_norms normsOf(int32_t slot) const;
-  /// After the sort of a forward with training, for a slot that has norms.
+  /// After the sort of a forward with training, for a slot that is updated.
   DistinctRows distinctRowsOf(int32_t slot) const;
   /// The message of a bad id since the last check, if there is one.
   std::optional<std::string> check(CUstream stream);

@@ -89,6 +89,7 @@ void Kernels::findFunctions(const GpuProgram &program) {
     findBody(Kernel::Update, slot.updateVariant);
     findBody(Kernel::Reduce, slot.reduceVariant);
     findBody(Kernel::Reduce, slot.rowSumsVariant);
+    findBody(Kernel::Reduce, slot.copySumsVariant);
     findBody(Kernel::Apply, slot.applyVariant);
     findBody(Kernel::UpdateBySums, slot.sumsUpdateVariant);
   }

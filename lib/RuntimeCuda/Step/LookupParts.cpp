@@ -108,9 +108,10 @@ public:
       fail("part ", index, ": there is no lookup ", part.lookup,
            "; the device has ", binding.numLookups());
     checkIds();
-    if (lookup().pooled)
+    if (lookup().pooled && !part.isSummed)
       checkBags();
-    if (lookup().weighted && numIds() > 0 && !part.sample_weights)
+    if (lookup().weighted && !part.isSummed && numIds() > 0 &&
+        !part.sample_weights)
       fail(name(), ": the lookup is weighted, but sample_weights is null");
     checkOutput();
     // Callers of pooled lookups have already left padding out.

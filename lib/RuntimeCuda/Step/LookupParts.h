@@ -22,7 +22,8 @@ constexpr int64_t kMaxStride = int64_t{1} << 40;
 
 /// Rows of results of a part: its bags, or its ids if it is not pooled.
 inline int64_t itemsOf(const GpuLookup &lookup, const Part &part) {
-  return lookup.pooled ? part.bags : part.id_end - part.id_begin;
+  return lookup.pooled && !part.isSummed ? part.bags
+                                         : part.id_end - part.id_begin;
 }
 
 /// One part per lookup; see nsc_make_parts. Throws a RuntimeError.

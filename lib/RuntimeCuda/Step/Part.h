@@ -12,6 +12,9 @@ namespace neuroshard::cuda {
 /// A part of the C interface, and what that has no field for.
 struct Part : nsc_part {
   int64_t padding = -1; ///< an id that updates nothing; -1: none.
+  /// Not 0: ids are rows with the sums of their gradients, without bags and
+  /// sample weights.
+  int64_t isSummed = 0;
 };
 
 } // namespace neuroshard::cuda

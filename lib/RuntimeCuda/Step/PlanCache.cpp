@@ -14,7 +14,7 @@ constexpr size_t kKeptPlans = 8;
 constexpr size_t kMostPlans = 512;
 
 bool sameParts(std::span<const Part> a, std::span<const Part> b) {
-  static_assert(sizeof(Part) == 96, "parts are compared as bytes");
+  static_assert(sizeof(Part) == 104, "parts are compared as bytes");
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }

@@ -15,7 +15,8 @@ constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 
 auto bodiesOf(const GpuSlot &slot) {
   return std::tuple(slot.partialVariant, slot.updateVariant, slot.reduceVariant,
-                    slot.applyVariant, slot.sumsUpdateVariant);
+                    slot.applyVariant, slot.sumsUpdateVariant,
+                    slot.copySumsVariant);
 }
 
 } // namespace

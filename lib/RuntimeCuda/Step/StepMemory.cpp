@@ -39,7 +39,7 @@ StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
   for (int32_t slot : keys.updated) {
     const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
     int64_t stride = nsrt_row_stride(spec.dim, sizeof(float));
-    rows.reducedStride.push_back(spec.twoPhase ? stride : 0);
+    rows.reducedStride.push_back(spec.keepsSums() ? stride : 0);
     rows.widest = std::max(rows.widest, stride);
   }
   capacity.reducedRows.resize(keys.updated.size());

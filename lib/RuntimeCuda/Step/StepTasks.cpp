@@ -19,6 +19,8 @@ constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
 
 int32_t flagsOf(const GpuLookup &lookup, const Part &part) {
   int32_t flags = lookup.idBytes == 8 ? NSG_ID64 : 0;
+  if (part.isSummed)
+    return flags;
   if (lookup.pooled)
     flags |= NSG_POOLED;
   if (lookup.mean)
@@ -42,9 +44,10 @@ nsg_lookup_task makeTask(const Binding &binding, const Part &part,
   task.rows = shard.rows.size();
   task.row_begin = shard.rows.begin;
   task.ids = part.ids;
-  task.offsets = lookup.pooled ? part.offsets : nullptr;
+  task.offsets = task.flags & NSG_POOLED ? part.offsets : nullptr;
   task.first_id = task.offsets ? 0 : part.id_begin;
-  task.sample_weights = lookup.weighted ? part.sample_weights : nullptr;
+  task.sample_weights =
+      task.flags & NSG_WEIGHTED ? part.sample_weights : nullptr;
   task.items = itemsOf(lookup, part);
   task.pooling = task.offsets ? 0 : part.pooling;
   task.out = part.out;

@@ -18,10 +18,13 @@ FailureOr<PlacedTables> PlacedTables::of(PlanOp plan) {
   for (auto shard : plan.getOps<ShardOp>())
     placement.tables[shard.getTableAttr().getAttr()].shards.push_back(shard);
   for (auto &[name, table] : placement.tables) {
-    if (failed(verifyCovered(plan, table.table, table.shards,
-                             placement.topology.getNumDevices())))
+    if (failed(verifyCovered(plan, table.table, table.shards)))
       return mlir::failure();
-    table.replicated = table.shards.front().isReplicated();
+    bool hasCopies = llvm::any_of(
+        table.shards, [](ShardOp shard) { return shard.hasCopies(); });
+    table.replicated =
+        table.shards.front().isReplicated(table.table, placement.topology);
+    table.copied = hasCopies && !table.replicated;
     std::optional<OptimizerAttr> optimizer = table.table.getOptimizer();
     bool columnSplit = llvm::any_of(table.shards, [&](ShardOp shard) {
       return shard.getWidth() < static_cast<int64_t>(table.table.getDim());

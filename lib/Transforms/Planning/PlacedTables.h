@@ -19,6 +19,8 @@ struct TablePlacement {
   llvm::SmallVector<ir::ShardOp> shards;
   /// Every device has the whole table.
   bool replicated = false;
+  /// Else: some shards have copies, which exchange sums of gradients.
+  bool copied = false;
   /// See needsNormExchange() of Model.
   bool twoPhase = false;
 };
@@ -26,8 +28,7 @@ struct TablePlacement {
 /// Every table of a module under a plan that covers all of them.
 class PlacedTables {
 public:
-  /// An error on the first table that is not covered or is replicated on some
-  /// devices only.
+  /// An error on the first table that is not covered.
   static mlir::FailureOr<PlacedTables> of(ir::PlanOp plan);
 
   const TablePlacement &operator[](mlir::StringAttr table) const {

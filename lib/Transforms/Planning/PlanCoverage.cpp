@@ -31,13 +31,7 @@ static llvm::APInt areaOf(ArrayRef<ShardOp> shards) {
 }
 
 LogicalResult neuroshard::verifyCovered(PlanOp plan, TableOp table,
-                                        ArrayRef<ShardOp> shards,
-                                        int64_t numDevices) {
-  for (ShardOp shard : shards)
-    if (shard.isReplicated() &&
-        static_cast<int64_t>(shard.getDevices().size()) != numDevices)
-      return shard.emitOpError("a replicated table must be on all ")
-             << numDevices << " devices, got: " << shard.getDevices().size();
+                                        ArrayRef<ShardOp> shards) {
   llvm::APInt covered = areaOf(shards), whole = areaOf(table);
   if (covered == whole)
     return success();

@@ -7,11 +7,9 @@
 
 namespace neuroshard {
 
-/// An error unless the shards fill the table, or, if it is replicated, are on
-/// all devices. `shards`: those of the table.
+/// An error unless the shards fill the table. `shards`: those of the table.
 mlir::LogicalResult verifyCovered(ir::PlanOp plan, ir::TableOp table,
-                                  llvm::ArrayRef<ir::ShardOp> shards,
-                                  int64_t numDevices);
+                                  llvm::ArrayRef<ir::ShardOp> shards);
 
 /// Whether the shards of the plan fill every table of the module.
 bool coversAllTables(ir::PlanOp plan);

@@ -39,7 +39,23 @@ Key keyOf(FusedWeightsGradientOp op) { return {op.getIds(), 0}; }
 Key keyOf(FusedUpdateOp op) {
   return {Value(), number(distributionOf(op.getIds().front()))};
 }
-Key keyOf(ReduceRowsOp) { return {Value(), 0}; }
+/// Tables that exchange the same in their update stay together.
+Key keyOf(ReduceRowsOp op) {
+  int exchanges = 0;
+  Value rows = op.getRows();
+  while (rows.hasOneUse()) {
+    Operation *user = *rows.user_begin();
+    if (isa<ExchangeCopiesOp>(user))
+      exchanges |= 1;
+    else if (isa<ExchangeNormsOp>(user))
+      exchanges |= 2;
+    else
+      break;
+    rows = user->getResult(0);
+  }
+  return {Value(), exchanges};
+}
+Key keyOf(ExchangeCopiesOp op) { return {op.getRows(), 0}; }
 Key keyOf(ExchangeNormsOp op) { return {op.getRows(), 0}; }
 Key keyOf(ApplyRowsOp op) { return {op.getRows(), 0}; }
 
@@ -123,10 +139,17 @@ Operation *merge(OpBuilder &builder, const Group<ReduceRowsOp> &group) {
                               all(group, idsOf), all(group, gradientsOf),
                               allLookups(group));
 }
+template <typename OpT>
+Operation *mergeExchanges(OpBuilder &builder, const Group<OpT> &group) {
+  OpT first = group.front();
+  return OpT::create(builder, first.getLoc(), first.getType(), first.getRows(),
+                     allTables(group));
+}
+Operation *merge(OpBuilder &builder, const Group<ExchangeCopiesOp> &group) {
+  return mergeExchanges(builder, group);
+}
 Operation *merge(OpBuilder &builder, const Group<ExchangeNormsOp> &group) {
-  ExchangeNormsOp first = group.front();
-  return ExchangeNormsOp::create(builder, first.getLoc(), first.getType(),
-                                 first.getRows(), allTables(group));
+  return mergeExchanges(builder, group);
 }
 Operation *merge(OpBuilder &builder, const Group<ApplyRowsOp> &group) {
   ApplyRowsOp first = group.front();
@@ -214,6 +237,7 @@ void Fuse::fuseUpdate(StepFunctions &step) {
   }
   mergeAll<FusedUpdateOp>(step.update);
   mergeAll<ReduceRowsOp>(step.update);
+  mergeAll<ExchangeCopiesOp>(step.update);
   mergeAll<ExchangeNormsOp>(step.update);
   mergeAll<ApplyRowsOp>(step.update);
 }

@@ -100,14 +100,17 @@ Value Sharder::shardWeightsGradient(OpBuilder &builder, WeightsGradientOp op,
   return GatherBatchOp::create(builder, op.getLoc(), weights, combined);
 }
 
-/// Updates first the tables that take one phase, then those that take two.
+/// Updates first the tables whose devices exchange nothing for it.
 void Sharder::shardTableUpdates(OpBuilder &builder, ValueRange carried) {
-  auto isTwoPhase = [&](UpdateOp op) {
-    return placement[op.getTableAttr().getAttr()].twoPhase;
+  auto placed = [&](UpdateOp op) -> const TablePlacement & {
+    return placement[op.getTableAttr().getAttr()];
+  };
+  auto isInPhases = [&](UpdateOp op) {
+    return placed(op).twoPhase || placed(op).copied;
   };
   std::stable_partition(updates.begin(), updates.end(),
-                        std::not_fn(isTwoPhase));
-  SmallVector<std::pair<UpdateOp, Value>> twoPhase;
+                        std::not_fn(isInPhases));
+  SmallVector<std::pair<UpdateOp, Value>> inPhases;
   for (UpdateOp op : updates) {
     SmallVector<Value> ids, gradients;
     for (ShardedLookup *lookup : lookupsOf(op.getGradients())) {
@@ -115,9 +118,9 @@ void Sharder::shardTableUpdates(OpBuilder &builder, ValueRange carried) {
                                          : carried[lookup->ownerIds]);
       gradients.push_back(lookup->gradient);
     }
-    if (isTwoPhase(op)) {
+    if (isInPhases(op)) {
       Type rows = dist(RowsType::get(context), Distribution::Owner);
-      twoPhase.emplace_back(op, ReduceRowsOp::create(builder, op.getLoc(), rows,
+      inPhases.emplace_back(op, ReduceRowsOp::create(builder, op.getLoc(), rows,
                                                      ids, gradients,
                                                      op.getLookups()));
       continue;
@@ -125,10 +128,15 @@ void Sharder::shardTableUpdates(OpBuilder &builder, ValueRange carried) {
     FusedUpdateOp::create(builder, op.getLoc(), ids, gradients, op.getLookups(),
                           op.getLearningRate(), op.getStep());
   }
-  for (auto &[op, rows] : twoPhase)
-    rows = ExchangeNormsOp::create(builder, op.getLoc(), rows.getType(), rows,
-                                   one(op.getTableAttr()));
-  for (auto &[op, rows] : twoPhase)
+  for (auto &[op, rows] : inPhases)
+    if (placed(op).copied)
+      rows = ExchangeCopiesOp::create(builder, op.getLoc(), rows.getType(),
+                                      rows, one(op.getTableAttr()));
+  for (auto &[op, rows] : inPhases)
+    if (placed(op).twoPhase)
+      rows = ExchangeNormsOp::create(builder, op.getLoc(), rows.getType(), rows,
+                                     one(op.getTableAttr()));
+  for (auto &[op, rows] : inPhases)
     ApplyRowsOp::create(builder, op.getLoc(), rows, one(op.getTableAttr()),
                         op.getLearningRate(), op.getStep());
 }

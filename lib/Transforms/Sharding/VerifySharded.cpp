@@ -146,13 +146,15 @@ LogicalResult ShardedVerifier::verifyUpdatePlace(Operation *op,
   if (!TableOp(table.table).getOptimizer())
     return op->emitOpError("updates table '")
            << printable(name.getValue()) << "', which has no optimizer";
-  if (table.twoPhase != isa<ReduceRowsOp>(op))
+  bool inPhases = table.twoPhase || table.copied;
+  if (inPhases != isa<ReduceRowsOp>(op))
     return op->emitOpError()
-           << (table.twoPhase ? "updates table '" : "reduces rows of table '")
+           << (inPhases ? "updates table '" : "reduces rows of table '")
            << printable(name.getValue()) << "', which needs "
-           << (table.twoPhase ? "two phases: its row-wise optimizer is exact "
-                                "and its columns are split"
-                              : "one phase only");
+           << (!inPhases        ? "one phase only"
+               : table.twoPhase ? "two phases: its row-wise optimizer is exact "
+                                  "and its columns are split"
+                                : "two phases: its shards have copies");
   if (table.replicated == (distribution == Distribution::Replica))
     return success();
   return op->emitOpError("updates the ")
@@ -161,27 +163,45 @@ LogicalResult ShardedVerifier::verifyUpdatePlace(Operation *op,
          << stringifyDistribution(distribution) << "s";
 }
 
-/// Tables go through all three ops of the two phases.
+/// Null of a null op.
+template <typename OpT> Value resultOf(OpT op) {
+  return op ? op.getResult() : Value();
+}
+
+/// The one user of rows, if it is of this kind and for these tables.
+template <typename OpT> OpT userOf(Value rows, ArrayRef<Attribute> tables) {
+  auto user = rows.hasOneUse() ? dyn_cast<OpT>(*rows.user_begin()) : OpT();
+  return user && llvm::equal(user.getTables(), tables) ? user : OpT();
+}
+
+/// Tables go through all ops of their phases.
 LogicalResult ShardedVerifier::verifyPhases() {
-  auto names = [](ArrayAttr tables) {
-    return SmallVector<Attribute>(tables.begin(), tables.end());
-  };
   for (auto reduce : step.update.getOps<ReduceRowsOp>()) {
-    llvm::SetVector<Attribute> reduced;
+    llvm::SetVector<Attribute> tables;
     for (auto lookup : reduce.getLookups().getAsRange<LookupAttr>())
-      reduced.insert(lookup.getTable());
-    auto exchange =
-        reduce.getRows().hasOneUse()
-            ? dyn_cast<ExchangeNormsOp>(*reduce.getRows().user_begin())
-            : ExchangeNormsOp();
-    auto apply = exchange && exchange.getResult().hasOneUse()
-                     ? dyn_cast<ApplyRowsOp>(*exchange.getResult().user_begin())
-                     : ApplyRowsOp();
-    if (apply && names(exchange.getTables()) == reduced.getArrayRef() &&
-        names(apply.getTables()) == reduced.getArrayRef())
+      tables.insert(lookup.getTable());
+    auto isSame = [&](bool TablePlacement::*phase) {
+      return llvm::all_equal(llvm::map_range(tables, [&](Attribute table) {
+        return placement[cast<FlatSymbolRefAttr>(table).getAttr()].*phase;
+      }));
+    };
+    if (!isSame(&TablePlacement::copied) || !isSame(&TablePlacement::twoPhase))
+      return reduce.emitOpError(
+          "its tables need the same exchanges: of copies, "
+          "of norms, or of both");
+    const TablePlacement &table =
+        placement[cast<FlatSymbolRefAttr>(tables.front()).getAttr()];
+    Value rows = reduce.getRows();
+    if (table.copied && rows)
+      rows = resultOf(userOf<ExchangeCopiesOp>(rows, tables.getArrayRef()));
+    if (table.twoPhase && rows)
+      rows = resultOf(userOf<ExchangeNormsOp>(rows, tables.getArrayRef()));
+    if (rows && userOf<ApplyRowsOp>(rows, tables.getArrayRef()))
       continue;
-    return reduce.emitOpError("rows must go through one 'exchange_norms' and "
-                              "one 'apply_rows', with the same tables");
+    return reduce.emitOpError("rows must go through ")
+           << (table.copied ? "one 'exchange_copies' and " : "")
+           << (table.twoPhase ? "one 'exchange_norms' and " : "")
+           << "one 'apply_rows', with the same tables";
   }
   return success();
 }

@@ -19,15 +19,15 @@ STAGED = ("partials", "received_gradients")
 def planned(problem, plan, buckets, parts, on_gpus):
     """What the planner says of these local batches."""
     tables = [table.name for table in problem.tables]
-    rows = [set() for _ in tables]
-    for part in parts:
+    rows = [[[] for _ in parts] for _ in tables]
+    for rank, part in enumerate(parts):
         for number, feature in enumerate(problem.features):
-            rows[tables.index(feature.table)].update(part.feature(number)[0].tolist())
+            rows[tables.index(feature.table)][rank] += part.feature(number)[0].tolist()
     ids = [[count_ids(part.feature(bucket["lookup"])[0], bucket["rows"]) for bucket in buckets]
            for part in parts]
     if on_gpus:
         problem = problem.replace(topology=f"{len(parts)}xH200")
-    step = [[part.batch for part in parts]], [ids], [sorted(one) for one in rows]
+    step = [[part.batch for part in parts]], [ids], rows
     return (_planner.plan_traffic(problem._native, plan._native, *step),
             _planner.plan_buffers(problem._native, plan._native, *step))
 
