@@ -25,7 +25,7 @@ int64_t dimOf(const LocalTable &table) {
 Expected<std::vector<LocalTable>> makeTables(const MeasuredSet &set) {
   std::vector<LocalTable> tables;
   for (const Shard &shard : set.shards) {
-    if (shard.replicated())
+    if (shard.hasCopies())
       return failure(shard.name, "a replicated shard cannot be measured alone");
     int table = set.problem.tableIndex(shard.table);
     if (table < 0)

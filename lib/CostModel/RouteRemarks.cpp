@@ -15,7 +15,7 @@ void neuroshard::addRouteRemarks(const ShardingProblem &problem,
   for (const Shard &shard : plan.shards) {
     if (shard.route != Route::Relay)
       continue;
-    if (shard.replicated())
+    if (shard.hasCopies())
       remarks.push_back("route relay of table '" + shard.table +
                         "' has no effect: it is replicated, so its results do "
                         "not travel");

@@ -1,6 +1,7 @@
 //===- Coverage.cpp - Exact cover of a table by shards --------------------===//
 
 #include "neuroshard/Model/Coverage.h"
+#include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
 #include <iterator>
@@ -66,7 +67,7 @@ std::string neuroshard::formatRange(const Shard &shard) {
 void neuroshard::checkReplica(const Table &table, const Shard &shard,
                               int deviceCount, const std::string &where,
                               Diagnostics &errors) {
-  if (!shard.replicated())
+  if (!shard.hasCopies())
     return;
   if (shard.rows() != table.rows || shard.width() != table.dim)
     errors.push_back({where, "only a whole table can be replicated, got: " +
@@ -193,6 +194,13 @@ void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,
                    std::string(toString(shard->route)));
   if (first.route != Route::Relay)
     return;
+  for (const Shard *shard : shards)
+    if (shard->hasCopies() && !isReplicated(problem.tables[table], *shard,
+                                            problem.topology.deviceCount()))
+      return error("relays serve all groups, and the copies of shard '" +
+                   shard->name +
+                   "' some ranks each; expected route auto or direct, got: "
+                   "relay");
   std::string found =
       "expected route auto or direct, got: relay of shard '" + first.name + "'";
   if (problem.target != Target::Native)

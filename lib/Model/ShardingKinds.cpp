@@ -34,13 +34,20 @@ std::optional<WireType> neuroshard::chosenWireType(const ShardingPlan &plan) {
              : parseWireType(type->second);
 }
 
+bool neuroshard::isReplicated(const Table &table, const Shard &shard,
+                              int deviceCount) {
+  return shard.hasCopies() &&
+         static_cast<int>(shard.devices.size()) == deviceCount &&
+         shard.rows() == table.rows && shard.width() == table.dim;
+}
+
 ShardingKind neuroshard::classify(const Table &table,
                                   const std::vector<const Shard *> &shards,
                                   const std::vector<int> &innerGroupOfDevice) {
   auto all = [&](auto predicate) {
     return std::all_of(shards.begin(), shards.end(), predicate);
   };
-  if (!all([](const Shard *s) { return !s->replicated(); }))
+  if (!all([](const Shard *s) { return !s->hasCopies(); }))
     return ShardingKind::Replicated;
   bool fullRows = all([&](const Shard *s) { return s->rows() == table.rows; });
   bool fullWidth = all([&](const Shard *s) { return s->width() == table.dim; });

@@ -281,7 +281,7 @@ bool Cases::restIsCuttable(size_t table) const {
                     (fullWidth && (rule.allows(ShardingKind::RowWise) ||
                                    rule.allows(ShardingKind::TableRowWise))) ||
                     rule.allows(ShardingKind::RowColumn);
-    if (!possible || shard.replicated())
+    if (!possible || shard.hasCopies())
       return false;
   }
   return true;
@@ -298,7 +298,7 @@ void Cases::addRest(size_t table, std::vector<OracleForm> &forms) const {
   const Shard &hand = rule.fixed.front();
   if (hand.rows() == what.rows && hand.width() == what.dim) {
     ShardingKind kind =
-        hand.replicated() ? ShardingKind::Replicated : ShardingKind::TableWise;
+        hand.hasCopies() ? ShardingKind::Replicated : ShardingKind::TableWise;
     if (rule.allows(kind))
       forms.push_back(form);
     return;

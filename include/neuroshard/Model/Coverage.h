@@ -18,7 +18,8 @@ std::string formatRange(const Shard &shard);
 void checkShardShape(const Table &table, const Shard &shard, int deviceCount,
                      const std::string &where, Diagnostics &errors);
 
-/// A shard on several devices must be a whole table, on all devices.
+/// A shard on several devices must be a whole table, on all devices: of fixed
+/// shards, and of targets that have no other copies.
 void checkReplica(const Table &table, const Shard &shard, int deviceCount,
                   const std::string &where, Diagnostics &errors);
 

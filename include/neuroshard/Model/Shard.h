@@ -26,8 +26,9 @@ std::optional<Route> parseRoute(std::string_view text);
 
 /// Rows [rowBegin, rowEnd) x columns [colBegin, colEnd) of a table.
 ///
-/// One device owns a shard; with several devices each holds a full copy
-/// (replicated, "data-parallel"), and the ids stay where the batch is.
+/// Each device has a copy of the shard. A whole table on all devices is
+/// replicated ("data-parallel"): ids stay where the batch is. Of other copies
+/// each rank reads the nearest one.
 struct Shard {
   std::string name;
   std::string table;
@@ -42,7 +43,7 @@ struct Shard {
 
   int64_t rows() const { return rowEnd - rowBegin; }
   int64_t width() const { return colEnd - colBegin; }
-  bool replicated() const { return devices.size() > 1; }
+  bool hasCopies() const { return devices.size() > 1; }
   bool operator==(const Shard &) const = default;
 };
 

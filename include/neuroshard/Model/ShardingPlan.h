@@ -53,6 +53,9 @@ struct ShardingPlan {
 /// so that it is the problem's.
 std::optional<WireType> chosenWireType(const ShardingPlan &plan);
 
+/// Whether a shard is a whole table on every device.
+bool isReplicated(const Table &table, const Shard &shard, int deviceCount);
+
 /// Kind of a table's cut, given all its shards. `innerGroupOfDevice` is
 /// groupOfDevices() of the innermost level.
 ShardingKind classify(const Table &table,

@@ -25,6 +25,12 @@ struct DeviceLoad {
   double rowSumBytes = 0;
   /// The part of backwardBytes that are norms for devices of its group.
   double insideNormBytes = 0;
+  /// Of copies (ShardWork): what their readers inside the group get and send,
+  /// and what copies exchange, in the group and with other groups.
+  double insideForwardBytes = 0;
+  double insideGradientBytes = 0;
+  double insideCopySumBytes = 0;
+  double outsideCopySumBytes = 0;
 };
 
 /// What a device sends by way of relays per step: as an owner to the relays of

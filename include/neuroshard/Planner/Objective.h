@@ -8,6 +8,7 @@
 #include "neuroshard/Planner/DeviceLoad.h"
 #include "neuroshard/Planner/SearchDefaults.h"
 
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -88,9 +89,11 @@ CostBreakdown composeCost(const Topology &topology,
 
 /// The shards of a plan as cost models see them.
 struct PlanWork {
-  /// Of each shard.
-  std::vector<ShardWork> works;
-  /// Of each device; they point into `works`.
+  /// Of each shard, or of its first copy.
+  std::deque<ShardWork> works;
+  /// Of each copy of shards that are not replicated.
+  std::deque<ShardWork> copies;
+  /// Of each device; they point into `works` and `copies`.
   std::vector<ShardSet> sets;
 };
 

@@ -59,21 +59,36 @@ struct ShardWork {
   double groupInputBytes = 0;
   double forwardBytes = 0;
   double backwardBytes = 0;
-  /// The parts of backwardBytes that are sums of rows, and norms.
+  /// The parts of backwardBytes that are sums of rows of a replicated table,
+  /// and norms.
   double rowSumBytes = 0;
   double normBytes = 0;
+  /// Of a copy: the parts of forwardBytes and of the gradients among
+  /// backwardBytes for readers in its group; and the part of backwardBytes that
+  /// are sums for other copies, of which this share is in its group.
+  double insideForwardBytes = 0;
+  double insideGradientBytes = 0;
+  double copySumBytes = 0;
+  double insideCopies = 0;
 };
 
 /// Distinct rows of a table that this share of the global batch reads.
 double distinctRowsOf(const ShardingProblem &problem, int table,
                       const std::vector<int> &features, double batchShare);
 
-/// Describes a shard (its device list matters only for being replicated).
+/// Describes a shard (its device list matters only for being replicated: other
+/// copies are described one by one, by describeCopies).
 /// `features` are those of its table; `norms`: needsNormExchange() of all the
 /// table's shards. The pointer `access` is into `problem`.
 ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard,
                         bool norms);
+
+/// Describes each copy of a shard that is not replicated, by device in
+/// ascending order.
+std::vector<ShardWork> describeCopies(const ShardingProblem &problem, int table,
+                                      const std::vector<int> &features,
+                                      const Shard &shard, bool norms);
 
 /// The same for a shard whose table is cut by columns if the shard itself is.
 ShardWork describeShard(const ShardingProblem &problem, int table,

@@ -57,7 +57,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
   bool handReplicas =
       std::any_of(problem.constraints.fixedShards.begin(),
                   problem.constraints.fixedShards.end(),
-                  [](const Shard &shard) { return shard.replicated(); });
+                  [](const Shard &shard) { return shard.hasCopies(); });
   std::vector<BoundTable> tables;
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     const Table &table = problem.tables[i];

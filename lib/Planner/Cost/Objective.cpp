@@ -4,6 +4,7 @@
 
 #include "RelayLoads.h"
 #include "StagedExchange.h"
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Traffic.h"
 
@@ -201,6 +202,18 @@ static CostBreakdown evaluateSnapshots(const ShardingProblem &problem,
   return mean;
 }
 
+static void addCopies(const Shard &shard, std::vector<ShardWork> copies,
+                      PlanWork &work) {
+  std::vector<int> devices = shard.devices;
+  std::ranges::sort(devices);
+  work.works.push_back(copies.front());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    work.copies.push_back(copies[i]);
+    work.sets[static_cast<size_t>(devices[i])].shards.push_back(
+        &work.copies.back());
+  }
+}
+
 PlanWork neuroshard::describePlan(const ShardingProblem &problem,
                                   const ShardingPlan &plan) {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
@@ -208,7 +221,6 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   PlanWork work;
-  work.works.reserve(plan.shards.size());
   for (const Device &device : problem.topology.devices)
     work.sets.push_back({findDeviceClass(device.deviceClass), {}});
   std::vector<bool> columnSplit =
@@ -219,6 +231,13 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
     bool norms =
         needsNormExchange(problem.tables[index].optimizer.kind,
                           problem.optimizerSemantics, columnSplit[index]);
+    if (shard.hasCopies() && !isReplicated(problem.tables[index], shard,
+                                           problem.topology.deviceCount())) {
+      addCopies(shard,
+                describeCopies(problem, table, features[index], shard, norms),
+                work);
+      continue;
+    }
     work.works.push_back(
         describeShard(problem, table, features[index], shard, norms));
     for (int device : shard.devices)
@@ -242,6 +261,11 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
       loads[d].forwardBytes += shard->forwardBytes;
       loads[d].backwardBytes += shard->backwardBytes;
       loads[d].rowSumBytes += shard->rowSumBytes;
+      loads[d].insideForwardBytes += shard->insideForwardBytes;
+      loads[d].insideGradientBytes += shard->insideGradientBytes;
+      double inside = shard->copySumBytes * shard->insideCopies;
+      loads[d].insideCopySumBytes += inside;
+      loads[d].outsideCopySumBytes += shard->copySumBytes - inside;
     }
   std::vector<ComputeMs> compute(devices);
   model.computeMs(work.sets, compute);
@@ -250,7 +274,7 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   if (int groupSize = relayGroupSize(problem)) {
     std::vector<OwnedRows> owned;
     for (size_t i = 0; i < plan.shards.size(); ++i)
-      if (const Shard &shard = plan.shards[i]; !shard.replicated())
+      if (const Shard &shard = plan.shards[i]; !shard.hasCopies())
         owned.push_back({work.works[i].table,
                          shard.devices.front(),
                          {shard.rowBegin, shard.rowEnd},

@@ -83,7 +83,7 @@ TableRelay::TableRelay(const ShardingProblem &problem,
   std::map<size_t, std::vector<size_t>> ownersOfGroup;
   std::map<size_t, std::vector<Range>> colsOfGroup;
   for (const Shard *shard : shards) {
-    if (shard->replicated())
+    if (shard->hasCopies())
       continue;
     auto device = static_cast<size_t>(shard->devices.front());
     ownersOfGroup[device / groupSize].push_back(owners.size());

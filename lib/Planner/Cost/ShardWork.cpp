@@ -3,9 +3,12 @@
 #include "neuroshard/Planner/ShardWork.h"
 
 #include "DistinctRows.h"
+#include "Memory/CopyShares.h"
 #include "Memory/ReplicaGradients.h"
 #include "RelayGroups.h"
+#include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/Memory.h"
 
 #include <cmath>
@@ -89,7 +92,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const Shard &shard, bool norms) {
   const Table &source = problem.tables[static_cast<size_t>(table)];
   FeatureSums sums = sumFeatures(problem, features);
-  bool replicated = shard.replicated();
+  bool replicated = isReplicated(source, shard, problem.topology.deviceCount());
   double rowShare =
       static_cast<double>(shard.rows()) / static_cast<double>(source.rows);
   double batchShare =
@@ -166,6 +169,55 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
     work.normBytes = 2 * 4 * work.uniqueRows;
   work.backwardBytes += work.normBytes;
   return work;
+}
+
+/// How often the sums of a copy's rows are read or written: added up, packed,
+/// copied from messages, and read by the update.
+static constexpr double kCopySumPasses = 4;
+
+std::vector<ShardWork>
+neuroshard::describeCopies(const ShardingProblem &problem, int table,
+                           const std::vector<int> &features, const Shard &shard,
+                           bool norms) {
+  Shard alone = shard;
+  alone.devices.resize(1);
+  const ShardWork whole = describeShard(problem, table, features, alone, norms);
+  std::vector<CopyShare> shares = copyShares(problem, shard);
+  double rowShare =
+      static_cast<double>(whole.rows) / static_cast<double>(whole.tableRows);
+  std::vector<double> rows;
+  double allRows = 0;
+  for (const CopyShare &share : shares) {
+    rows.push_back(distinctRowsOf(problem, table, features, share.batch) *
+                   rowShare);
+    allRows += rows.back();
+  }
+  CopyMessage message{static_cast<int32_t>(whole.idBytes), whole.width,
+                      rowSumFormat(problem.batch.wireType.gradients)};
+  std::vector<ShardWork> works;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const CopyShare &share = shares[i];
+    ShardWork &work = works.emplace_back(whole);
+    for (double ShardWork::*part :
+         {&ShardWork::pooling, &ShardWork::lookups, &ShardWork::outputRows,
+          &ShardWork::dims, &ShardWork::inputBytes, &ShardWork::groupInputBytes,
+          &ShardWork::forwardBytes})
+      work.*part *= share.batch;
+    work.groupInputBytes *= 1 - share.insideReaders;
+    work.uniqueRows = rows[i];
+    work.updateLookups = work.lookups + allRows;
+    work.updateGradientRows = work.outputRows + kCopySumPasses * allRows;
+    double gradients = (whole.backwardBytes - whole.normBytes) * share.batch;
+    work.insideForwardBytes = work.forwardBytes * share.insideReaders;
+    work.insideGradientBytes = gradients * share.insideReaders;
+    // To each other copy its own; from each as many on average.
+    work.copySumBytes =
+        static_cast<double>(message.bytes(std::llround(allRows))) *
+        (share.copies - 1) / share.copies;
+    work.insideCopies = share.insideCopies;
+    work.backwardBytes = gradients + work.copySumBytes + work.normBytes;
+  }
+  return works;
 }
 
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,

@@ -44,19 +44,25 @@ std::vector<double> fieldOf(std::span<const RelayLoad> relays,
   return values;
 }
 
-bool hasGroupInput(std::span<const DeviceLoad> loads) {
+bool hasAny(std::span<const DeviceLoad> loads, double DeviceLoad::*bytes) {
   return std::ranges::any_of(
-      loads, [](const DeviceLoad &load) { return load.groupInputBytes > 0; });
+      loads, [&](const DeviceLoad &load) { return load.*bytes > 0; });
+}
+
+bool haveCopySums(std::span<const DeviceLoad> loads) {
+  return hasAny(loads, &DeviceLoad::insideCopySumBytes) ||
+         hasAny(loads, &DeviceLoad::outsideCopySumBytes);
 }
 
 bool isStaged(std::span<const DeviceLoad> loads,
               std::span<const RelayLoad> relays, Direction direction) {
+  bool readsInside = hasAny(loads, &DeviceLoad::insideForwardBytes);
   if (direction == Direction::Input)
-    return hasGroupInput(loads);
+    return hasAny(loads, &DeviceLoad::groupInputBytes) || readsInside;
+  if (readsInside)
+    return true;
   bool hasNorms = direction == Direction::Backward &&
-                  std::ranges::any_of(loads, [](const DeviceLoad &load) {
-                    return load.insideNormBytes > 0;
-                  });
+                  hasAny(loads, &DeviceLoad::insideNormBytes);
   return hasNorms || std::ranges::any_of(relays, [&](const RelayLoad &relay) {
            return direction == Direction::Forward
                       ? relay.forwardInside + relay.forwardAcross > 0
@@ -66,9 +72,37 @@ bool isStaged(std::span<const DeviceLoad> loads,
 
 } // namespace
 
+/// Sums that copies exchange once they have their gradients. Without groups
+/// all is outside.
+static Traffic copySumsOf(const Topology &topology,
+                          std::span<const DeviceLoad> loads) {
+  std::vector<double> none(loads.size()), inside, outside;
+  for (const DeviceLoad &load : loads) {
+    inside.push_back(load.insideCopySumBytes);
+    outside.push_back(load.outsideCopySumBytes);
+  }
+  if (relayGroupSize(topology) == 0)
+    return {&topology, none, outside, outside};
+  Traffic sums{&topology, none, none, none};
+  sums.insideOut = sums.insideIn = inside;
+  sums.acrossOut = sums.acrossIn = outside;
+  return sums;
+}
+
 std::vector<Traffic> neuroshard::exchangeStages(
     const Topology &topology, std::span<const DeviceLoad> loads,
     std::span<const RelayLoad> relays, Direction direction) {
+  if (direction == Direction::Backward && haveCopySums(loads)) {
+    std::vector<DeviceLoad> others(loads.begin(), loads.end());
+    for (DeviceLoad &load : others) {
+      load.backwardBytes -= std::exchange(load.insideCopySumBytes, 0) +
+                            std::exchange(load.outsideCopySumBytes, 0);
+    }
+    std::vector<Traffic> stages =
+        exchangeStages(topology, others, relays, direction);
+    stages.push_back(copySumsOf(topology, loads));
+    return stages;
+  }
   if (!isStaged(loads, relays, direction))
     return {trafficOf(topology, loads, direction)};
   std::vector<RelayLoad> staged(relays.begin(), relays.end());
@@ -78,6 +112,9 @@ std::vector<Traffic> neuroshard::exchangeStages(
     double norms = std::exchange(direct[i].insideNormBytes, 0);
     direct[i].backwardBytes -= norms;
     staged[i].backwardInside += norms;
+    direct[i].forwardBytes -= direct[i].insideForwardBytes;
+    direct[i].backwardBytes -= direct[i].insideGradientBytes;
+    staged[i].forwardInside += direct[i].insideForwardBytes;
     // Of a staged exchange of ids nothing goes directly.
     direct[i].inputBytes = 0;
   }
@@ -109,6 +146,10 @@ std::vector<Traffic> neuroshard::exchangeStages(
   } else {
     across.acrossIn = fieldOf(staged, &RelayLoad::backwardAcross);
     inside.insideIn = fieldOf(staged, &RelayLoad::backwardInside);
+    // Gradients for copies are in the messages of the first stage.
+    for (size_t i = 0; i < loads.size(); ++i)
+      across.insideIn[i] = loads[i].insideGradientBytes;
+    across.insideOut = meansOfGroups(across.insideIn, groupSize);
   }
   across.acrossOut = meansOfIndices(across.acrossIn, groupSize);
   inside.insideOut = meansOfGroups(inside.insideIn, groupSize);

@@ -48,11 +48,20 @@ std::string describeCut(const Table &table, const Shards &shards) {
   return text;
 }
 
-/// "on every device", "cut into 4 shards ...".
-std::string describeForm(const Table &table, const Shards &shards) {
-  return shards.front()->replicated()
-             ? std::string("on every device")
-             : "cut into " + describeCut(table, shards);
+/// "on every device", "copied to 2 devices", "cut into 4 shards ...".
+std::string describeForm(const SearchContext &context, const Table &table,
+                         const Shards &shards) {
+  if (isReplicated(table, *shards.front(), context.deviceCount))
+    return "on every device";
+  size_t copies = 1;
+  for (const Shard *shard : shards)
+    copies = std::max(copies, shard->devices.size());
+  std::string copied =
+      copies > 1 ? "copied to " + std::to_string(copies) + " devices" : "";
+  if (shards.size() == 1)
+    return copied;
+  return "cut into " + describeCut(table, shards) +
+         (copied.empty() ? "" : ", " + copied);
 }
 
 /// Tables that are cut alike share a line.
@@ -61,7 +70,8 @@ std::vector<std::string> summarize(const SearchContext &context,
                                    const std::map<int, Shards> &shardsOfTable) {
   std::map<std::string, std::vector<int>> tablesOfForm;
   for (int table : tables)
-    tablesOfForm[describeForm(context.table(table), shardsOfTable.at(table))]
+    tablesOfForm[describeForm(context, context.table(table),
+                              shardsOfTable.at(table))]
         .push_back(table);
   std::vector<std::string> lines;
   for (const auto &[form, members] : tablesOfForm) {
@@ -85,7 +95,7 @@ std::vector<std::string> neuroshard::explainCuts(const SearchContext &context,
     shardsOfTable[context.tableIndex(shard.table)].push_back(&shard);
   std::erase_if(shardsOfTable, [](const auto &entry) {
     const Shards &shards = entry.second;
-    return shards.size() == 1 && !shards.front()->replicated();
+    return shards.size() == 1 && !shards.front()->hasCopies();
   });
   std::unique_ptr<OtherPlacements> others;
   std::vector<std::string> lines;
@@ -100,7 +110,7 @@ std::vector<std::string> neuroshard::explainCuts(const SearchContext &context,
                                                  context.options.objective);
     const Table &source = context.table(table);
     lines.push_back("table '" + source.name + "' is " +
-                    describeForm(source, shards) + "; " +
+                    describeForm(context, source, shards) + "; " +
                     others->whole(table).text);
   }
   std::vector<std::string> shared = summarize(context, rest, shardsOfTable);

@@ -42,7 +42,10 @@ std::vector<UnitPtr> unitsOf(const SearchContext &context,
   for (const Shard &placed : plan.shards) {
     Shard shard = placed;
     int device = Unit::kEverywhere;
-    if (!placed.replicated()) {
+    // Of other copies the first stands for all.
+    if (!isReplicated(context.problem.tables[static_cast<size_t>(
+                          context.tableIndex(placed.table))],
+                      placed, context.deviceCount)) {
       device = placed.devices.front();
       shard.devices.clear();
     }

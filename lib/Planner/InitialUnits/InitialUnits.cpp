@@ -14,7 +14,7 @@ using namespace neuroshard;
 void UnitMaker::addFixedShards() {
   for (const Shard &shard : context.problem.constraints.fixedShards) {
     fixedOfTable[context.tableIndex(shard.table)].push_back(&shard);
-    int device = shard.replicated() ? Unit::kEverywhere : shard.devices.front();
+    int device = shard.hasCopies() ? Unit::kEverywhere : shard.devices.front();
     units.push_back(makeUnit(context, {shard}, device, true));
   }
 }

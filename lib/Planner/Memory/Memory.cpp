@@ -6,10 +6,13 @@
 
 #include "neuroshard/Planner/Memory.h"
 
+#include "CopyShares.h"
 #include "ReplicaGradients.h"
 #include "UpdateMemory.h"
+#include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
@@ -165,6 +168,27 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
                ceilToInt(share * static_cast<double>(gathered)));
 }
 
+/// What a copy takes for the sums that it exchanges with the others, each of
+/// which has `rows` rows: its own, in f32 and in the messages to all, those
+/// that it gets, and what updates by them.
+int64_t copySumMemory(const ShardingProblem &problem, const Table &table,
+                      const std::vector<int> &features, const Shard &shard,
+                      int64_t rows) {
+  auto copies = static_cast<int64_t>(shard.devices.size());
+  CopyMessage message{
+      static_cast<int32_t>(
+          idBytes(packedIdType(problem, problem.tableIndex(table.name)))),
+      shard.width(), rowSumFormat(problem.batch.wireType.gradients)};
+  int64_t bytes = message.values(rows) * 4 + 2 * copies * message.bytes(rows);
+  if (message.format != WireFormat::F32)
+    bytes += copies * message.values(rows) * 4;
+  if (!features.empty())
+    bytes += updateBytes(
+        problem, table, problem.features[static_cast<size_t>(features.front())],
+        shard, copies * rows);
+  return bytes;
+}
+
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                     const std::vector<int> &features, const Shard &shard,
                     bool norms, MemoryTerms &terms) {
@@ -179,9 +203,11 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   int64_t backwardBytes = width * elementBytes(result) +
                           castRowBytes(result, wire.gradients, width);
   int64_t allIds = 0;
+  double batchShare = largestCopyShare(problem, shard);
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
-    int64_t samples = featureBatch(problem, feature);
+    int64_t samples = ceilToInt(
+        static_cast<double>(featureBatch(problem, feature)) * batchShare);
     int64_t ids =
         ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
     int64_t results = resultRows(feature, samples, share);
@@ -194,9 +220,15 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                            updateBytes(problem, table, feature, shard, ids);
     allIds += ids;
   }
-  if (norms)
+  int64_t allRows = std::min(allIds, shard.rows());
+  if (shard.hasCopies()) {
+    auto copies = static_cast<int64_t>(shard.devices.size());
     terms.backwardBytes +=
-        std::min(allIds, shard.rows()) * reducedRowBytes(problem, shard);
+        copySumMemory(problem, table, features, shard, allRows);
+    allRows = std::min(copies * allRows, shard.rows());
+  }
+  if (norms)
+    terms.backwardBytes += allRows * reducedRowBytes(problem, shard);
 }
 
 } // namespace
@@ -259,7 +291,7 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
                           stateRowElements(problem, shard.width()));
   if (shard.tier == Tier::Dram)
     addHostTier(problem, table, shard, terms);
-  if (shard.replicated())
+  if (isReplicated(table, shard, problem.topology.deviceCount()))
     addReplicaPhases(problem, table, features, shard, terms);
   else
     addOwnerPhases(problem, table, features, shard, norms, terms);

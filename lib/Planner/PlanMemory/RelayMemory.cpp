@@ -4,6 +4,7 @@
 
 #include "Cost/RelayLoads.h"
 #include "Cost/StagedExchange.h"
+#include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,16 +33,20 @@ static void addRelayedIds(const ShardingProblem &problem,
   for (size_t i = 0; i < shards.size(); ++i) {
     const Shard &shard = shards[i];
     auto table = tableOfName.find(shard.table);
-    int device = shard.devices.empty() ? -1 : shard.devices.front();
-    if (shard.replicated() || table == tableOfName.end() || device < 0 ||
-        device >= static_cast<int>(devices.size()))
+    if (table == tableOfName.end() ||
+        isReplicated(problem.tables[static_cast<size_t>(table->second)], shard,
+                     static_cast<int>(devices.size())))
       continue;
     auto bytes = static_cast<double>(idsBytes[i]);
-    owned.push_back(
-        {table->second, device, {shard.rowBegin, shard.rowEnd}, bytes, 0});
-    DeviceLoad &load = loads[static_cast<size_t>(device)];
-    load.inputBytes += bytes;
-    load.groupInputBytes += bytes;
+    for (int device : shard.devices) {
+      if (device < 0 || device >= static_cast<int>(devices.size()))
+        continue;
+      owned.push_back(
+          {table->second, device, {shard.rowBegin, shard.rowEnd}, bytes, 0});
+      DeviceLoad &load = loads[static_cast<size_t>(device)];
+      load.inputBytes += bytes;
+      load.groupInputBytes += bytes;
+    }
   }
   shareInGroups(groupSize, std::move(owned), loads);
   std::vector<Traffic> stages =
@@ -65,7 +70,7 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
     return;
   addRelayedIds(problem, shards, idsBytes, devices);
   bool allDirect = std::ranges::all_of(shards, [](const Shard &shard) {
-    return shard.route == Route::Direct || shard.replicated();
+    return shard.route == Route::Direct || shard.hasCopies();
   });
   if (allDirect)
     return;

@@ -146,7 +146,7 @@ void Band::fit() {
 
 bool hasReplica(const std::vector<const Shard *> &shards) {
   return std::any_of(shards.begin(), shards.end(),
-                     [](const Shard *shard) { return shard->replicated(); });
+                     [](const Shard *shard) { return shard->hasCopies(); });
 }
 
 /// The shards of a table as bands of columns, or its row shards as one band;

@@ -11,6 +11,7 @@
 #include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -49,6 +50,17 @@ Diagnostics neuroshard::checkPrevious(const ShardingPlan &previous) {
   return errors;
 }
 
+ShardingPlan neuroshard::withoutCopies(ShardingPlan previous) {
+  std::map<std::string_view, int> shardsOfTable;
+  for (const Shard &shard : previous.shards)
+    ++shardsOfTable[shard.table];
+  for (Shard &shard : previous.shards)
+    if (static_cast<int>(shard.devices.size()) != previous.deviceCount ||
+        shardsOfTable[shard.table] > 1)
+      shard.devices.resize(1);
+  return previous;
+}
+
 /// The previous shards of a table, fitted to its rows of today; nothing when
 /// they cannot hold it.
 static std::vector<Shard> fitToTable(const Table &table,
@@ -67,10 +79,10 @@ static std::vector<Shard> fitToTable(const Table &table,
     if (copy.rowBegin >= copy.rowEnd)
       continue;
     for (int device : copy.devices)
-      if (device >= deviceCount && !copy.replicated())
+      if (device >= deviceCount && !copy.hasCopies())
         return {};
     // Replicas are on all devices of today.
-    if (copy.replicated()) {
+    if (copy.hasCopies()) {
       copy.devices.resize(static_cast<size_t>(deviceCount));
       std::iota(copy.devices.begin(), copy.devices.end(), 0);
     }

@@ -14,6 +14,10 @@ namespace neuroshard {
 /// numbers, overlapping shards of a table.
 Diagnostics checkPrevious(const ShardingPlan &previous);
 
+/// The plan with one device for each shard that has copies without being
+/// replicated: searches place no such copies.
+ShardingPlan withoutCopies(ShardingPlan previous);
+
 /// The shards of a previous plan that today's problem can keep: those of tables
 /// with the same dim, on devices that still exist. The last shards of a table
 /// grow or shrink with its rows. Left out are tables that this leaves

@@ -72,7 +72,7 @@ bool PlanUnits::isInPlace(const Unit &unit) const {
     std::vector<Shard> parts = within(unit.shards[i], unit.tables[i]);
     bool everywhere = unit.forcedDevice == Unit::kEverywhere;
     if (areaOf(parts) != areaOf({unit.shards[i]}) ||
-        parts.front().replicated() != everywhere ||
+        parts.front().hasCopies() != everywhere ||
         (!everywhere && parts.front().devices.front() != unit.forcedDevice))
       return false;
   }
@@ -93,7 +93,7 @@ bool PlanUnits::readUnit(const UnitPtr &unit) {
   std::vector<Shard> parts = within(unit->shards.front(), unit->tables.front());
   if (areaOf(parts) != areaOf(unit->shards))
     return false;
-  if (parts.front().replicated()) {
+  if (parts.front().hasCopies()) {
     placed.push_back(makeUnit(context, parts, Unit::kEverywhere));
     devices.push_back(Unit::kEverywhere);
     return true;

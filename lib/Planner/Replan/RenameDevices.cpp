@@ -109,7 +109,7 @@ static std::vector<Match> matches(const ShardingProblem &problem,
     for (const Shard *shard : now->second)
       for (const Shard *source : old->second) {
         Overlap shared = overlapOf(*shard, *source);
-        if (shared.rows == 0 || shard->replicated() || source->replicated() ||
+        if (shared.rows == 0 || shard->hasCopies() || source->hasCopies() ||
             source->devices.front() >= problem.topology.deviceCount())
           continue;
         bytes[{shard->devices.front(), source->devices.front()}] +=

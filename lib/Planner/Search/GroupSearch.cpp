@@ -70,7 +70,7 @@ public:
     if (!outer || !takeReplicas(outer->shards))
       return {};
     std::erase_if(outer->shards,
-                  [](const Shard &shard) { return shard.replicated(); });
+                  [](const Shard &shard) { return shard.hasCopies(); });
     std::vector<ShardingPlan> plans;
     if (outer->shards.size() <=
         kMostSplitShards * static_cast<size_t>(groupCount))
@@ -128,7 +128,7 @@ private:
   /// What is on all groups is on all devices; false where it is on some.
   bool takeReplicas(std::span<const Shard> shards) {
     for (const Shard &shard : shards) {
-      if (!shard.replicated())
+      if (!shard.hasCopies())
         continue;
       if (static_cast<int>(shard.devices.size()) != groupCount)
         return false;

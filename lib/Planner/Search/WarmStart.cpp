@@ -39,6 +39,7 @@ public:
              const SearchOptions &options)
       : problem(problem), model(model), options(options),
         warm(*options.warmStart), plain(options) {
+    warm.previous = withoutCopies(std::move(warm.previous));
     plain.warmStart.reset();
     if (options.deadlineSeconds)
       plain.deadlineSeconds = *options.deadlineSeconds / kSearches;
@@ -58,7 +59,7 @@ private:
   const ShardingProblem &problem;
   const CostModel &model;
   const SearchOptions &options;
-  const WarmStart &warm;
+  WarmStart warm; ///< with the devices of withoutCopies().
   SearchOptions plain;
   std::optional<double> previousCostMs;
   std::string whyNotPrevious;
@@ -71,7 +72,7 @@ private:
 
 /// Is the previous plan valid today, and at what cost?
 void WarmSearch::judgePrevious() {
-  ShardingPlan plan = warm.previous;
+  ShardingPlan plan = options.warmStart->previous;
   plan.fingerprint = tableFingerprint(problem.tables);
   Diagnostics errors = verify(plan, problem);
   if (errors.empty())

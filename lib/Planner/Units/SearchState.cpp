@@ -168,7 +168,7 @@ SearchState::ownedRows(int period, std::optional<Added> added) const {
   auto add = [&](const Unit &unit, int device) {
     const std::vector<ShardWork> &works = unit.in(period).works;
     for (size_t k = 0; k < unit.shards.size() && device >= 0; ++k)
-      if (const Shard &shard = unit.shards[k]; !shard.replicated())
+      if (const Shard &shard = unit.shards[k]; !shard.hasCopies())
         owned.push_back({unit.tables[k],
                          device,
                          {shard.rowBegin, shard.rowEnd},

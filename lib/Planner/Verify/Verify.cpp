@@ -100,6 +100,8 @@ void Verifier::checkShards() {
 
 void Verifier::checkReplicas(const Table &table,
                              const std::vector<const Shard *> &shards) {
+  if (problem.target == Target::Native)
+    return;
   for (const Shard *shard : shards)
     checkReplica(table, *shard, problem.topology.deviceCount(),
                  "shard '" + shard->name + "'", errors);

@@ -64,6 +64,7 @@ CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
   routing = std::make_unique<Routing>(gpu, device->kernels);
   packing = std::make_unique<PackingTools>(
       PackingTools{gpu, manifest, *routing, buffers, *host, {}});
+  rowUploads = std::make_unique<UploadRing>(gpu);
   lateChecks = std::make_unique<LateChecks>(gpu, manifest, *routing);
 }
 
@@ -195,7 +196,8 @@ CudaBackend::prepareUpdate(std::vector<GradientPart> parts) {
 
 std::unique_ptr<DistinctSums>
 CudaBackend::sumByRow(std::vector<GradientPart> parts) {
-  return std::make_unique<CudaSums>(*device, *this, buffers, stream, parts);
+  return std::make_unique<CudaSums>(*device, *this, buffers, *rowUploads,
+                                    stream, parts);
 }
 
 void CudaBackend::addUpRows(std::vector<GradientPart> parts,

@@ -9,6 +9,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 
+#include "Driver/UploadRing.h"
 #include "IdPacking.h"
 #include "LateChecks.h"
 #include "Step/Device.h"
@@ -71,6 +72,7 @@ private:
   std::unique_ptr<Device> device;
   std::unique_ptr<Routing> routing;
   std::unique_ptr<PackingTools> packing;
+  std::unique_ptr<UploadRing> rowUploads; ///< of CudaSums.
   std::unique_ptr<LateChecks> lateChecks;
 };
 

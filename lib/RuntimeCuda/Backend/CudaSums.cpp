@@ -9,8 +9,9 @@ namespace neuroshard::cuda {
 using namespace runtime;
 
 CudaSums::CudaSums(Device &device, Backend &backend, BufferSource &buffers,
-                   CUstream stream, std::span<const GradientPart> given)
-    : device(device), stream(stream),
+                   UploadRing &uploads, CUstream stream,
+                   std::span<const GradientPart> given)
+    : device(device), uploads(uploads), stream(stream),
       staging(device.binding, backend, buffers) {
   std::vector<Part> parts;
   std::vector<nsc_gradient> gradients;
@@ -37,18 +38,13 @@ int64_t CudaSums::numRows(int32_t slot) const {
 void CudaSums::writeRows(int32_t slot, int32_t idBytes, std::byte *to) const {
   const std::vector<int64_t> &list = rows.at(slot);
   std::vector<int32_t> narrow;
-  const void *from = list.data();
+  std::span<const std::byte> bytes = std::as_bytes(std::span(list));
   if (idBytes == sizeof(int32_t)) {
     narrow.assign(list.begin(), list.end());
-    from = narrow.data();
+    bytes = std::as_bytes(std::span(narrow));
   }
   GpuScope scope(device.gpu);
-  const CudaDriver &driver = device.gpu.driver;
-  driver.check(driver.memcpyHtoDAsync(
-                   reinterpret_cast<CUdeviceptr>(to), from,
-                   list.size() * static_cast<size_t>(idBytes), stream),
-               "writing the distinct rows of a step");
-  driver.check(driver.streamSynchronize(stream), "waiting for the GPU");
+  uploads.upload(reinterpret_cast<CUdeviceptr>(to), bytes, stream);
 }
 
 const float *CudaSums::sums(int32_t slot) const { return device.sumsOf(slot); }

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDASUMS_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDASUMS_H
 
+#include "Driver/UploadRing.h"
 #include "KernelParts.h"
 #include "Step/Device.h"
 #include "neuroshard/Runtime/Backend.h"
@@ -18,7 +19,7 @@ class CudaSums : public runtime::DistinctSums {
 public:
   /// All arguments but `parts` must outlive it.
   CudaSums(Device &device, runtime::Backend &backend,
-           runtime::BufferSource &buffers, CUstream stream,
+           runtime::BufferSource &buffers, UploadRing &uploads, CUstream stream,
            std::span<const runtime::GradientPart> parts);
 
   int64_t numRows(int32_t slot) const override;
@@ -27,6 +28,7 @@ public:
 
 private:
   Device &device;
+  UploadRing &uploads;
   CUstream stream;
   RowStaging staging;
   /// Of the slots with ids.

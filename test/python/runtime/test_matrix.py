@@ -81,10 +81,10 @@ def test_training(session, integers, generator):
 
 def keeps_bits(session, table):
     """A row-wise norm is summed over columns in an order that shards and vectors change, GPUs sum the
-    gradients of a row in chunks, and ranks may add up those of a replicated table by themselves."""
+    gradients of a row in chunks, and ranks with copies of a table add up those of each by themselves."""
     return table.optimizer is None or (
         table.optimizer.kind != "rowwise_adagrad" and not session.emulated
-        and not session.plan.is_replicated(table.name))
+        and not session.plan.has_copies(table.name))
 
 
 def zero_gradients(results):

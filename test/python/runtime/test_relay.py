@@ -11,7 +11,7 @@ from support.batch import random_values
 from support.model import Model
 from support.session import Session
 
-KINDS = ("rows", "rows_and_columns", "replicated", "rows")
+KINDS = ("rows", "rows_and_columns", "copies_of_rows_and_columns", "rows")
 
 
 def narrow(model):
@@ -33,13 +33,13 @@ def adds_up(plan, table):
 
 
 def set_routes(plan, model, route):
-    """The route of each table: the same for all, or each in turn. Results without pooling have no
-    relays."""
+    """The route of each table: the same for all, or each in turn. Results without pooling, and of
+    copies, have no relays."""
     pooled = {lookup.table for input_ in model.inputs for lookup in input_.lookups
               if lookup.pooling != "unpooled"}
     for number, table in enumerate(model.tables):
         chosen = ("relay", "direct", "auto")[number % 3] if route == "in turn" else route
-        if chosen == "relay" and table.name not in pooled:
+        if chosen == "relay" and (table.name not in pooled or plan.has_copies(table.name)):
             continue
         plan.shards = [replace(shard, route=chosen) if shard.table == table.name else shard
                        for shard in plan.shards]

@@ -40,10 +40,6 @@ def columns_of(plan, table):
     return sorted({shard.cols for shard in plan.shards_of(table)})
 
 
-def is_replicated(plan, table):
-    return len(plan.shards_of(table)[0].devices) > 1
-
-
 def step(session, gradients_of, integers=False):
     """Results of one step, and the tables after it."""
     session.fill(torch.Generator().manual_seed(7), integers)
@@ -69,7 +65,7 @@ def test_results_have_a_scale_for_each_row_of_a_shard(wire, tmp_path):
             both.append(step(session, random_gradients))
     compared = 0
     for (_, _, lookup), exact, found in zip(both[0][0], both[0][1], both[1][1]):
-        if is_replicated(plan, lookup.table):
+        if plan.is_replicated(lookup.table):
             oracle.assert_same_bits(found, exact, lookup)
         elif lookup.result == "f32" and lookup.pooling != "mean" and not (
                 lookup.pooling == "sum" and plan.splits_rows(lookup.table)):

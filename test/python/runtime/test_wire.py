@@ -75,7 +75,7 @@ def test_gradients_travel_as_torch_rounds(wire, emulated, tmp_path, generator):
             means = {lookup.table for _, _, lookup in session.readers(jagged)
                      if lookup.pooling == "mean"}
     compared = [table.name for table in model.tables
-                if table.name not in means and not plan.is_replicated(table.name)]
+                if table.name not in means and not plan.has_copies(table.name)]
     assert compared
     for name in compared:
         oracle.assert_same_bits(tables[1][name][0], tables[0][name][0], name)

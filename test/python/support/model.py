@@ -72,7 +72,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Shard:
-    """Half-open rows and columns of a table; several devices: replicas."""
+    """Half-open rows and columns of a table; several devices: copies."""
 
     table: str
     rows: tuple
@@ -98,7 +98,13 @@ class Plan:
         return [shard for shard in self.shards if shard.table == table]
 
     def is_replicated(self, table):
-        return len(self.shards_of(table)[0].devices) > 1
+        """Whether it is whole on all devices, so that its results do not travel."""
+        shards = self.shards_of(table)
+        return len(shards) == 1 and 1 < len(shards[0].devices) == self.devices
+
+    def has_copies(self, table):
+        """Whether some gradients of a row are added up before they travel."""
+        return any(len(shard.devices) > 1 for shard in self.shards_of(table))
 
     def splits_rows(self, table):
         return len({shard.rows for shard in self.shards_of(table)}) > 1

@@ -1,10 +1,12 @@
 """Plans by hand: every way to cut a table, at random boundaries, on random devices."""
 
 import random
+from dataclasses import replace
 
 from support.model import Plan, Shard
 
-KINDS = ("table_wise", "columns", "rows", "rows_and_columns", "replicated")
+KINDS = ("table_wise", "columns", "rows", "rows_and_columns", "replicated", "copies",
+         "copies_of_rows_and_columns")
 
 
 def cuts(size, pieces, unit, chooser):
@@ -23,8 +25,17 @@ def owners(count, devices, chooser):
     return [(order[number % len(order)],) for number in range(count)]
 
 
+def some(devices, chooser):
+    """Two devices at least, if there are as many."""
+    return tuple(sorted(chooser.sample(devices, chooser.randint(min(2, len(devices)),
+                                                                len(devices)))))
+
+
 def cut_table(table, kind, devices, world, chooser):
     """Shards of one table; `devices` may own some, `world` is the number of devices."""
+    if "copies" in kind:
+        shards = cut_table(table, kind.removeprefix("copies").removeprefix("_of_"), devices, world, chooser)
+        return [replace(shard, devices=some(devices, chooser)) for shard in shards]
     whole_rows, whole_cols = [(0, table.rows)], [(0, table.dim)]
     if kind == "replicated":
         return [Shard(table.name, whole_rows[0], whole_cols[0], tuple(range(world)))]

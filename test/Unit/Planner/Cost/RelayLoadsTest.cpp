@@ -11,6 +11,7 @@
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Objective.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Traffic.h"
 

@@ -68,7 +68,7 @@ size_t replicasOf(const ShardingProblem &problem, const CostModel &model,
   options.objective.kind = kind;
   options.evaluationBudget = 5000;
   for (const Shard &shard : mustPlan(problem, model, options).plan.shards)
-    if (shard.table == table && shard.replicated())
+    if (shard.table == table && shard.hasCopies())
       return shard.devices.size();
   return 0;
 }

@@ -98,7 +98,7 @@ double leastMs(const ShardingProblem &problem, const CostModel &model) {
       plan.deviceCount = problem.topology.deviceCount();
       for (size_t i = 0; i < forms.size(); ++i)
         for (Shard shard : forms[i][choice[i]]) {
-          shard.route = hasGroups && !shard.replicated() ? route : Route::Auto;
+          shard.route = hasGroups && !shard.hasCopies() ? route : Route::Auto;
           plan.shards.push_back(std::move(shard));
         }
       best = std::min(best, evaluate(problem, plan, model, {}).costMs);
@@ -126,7 +126,7 @@ TEST(BruteForceTest, SearchIsWithinOnePercent) {
     double least = leastMs(problem, *model);
     above += found->breakdown.costMs > least * (1 + kTolerance);
     EXPECT_LE(found->breakdown.costMs, least * (1 + kTolerance)) << seed;
-    copied += std::ranges::any_of(found->plan.shards, &Shard::replicated);
+    copied += std::ranges::any_of(found->plan.shards, &Shard::hasCopies);
   }
   // Copies are worth it for some and not for all.
   EXPECT_GT(copied, kProblems / 10);

@@ -126,7 +126,8 @@ TEST(GroupSplitsTest, KeepPartsInTheirGroups) {
 
 TEST(GroupSearchTest, FindsPlansThatNeedRelays) {
   ShardingProblem problem = dlrm("8x8xH200");
-  SearchResult result = mustPlan(problem, *makeRooflineModel(), fewSteps());
+  SearchResult result =
+      test::mustPlan(problem, *makeRooflineModel(), fewSteps());
   EXPECT_THAT(result.explanation, Contains(HasSubstr("over groups")));
   EXPECT_LT(result.breakdown.costMs, 6);
   EXPECT_GE(result.breakdown.costMs, result.lowerBoundMs);

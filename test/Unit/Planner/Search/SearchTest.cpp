@@ -32,8 +32,8 @@ ShardingProblem problemOf(const std::string &name,
 }
 
 /// A plan of the roofline model, no cheaper than the lower bound.
-SearchResult mustPlan(const ShardingProblem &problem,
-                      const SearchOptions &options = {}) {
+SearchResult boundedPlan(const ShardingProblem &problem,
+                         const SearchOptions &options = {}) {
   SearchResult result = test::mustPlan(problem, *makeRooflineModel(), options);
   EXPECT_LE(result.lowerBoundMs, result.breakdown.costMs);
   return result;
@@ -51,7 +51,7 @@ class DlrmTest : public testing::TestWithParam<const char *> {};
 
 TEST_P(DlrmTest, DefaultIsNoWorseThanAnyOtherAlgorithm) {
   ShardingProblem problem = problemOf("mlperf_dlrm_v2", GetParam());
-  double best = mustPlan(problem).breakdown.costMs;
+  double best = boundedPlan(problem).breakdown.costMs;
   for (Algorithm algorithm : allAlgorithms()) {
     SearchOptions options;
     options.algorithm = algorithm;
@@ -73,7 +73,7 @@ TEST(SearchTest, AdamFitsTightlyWithSmallReserves) {
   for (Table &table : problem.tables)
     table.optimizer.kind = OptimizerKind::Adam;
   problem.constraints.reserves = {kGiB / 2, kGiB, kGiB / 2};
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   int64_t stored = 0;
   for (const MemoryTerms &device : result.memory.devices)
     stored += device.weightsBytes + device.optimizerStateBytes;
@@ -85,13 +85,13 @@ TEST(SearchTest, LargestModelOn256Devices) {
   ShardingProblem problem = problemOf("synthetic_colossal", "256xH200@192GiB");
   SearchOptions options;
   options.evaluationBudget = 10000;
-  SearchResult result = mustPlan(problem, options);
+  SearchResult result = boundedPlan(problem, options);
   EXPECT_GT(result.plan.shards.size(), 2002u);
 }
 
 TEST(SearchTest, SameInputSamePlan) {
   ShardingProblem problem = problemOf("synthetic_small", "8xA100-40GB");
-  SearchResult first = mustPlan(problem), second = mustPlan(problem);
+  SearchResult first = boundedPlan(problem), second = boundedPlan(problem);
   EXPECT_EQ(writePlan(first.plan), writePlan(second.plan));
 }
 
@@ -100,12 +100,12 @@ TEST(SearchTest, SameInputSamePlan) {
 TEST(SearchTest, RowsOfExactRowWiseTablesMayDifferInTheirColumns) {
   ShardingProblem problem = problemOf("mlperf_dlrm_v2", "16x8xH200");
   problem.batch.globalSize = 8192 * 128;
-  EXPECT_LT(mustPlan(problem).breakdown.costMs, 20);
+  EXPECT_LT(boundedPlan(problem).breakdown.costMs, 20);
 }
 
 TEST(SearchTest, CostIsThatOfThePlan) {
   ShardingProblem problem = problemOf("synthetic_tiny", "2x8xA100-40GB");
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   double again =
       evaluate(problem, result.plan, *makeRooflineModel(), {}).costMs;
   EXPECT_DOUBLE_EQ(result.breakdown.costMs, again);
@@ -118,14 +118,14 @@ TEST(SearchTest, DeadlineStillGivesAValidPlan) {
   ShardingProblem problem = problemOf("synthetic_colossal", "256xH200@192GiB");
   SearchOptions options;
   options.deadlineSeconds = 0;
-  EXPECT_EQ(mustPlan(problem, options).stopReason, "deadline");
+  EXPECT_EQ(boundedPlan(problem, options).stopReason, "deadline");
 }
 
 TEST(SearchTest, BudgetBoundsTheEvaluations) {
   ShardingProblem problem = problemOf("synthetic_medium", "16xA100-40GB");
   SearchOptions options;
   options.evaluationBudget = 100;
-  SearchResult small = mustPlan(problem, options);
+  SearchResult small = boundedPlan(problem, options);
   // 21 rules of cutting over 12 caps each, without and with copies of small
   // tables, and their starts.
   EXPECT_LT(small.evaluations, 100 + 21 * 12 * 2);
@@ -143,7 +143,7 @@ TEST(SearchTest, ConstraintsAreKept) {
       {14, {ShardingKind::TableWise}, 1}, {4, {ShardingKind::ColumnWise}, 32},
       {13, {ShardingKind::RowWise}, 1},   {8, {ShardingKind::Replicated}, 1},
       {22, {ShardingKind::RowColumn}, 1}, {20, {}, 64}};
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   EXPECT_THAT((std::set<int>{2, 5}), IsSupersetOf(devicesOf(result, "t20")));
   EXPECT_EQ(devicesOf(result, "t9"), devicesOf(result, "t21"));
   EXPECT_EQ(devicesOf(result, "t8").size(), 8u);
@@ -156,7 +156,7 @@ TEST(SearchTest, FixedShardsAreKeptAndPlannedAround) {
       makeShard("mine", "t20", 1000, 20'000'000, 32, 64, {7}),
       makeShard("t1_0", "t1", 0, 39060, 0, 128, {0}),
       makeShard("all", "t5", 0, 3, 0, 128, {0, 1, 2, 3, 4, 5, 6, 7})};
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   for (const Shard &shard : problem.constraints.fixedShards)
     EXPECT_THAT(result.plan.shards, Contains(shard));
 }
@@ -167,7 +167,7 @@ TEST(SearchTest, CompleteHandWrittenPlanComesBack) {
       makeShard("left", "a", 0, 1000, 0, 8, {0}),
       makeShard("right", "a", 0, 1000, 8, 16, {1}),
       makeShard("rest", "b", 0, 500, 0, 8, {1})};
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   EXPECT_EQ(result.plan.shards, problem.constraints.fixedShards);
 }
 
@@ -178,7 +178,7 @@ TEST(SearchTest, RowCutsMakeNarrowTablesFit) {
   problem.topology = *parseTopology("2xCPU@64MiB");
   problem.constraints.reserves = {0, 0, 0};
   addTable(problem, makeTable("tall", 6 << 20, 4), 1);
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   EXPECT_GE(result.plan.shards.size(), 2u);
   EXPECT_LT(result.plan.shards[0].rows(), 6 << 20);
 }
@@ -195,13 +195,13 @@ TEST(SearchTest, FeasibleTasksAt95PercentOfMemoryArePlanned) {
   }
   problem.topology =
       *parseTopology(numbered("2xCPU@", total * 100 / 95 / 2) + "B");
-  mustPlan(problem);
+  boundedPlan(problem);
 }
 
 TEST(SearchTest, UnequalDevicesGetUnequalShares) {
   ShardingProblem problem = problemOf("synthetic_tiny", "2xH200");
   problem.topology.devices[1].deviceClass = "CPU";
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   // Bytes of results that each device makes for the other.
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   double results[2] = {0, 0};
@@ -220,10 +220,10 @@ TEST(SearchTest, TorchRecTargetGetsOnlyWhatItRuns) {
   ShardingProblem problem = problemOf("mlperf_dlrm_v2", "2x4xA100-40GB");
   problem.target = Target::TorchRec19;
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
-  double perShard = mustPlan(problem).breakdown.costMs;
+  double perShard = boundedPlan(problem).breakdown.costMs;
   // Exact: no column cuts for row-wise Adagrad, so the plan is worse.
   problem.optimizerSemantics = OptimizerSemantics::Exact;
-  EXPECT_LT(perShard, mustPlan(problem).breakdown.costMs);
+  EXPECT_LT(perShard, boundedPlan(problem).breakdown.costMs);
 }
 
 /// Tables are in halves, or whole if they have none; row-wise over all devices
@@ -244,7 +244,7 @@ TEST(SearchTest, TorchRecTargetCutsWithoutPoolingAsItsModulesTakeIt) {
           problem.constraints.tables.push_back(
               {i, {ShardingKind::TableWise, kind}});
         }
-        SearchResult result = mustPlan(problem);
+        SearchResult result = boundedPlan(problem);
         EXPECT_EQ(text(verify(result.plan, problem)), "");
         for (const Shard &shard : result.plan.shards)
           EXPECT_TRUE(shard.width() == dim || 2 * shard.width() == dim)
@@ -259,7 +259,7 @@ TEST(SearchTest, TorchRecTargetFallsBackToRowBlocks) {
   problem.topology = *parseTopology("4xCPU@64MiB");
   problem.constraints.reserves = {0, 0, 0};
   addTable(problem, makeTable("tall", 6 << 20, 4), 1);
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   ASSERT_EQ(result.plan.shards.size(), 4u);
   EXPECT_EQ(result.plan.shards[3].rows(), (6 << 20) / 4);
 }
@@ -273,7 +273,7 @@ TEST(SearchTest, ModelsWithoutIncrementalFormGivePlansAsGood) {
   auto plain = search(problem, SetsOnly(makeRooflineModel()), options);
   ASSERT_TRUE(plain.has_value()) << plain.error().str();
   EXPECT_NEAR(plain->breakdown.costMs,
-              mustPlan(problem, options).breakdown.costMs,
+              boundedPlan(problem, options).breakdown.costMs,
               0.005 * plain->breakdown.costMs);
   EXPECT_EQ(plain->lowerBoundMs, 0);
 }
@@ -282,11 +282,11 @@ TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
   ShardingProblem problem = problemOf("criteo_kaggle", "2x2xH100");
   SearchOptions options;
   options.evaluationBudget = 500;
-  SearchResult plain = mustPlan(problem, options);
+  SearchResult plain = boundedPlan(problem, options);
   EXPECT_EQ(chosenWireType(plain.plan), std::nullopt);
 
   options.wireTypes = {WireFormat::F32, WireFormat::F16, WireFormat::BF16};
-  SearchResult smaller = mustPlan(problem, options);
+  SearchResult smaller = boundedPlan(problem, options);
   // f16 and bf16 take the same time.
   EXPECT_EQ(chosenWireType(smaller.plan), WireFormat::F16);
   EXPECT_LT(smaller.breakdown.costMs, plain.breakdown.costMs);
@@ -298,7 +298,7 @@ TEST(WireTypesTest, TheFirstThatIsAsGoodAsTheBest) {
   EXPECT_THAT(settings, Contains(std::pair("wire_types", "f32,f16,bf16")));
   // The batch's own type does not matter, and the cost is that of the chosen.
   problem.batch.wireType = WireFormat::F16;
-  EXPECT_EQ(mustPlan(problem, options).plan, smaller.plan);
+  EXPECT_EQ(boundedPlan(problem, options).plan, smaller.plan);
   EXPECT_EQ(evaluate(problem, smaller.plan, *makeRooflineModel(), {}).costMs,
             smaller.breakdown.costMs);
 }
@@ -325,11 +325,11 @@ TEST(WireTypesTest, ResultsAndGradientsApart) {
   WireType gradients(WireFormat::F32, WireFormat::BF16);
   WireType results(WireFormat::BF16, WireFormat::F32);
   ASSERT_THAT(options.wireTypes, ElementsAre(f32, gradients, results, bf16));
-  SearchResult both = mustPlan(problem, options);
+  SearchResult both = boundedPlan(problem, options);
   EXPECT_EQ(chosenWireType(both.plan), bf16);
 
   options.wireTypes = {f32, gradients};
-  SearchResult mixed = mustPlan(problem, options);
+  SearchResult mixed = boundedPlan(problem, options);
   EXPECT_EQ(chosenWireType(mixed.plan), gradients);
   EXPECT_THAT(mixed.explanation.front(),
               HasSubstr("results travel as f32, gradients as bf16: a step "
@@ -353,7 +353,7 @@ TEST(WireTypesTest, OfCopiesOnlyGradientsTravel) {
   options.wireTypes = {WireType(WireFormat::BF16, WireFormat::F32),
                        WireType(WireFormat::F32, WireFormat::BF16),
                        WireFormat::BF16};
-  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan),
+  EXPECT_EQ(chosenWireType(boundedPlan(problem, options).plan),
             WireType(WireFormat::F32, WireFormat::BF16));
 }
 
@@ -365,23 +365,25 @@ TEST(WireTypesTest, RowsWithScalesAreChosenWhereTheyAreNamed) {
   options.wireTypes = {WireFormat::F32, WireFormat::BF16,
                        WireType(WireFormat::F32, WireFormat::Int8),
                        WireFormat::Int8};
-  SearchResult bytes = mustPlan(problem, options);
+  SearchResult bytes = boundedPlan(problem, options);
   EXPECT_EQ(chosenWireType(bytes.plan), WireFormat::Int8);
   options.wireTypes.pop_back();
   EXPECT_LT(bytes.breakdown.costMs,
-            mustPlan(problem, options).breakdown.costMs);
+            boundedPlan(problem, options).breakdown.costMs);
   // A scale takes what bytes spare in rows of 4 columns.
   for (Table &table : problem.tables)
     table.dim = 4;
   options.wireTypes = {WireFormat::BF16, WireFormat::Int8};
-  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan), WireFormat::BF16);
+  EXPECT_EQ(chosenWireType(boundedPlan(problem, options).plan),
+            WireFormat::BF16);
 }
 
 TEST(WireTypesTest, NothingTravelsOnOneDevice) {
   ShardingProblem problem = problemOf("criteo_kaggle", "1xH100");
   SearchOptions options;
   options.wireTypes = {WireFormat::F32, WireFormat::BF16};
-  EXPECT_EQ(chosenWireType(mustPlan(problem, options).plan), WireFormat::F32);
+  EXPECT_EQ(chosenWireType(boundedPlan(problem, options).plan),
+            WireFormat::F32);
 }
 
 TEST(WireTypesTest, WithoutAPlanForAnyTypeTheLimitIsNamed) {
@@ -398,7 +400,7 @@ TEST(WireTypesTest, WithoutAPlanForAnyTypeTheLimitIsNamed) {
 TEST(RowsAndColumnsTest, ATableOfManyIdsIsCutBothWays) {
   ShardingProblem problem = problemOf("mlperf_dlrm_v2", "16x8xH200");
   problem.batch.globalSize = int64_t{8192} * 128;
-  SearchResult result = mustPlan(problem);
+  SearchResult result = boundedPlan(problem);
   EXPECT_LT(result.breakdown.costMs, 14);
   std::set<int64_t> rowBegins, columnBegins;
   for (const Shard &shard : result.plan.shards)

@@ -132,15 +132,29 @@ TEST_F(VerifyTest, Header) {
   EXPECT_THAT(errors(), HasSubstr("plan: made for other tables"));
 }
 
-TEST_F(VerifyTest, OnlyWholeTablesAreReplicatedEverywhere) {
+TEST_F(VerifyTest, CopiesAreOnAnyDevicesWhereTheTargetHasThem) {
   plan.shards[0].devices = {0, 1};
-  EXPECT_EQ(errors(), "shard 'a_0': only a whole table can be replicated, got: "
-                      "rows [0, 400) cols [0, 8)");
+  EXPECT_EQ(errors(), "");
+  plan.shards[0].devices = {0, 0};
+  EXPECT_EQ(errors(), "shard 'a_0': device 0 is listed more than once");
+  plan.shards[0].devices = {0, 1};
+  for (Shard &shard : plan.shards)
+    if (shard.table == "a")
+      shard.route = Route::Relay;
+  EXPECT_THAT(errors(), HasSubstr("relays serve all groups, and the copies of "
+                                  "shard 'a_0' some ranks each"));
+  problem.target = Target::TorchRec19;
+  plan = goodPlan(problem);
+  plan.shards[0].devices = {0, 1};
+  EXPECT_THAT(errors(),
+              HasSubstr("shard 'a_0': only a whole table can be replicated, "
+                        "got: rows [0, 400) cols [0, 8)"));
   problem.topology = *parseTopology("3xCPU@1GiB");
   plan = makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0, 1}),
                             makeShard("b_0", "b", 0, 500, 0, 8, {1})});
-  EXPECT_EQ(errors(), "shard 'a_0': a replicated table must be on all 3 "
-                      "devices, got: 2");
+  EXPECT_THAT(errors(),
+              HasSubstr("shard 'a_0': a replicated table must be on all 3 "
+                        "devices, got: 2"));
 }
 
 TEST_F(VerifyTest, DeviceMemory) {

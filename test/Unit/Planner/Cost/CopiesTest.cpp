@@ -1,0 +1,151 @@
+//===- CopiesTest.cpp - Shards with copies on some devices ----------------===//
+//
+// Shows that copies are priced by what a step of the plan's artifact sends,
+// that their readers' results stay in their group, and that the memory planned
+// for them is enough.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Cost/StagedExchange.h"
+#include "Support.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Objective.h"
+#include "neuroshard/Planner/PlanMemory.h"
+#include "neuroshard/Planner/Traffic.h"
+
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+
+namespace {
+
+/// Table a has a copy in each of two groups of four, b one on device 7.
+std::vector<Shard> copyPerGroup() {
+  return {makeShard("a", "a", 0, 1000, 0, 16, {1, 6}),
+          makeShard("b", "b", 0, 500, 0, 8, {7})};
+}
+
+int64_t acrossGroups(const PairBytes &bytes, size_t device) {
+  int64_t across = 0;
+  for (size_t to = 0; to < bytes.size(); ++to)
+    across += to / 4 == device / 4 ? 0 : bytes[device][to];
+  return across;
+}
+
+std::vector<DeviceLoad> loadsOf(const ShardingProblem &problem,
+                                const std::vector<Shard> &shards) {
+  return planLoads(problem, makePlan(problem, shards), *makeRooflineModel());
+}
+
+TEST(CopiesTest, ShareTheBatch) {
+  ShardingProblem problem = twoTables("2x4xCPU@1GiB");
+  std::vector<Shard> shards = copyPerGroup();
+  const std::vector<int> features = featuresOfTables(problem)[0];
+  Shard alone = shards[0];
+  alone.devices = {1};
+  ShardWork whole = describeShard(problem, 0, features, alone, false);
+  std::vector<ShardWork> copies =
+      describeCopies(problem, 0, features, shards[0], false);
+  ASSERT_EQ(copies.size(), 2U);
+  for (const ShardWork &copy : copies) {
+    EXPECT_EQ(copy.lookups, whole.lookups / 2);
+    EXPECT_EQ(copy.outputRows, whole.outputRows / 2);
+    EXPECT_EQ(copy.forwardBytes, whole.forwardBytes / 2);
+    EXPECT_EQ(copy.insideForwardBytes, copy.forwardBytes);
+    EXPECT_EQ(copy.groupInputBytes, 0);
+    EXPECT_LT(copy.uniqueRows, whole.uniqueRows);
+    EXPECT_GT(copy.uniqueRows, whole.uniqueRows / 2);
+    EXPECT_NEAR(copy.updateLookups, copy.lookups + 2 * copy.uniqueRows, 1e-6);
+    EXPECT_EQ(copy.insideCopies, 0);
+    EXPECT_EQ(copy.backwardBytes, copy.insideGradientBytes + copy.copySumBytes);
+  }
+  // Two of three copies serve one device each, the third one two.
+  problem = twoTables("4xCPU@1GiB");
+  shards[0].devices = {3, 0, 1};
+  copies = describeCopies(problem, 0, features, shards[0], false);
+  EXPECT_EQ(copies[0].lookups, whole.lookups / 4);
+  EXPECT_EQ(copies[1].lookups + copies[2].lookups, whole.lookups * 3 / 4);
+}
+
+TEST(CopiesTest, ArePricedByWhatTravels) {
+  for (WireFormat format : {WireFormat::F32, WireFormat::Int8}) {
+    ShardingProblem problem = twoTables("2x4xCPU@1GiB");
+    problem.batch.wireType.gradients = format;
+    std::vector<Shard> shards = copyPerGroup();
+    StepTraffic traffic = planTraffic(problem, shards);
+    std::vector<DeviceLoad> loads = loadsOf(problem, shards);
+    const ExchangeTraffic &one = traffic.exchanges[0];
+    // Device 1 has nothing else.
+    EXPECT_EQ(acrossGroups(one.results, 1), 0);
+    EXPECT_EQ(acrossGroups(one.gradients, 1),
+              acrossGroups(one.gradients, 2)); // for table b alone
+    EXPECT_GT(traffic.copySums[1][6], 0);
+    EXPECT_EQ(traffic.copySums[1][7], 0);
+    EXPECT_NEAR(loads[1].outsideCopySumBytes,
+                static_cast<double>(traffic.copySums[1][6]), 20);
+    EXPECT_EQ(loads[1].insideCopySumBytes, 0);
+    EXPECT_EQ(loads[7].outsideCopySumBytes, 0);
+    std::vector<Traffic> stages =
+        exchangeStages(problem.topology, loads, {}, Direction::Backward);
+    ASSERT_EQ(stages.size(), 3U);
+    EXPECT_EQ(stages[2].acrossOut[1], loads[1].outsideCopySumBytes);
+    EXPECT_EQ(stages[2].acrossOut[7], 0);
+    EXPECT_EQ(stages[0].insideIn[1], loads[1].insideGradientBytes);
+    EXPECT_EQ(stages[0].bytesIn[1], 0);
+    std::vector<Traffic> ids =
+        exchangeStages(problem.topology, loads, {}, Direction::Input);
+    ASSERT_EQ(ids.size(), 2U);
+    EXPECT_EQ(ids[0].acrossIn[1], 0);
+    EXPECT_GT(ids[0].acrossIn[7], 0); // of table b
+  }
+}
+
+// One without copies sends half of its results to the other group, as its
+// devices are half of all.
+TEST(CopiesTest, SaveWhatTheyKeepInTheirGroup) {
+  ShardingProblem problem = twoTables("2x4xCPU@1GiB");
+  std::vector<Shard> shards = copyPerGroup();
+  auto resultsAcross = [&] {
+    StepTraffic traffic = planTraffic(problem, shards);
+    int64_t across = 0;
+    for (size_t device = 0; device < 8; ++device)
+      across += acrossGroups(traffic.exchanges[0].results, device);
+    return across;
+  };
+  int64_t copied = resultsAcross();
+  shards[0].devices = {1};
+  int64_t single = resultsAcross();
+  auto batch = static_cast<int64_t>(problem.batch.globalSize);
+  EXPECT_EQ(single - copied, batch / 2 * 16 * 4);
+}
+
+TEST(CopiesTest, PlannedMemoryIsEnough) {
+  for (const char *topology : {"4xCPU@1GiB", "2x4xCPU@1GiB", "2x4xH200"})
+    for (WireFormat format : {WireFormat::F32, WireFormat::BF16})
+      for (bool norms : {false, true}) {
+        ShardingProblem problem = twoTables(topology);
+        problem.batch.inputCopies = 1;
+        problem.batch.wireType = {format, format};
+        if (norms)
+          problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+        std::vector<Shard> shards = {
+            makeShard("a_0", "a", 0, 1000, 0, 8, {0, 2}),
+            makeShard("a_1", "a", 0, 1000, 8, 16, {1, 3}),
+            makeShard("b", "b", 0, 500, 0, 8, {0, 1, 3})};
+        std::vector<BufferBytes> exact = planBuffers(problem, shards);
+        MemoryReport sums = planMemory(problem, shards);
+        for (size_t device = 0; device < exact.size(); ++device) {
+          const MemoryTerms &terms = sums.devices[device];
+          EXPECT_GE(terms.idsBytes +
+                        std::max(terms.forwardBytes, terms.backwardBytes),
+                    exact[device].idBytes() +
+                        std::max(exact[device].forwardBytes(),
+                                 exact[device].backwardBytes()))
+              << topology << " device " << device;
+        }
+      }
+}
+
+} // namespace
