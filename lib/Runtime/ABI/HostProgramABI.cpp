@@ -7,6 +7,7 @@
 
 #include "Exchange/GradientExchange.h"
 #include "Exchange/IdExchange.h"
+#include "Exchange/RelayDuties.h"
 #include "Export.h"
 #include "HostTensors.h"
 #include "Step/Steps.h"
@@ -364,11 +365,13 @@ NSRT_EXPORT void nsrt_tensor_copy(nsrt_device *device, void *to,
 
 NSRT_EXPORT void nsrt_partials_release(nsrt_device *device,
                                        nsrt_partials *partials) {
+  relayBeforeRelease(*device, nullptr, partials);
   device->forget(nullptr, partials);
   delete partials;
 }
 
 NSRT_EXPORT void nsrt_routed_release(nsrt_device *device, nsrt_routed *routed) {
+  relayBeforeRelease(*device, routed, nullptr);
   device->forget(routed, nullptr);
   delete routed;
 }

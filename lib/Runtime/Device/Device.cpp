@@ -113,4 +113,8 @@ void nsrt_device::forget(const nsrt_routed *routed,
   std::erase_if(deferred, [&](const auto &lookup) {
     return lookup.first == routed || lookup.second == partials;
   });
+  std::erase(idsToRelay, routed);
+  std::erase_if(resultsToRelay, [&](const auto &results) {
+    return results.first == routed || results.second == partials;
+  });
 }

@@ -224,7 +224,8 @@ struct nsrt_device {
   void endStep() noexcept;
   /// Records why the step failed; the first reason stays.
   void recordFailure(const std::string &cause) noexcept;
-  /// Drops deferred lookups whose handles are released.
+  /// Drops what belongs to handles that are released: deferred lookups, and
+  /// what was to be relayed.
   void forget(const nsrt_routed *routed, const nsrt_partials *partials);
 
   std::vector<neuroshard::runtime::SlotMemory> slotMemory() const;
@@ -248,6 +249,10 @@ struct nsrt_device {
   std::unique_ptr<neuroshard::runtime::Backend> backend;
   /// Factor of all gradients, applied before they travel.
   float gradientScale = 1;
+  /// What this device still has to hand on as a relay, in the order in which
+  /// all ranks have sent it: ids, and results (RelayDuties.h).
+  std::vector<nsrt_routed *> idsToRelay;
+  std::vector<std::pair<const nsrt_routed *, nsrt_partials *>> resultsToRelay;
   /// Lookups whose results are not computed yet.
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;

@@ -20,8 +20,8 @@ constexpr int64_t kNumberBytes = sizeof(int64_t);
 
 class HeaderExchange {
 public:
-  explicit HeaderExchange(Device &device)
-      : device(device), groups(device.plan->groups),
+  HeaderExchange(Device &device, const std::function<void()> &meanwhile)
+      : device(device), meanwhile(meanwhile), groups(device.plan->groups),
         own(groups.placeOf(device.rank())), length(device.plan->headerNumbers) {
   }
 
@@ -83,6 +83,8 @@ private:
         kind, MessageMemory::Host,
         onHost(device, headers.data(), headers.size() * sizeof(int64_t)), bytes,
         bytes);
+    if (kind == MessageKind::Ids) // the first hop
+      meanwhile();
     std::vector<Numbers> received;
     for (const auto &message : request->wait()) {
       Numbers &numbers =
@@ -94,6 +96,7 @@ private:
   }
 
   Device &device;
+  const std::function<void()> &meanwhile;
   const DeviceGroups &groups;
   GroupPlace own;
   size_t length;
@@ -109,8 +112,9 @@ Buffer onHost(Device &device, const void *data, size_t bytes) {
   return buffer;
 }
 
-std::vector<Numbers> swapHeaders(Device &device, const Numbers &headers) {
-  HeaderExchange exchange(device);
+std::vector<Numbers> swapHeaders(Device &device, const Numbers &headers,
+                                 const std::function<void()> &meanwhile) {
+  HeaderExchange exchange(device, meanwhile);
   return relaysHeaders(device.plan->groups) ? exchange.swapByRelay(headers)
                                             : exchange.swapDirectly(headers);
 }

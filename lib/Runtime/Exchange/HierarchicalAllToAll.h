@@ -70,8 +70,12 @@ std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
 /// Begins the first stage of results: sends `partials.sendBlocks`.
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials);
-/// Runs the second stage of results. Sets receivedRows, for which
-/// receivedBlocks must be set, and relayedRows.
+/// Waits for the first stage of results and begins the second. Sets
+/// receivedBlocks and receivedRows.
+void startSecondStageOfResults(Device &device, const Routed &routed,
+                               Partials &partials);
+/// Waits for the second stage of results, which must have begun. Sets
+/// relayedRows.
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials);
 

@@ -18,8 +18,7 @@ public:
         idBytes(device.packedIdBytes(routed.exchange)) {}
 
   /// `received`: the payloads of the first stage, by rank.
-  std::vector<const std::byte *>
-  run(const std::vector<const std::byte *> &received) {
+  void start(const std::vector<const std::byte *> &received) {
     std::vector<int64_t> sendBytes(received.size());
     Buffer message = handOut(received, sendBytes);
     std::vector<int64_t> receiveBytes(received.size());
@@ -29,6 +28,9 @@ public:
     routed.relayRequest = device.communicator->startAllToAll(
         MessageKind::IdsSecondHop, MessageMemory::Device, std::move(message),
         sendBytes, receiveBytes);
+  }
+
+  std::vector<const std::byte *> finish() const {
     return payloadsIn(waitForAll(*routed.relayRequest));
   }
 
@@ -218,11 +220,15 @@ std::vector<int64_t> bytesOfFirstMessages(const Device &device,
   return bytes;
 }
 
+void startSecondStageOfIds(Device &device, Routed &routed) {
+  SecondStage(device, routed).start(waitForAll(*routed.request));
+}
+
 std::vector<const std::byte *> waitForIds(Device &device, Routed &routed) {
-  std::vector<const std::byte *> payloads = waitForAll(*routed.request);
   if (device.layout(routed.exchange).groupIds.empty())
-    return payloads;
-  payloads = SecondStage(device, routed).run(payloads);
+    return waitForAll(*routed.request);
+  std::vector<const std::byte *> payloads =
+      SecondStage(device, routed).finish();
   routed.request.reset();
   return payloads;
 }

@@ -26,8 +26,11 @@ std::vector<const StreamSet *> setsByReceiver(const Device &device,
 std::vector<int64_t> bytesOfFirstMessages(const Device &device,
                                           const Routed &routed);
 
-/// Waits for the ids of an exchange, hands them out as a relay, and waits for
-/// those of this device. Returns the payload of each rank.
+/// Waits for the first messages of an exchange and hands them out as a relay.
+void startSecondStageOfIds(Device &device, Routed &routed);
+
+/// Waits for the ids of an exchange, whose second stage must have begun if it
+/// has one. Returns the payload of each rank.
 std::vector<const std::byte *> waitForIds(Device &device, Routed &routed);
 
 } // namespace neuroshard::runtime

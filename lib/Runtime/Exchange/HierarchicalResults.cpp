@@ -120,9 +120,8 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
   return sums;
 }
 
-/// Adds up the partial sums of the first stage and begins the second.
-void startSecondStageOfResults(const HierarchicalExchange &exchange,
-                               Partials &partials) {
+/// Adds up the partial sums of the first stage and sends them on.
+void sendSums(const HierarchicalExchange &exchange, Partials &partials) {
   Device &device = exchange.device;
   std::vector<const std::byte *> ofOwners;
   for (int32_t owner : exchange.ownGroup()) {
@@ -186,13 +185,21 @@ void startRelayedResults(Device &device, const Routed &routed,
         return receive[static_cast<size_t>(peer)].size +
                exchange.ownerToRelay(peer, exchange.rank);
       }));
+  device.resultsToRelay.push_back({&routed, &partials});
+}
+
+void startSecondStageOfResults(Device &device, const Routed &routed,
+                               Partials &partials) {
+  WireFormat format = device.wireType().results;
+  HierarchicalExchange exchange(device, routed, format);
+  partials.receivedBlocks = makeBatchBlocks(device, routed, format);
+  partials.receivedRows = waitForAll(*partials.request);
+  sendSums(exchange, partials);
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
   HierarchicalExchange exchange(device, routed, device.wireType().results);
-  partials.receivedRows = waitForAll(*partials.request);
-  startSecondStageOfResults(exchange, partials);
   std::vector<const std::byte *> sums = waitForAll(*partials.relayRequest);
   for (int32_t relay :
        exchange.ranksServedBy(exchange.rank)) // one in each group

@@ -7,6 +7,7 @@
 
 #include "HierarchicalIds.h"
 #include "IdExchange.h"
+#include "RelayDuties.h"
 #include "neuroshard/Artifact/IdPayload.h"
 
 namespace neuroshard::runtime {
@@ -70,6 +71,8 @@ void receiveIds(Device &device, Routed &routed) {
   // On a single device, the packer has made what kernels read.
   if (routed.request) {
     std::vector<const std::byte *> payloads;
+    relayIds(device, &routed); // in the order of all ranks
+    relayResults(device);      // who waits for them has not sent these ids yet
     {
       PhaseTimer timer(device.figures, Phase::IdsExchange);
       payloads = waitForIds(device, routed);

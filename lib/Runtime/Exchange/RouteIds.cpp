@@ -10,6 +10,7 @@
 #include "HierarchicalIds.h"
 #include "IdExchange.h"
 #include "InPlaceIds.h"
+#include "RelayDuties.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdHeader.h"
@@ -220,7 +221,10 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
 std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
                                      const std::string &error) {
   std::vector<Numbers> headers =
-      swapHeaders(device, makeHeaders(device, routed, error));
+      swapHeaders(device, makeHeaders(device, routed, error), [&] {
+        relayIds(device);
+        relayResults(device);
+      });
   for (size_t rank = 0; rank < headers.size(); ++rank)
     if (int64_t other = numberOf(headers[rank], IdHeader::Exchange);
         other != routed.exchange)
@@ -293,6 +297,8 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
   routed.request = device.communicator->startAllToAll(
       MessageKind::Ids, MessageMemory::Device, std::move(routed.ownPayload),
       payloadBytes, receiveBytes);
+  if (!layout.groupIds.empty())
+    device.idsToRelay.push_back(&routed);
 }
 
 /// For a single device, where nothing travels.

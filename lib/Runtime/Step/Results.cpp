@@ -7,6 +7,7 @@
 
 #include "Exchange/Blocks.h"
 #include "Exchange/HierarchicalAllToAll.h"
+#include "Exchange/RelayDuties.h"
 #include "Exchange/RowViews.h"
 #include "Steps.h"
 #include "neuroshard/Artifact/Error.h"
@@ -99,14 +100,18 @@ private:
 void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (partials.received)
     return;
-  PhaseTimer timer(device.figures, Phase::ResultsExchange);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   if (device.numDevices() > 1 && layout.hasRemote && !partials.request)
     fail("results of exchange ", routed.exchange,
          " are read before nsrt_results_start");
-  partials.receivedBlocks =
-      makeBatchBlocks(device, routed, device.wireType().results);
-  if (partials.request && !layout.relays.empty())
+  bool isRelayed = partials.request && !layout.relays.empty();
+  if (isRelayed) // in the order of all ranks
+    relayResults(device, &partials);
+  PhaseTimer timer(device.figures, Phase::ResultsExchange);
+  if (!isRelayed)
+    partials.receivedBlocks =
+        makeBatchBlocks(device, routed, device.wireType().results);
+  if (isRelayed)
     receiveRelayedResults(device, routed, partials);
   else if (partials.request)
     partials.receivedRows = waitForAll(*partials.request);

@@ -255,6 +255,9 @@ void nsrt_world::invokeAll(const std::string &name, void ***args) {
 
 void nsrt_world::resetGroup() {
   group->reset();
-  for (const auto &device : devices)
+  for (const auto &device : devices) {
+    device->idsToRelay.clear();
+    device->resultsToRelay.clear();
     device->order = {};
+  }
 }

@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <utility>
 #include <numeric>
 
 using namespace neuroshard::test;
@@ -328,33 +329,68 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
   }
 }
 
-/// A rank that fails before it asks for results: it runs the first stage only.
-void startAndLeave(void **args) {
-  auto *device = static_cast<nsrt_device *>(args[0]);
+/// The handles of a lookup.
+struct Handles {
+  nsrt_routed *routed = nullptr;
+  nsrt_partials *partials = nullptr;
+
+  void release(nsrt_device *device) {
+    nsrt_partials_release(device, std::exchange(partials, nullptr));
+    nsrt_routed_release(device, std::exchange(routed, nullptr));
+  }
+};
+Handles keptHandles;
+
+/// Rank 2 runs the first stage only, and keeps its handles or drops them.
+void startOnly(nsrt_device *device, bool keeps) {
   static const int64_t ids[] = {1};
   static const int64_t offsets[] = {0, 1};
   float result = 0;
-  nsrt_routed *routed = nsrt_route(device, 0, ids, 1, offsets, 2, nullptr);
-  nsrt_partials *partials = nsrt_lookup(device, routed);
-  nsrt_results_start(device, routed, partials);
-  if (nsrt_device_rank(device) != 2)
-    nsrt_result_wait(device, routed, partials, 0, 0, &result);
-  nsrt_partials_release(device, partials);
-  nsrt_routed_release(device, routed);
+  Handles handles;
+  handles.routed = nsrt_route(device, 0, ids, 1, offsets, 2, nullptr);
+  handles.partials = nsrt_lookup(device, handles.routed);
+  nsrt_results_start(device, handles.routed, handles.partials);
+  if (nsrt_device_rank(device) == 2 && keeps) {
+    keptHandles = handles;
+    return;
+  }
+  if (nsrt_device_rank(device) != 2) {
+    nsrt_result_wait(device, handles.routed, handles.partials, 0, 0, &result);
+    EXPECT_EQ(result, keeps ? result : 2); // row 1
+  }
+  handles.release(device);
+}
+void startAndKeep(void **args) {
+  startOnly(static_cast<nsrt_device *>(args[0]), true);
+}
+void startAndDrop(void **args) {
+  startOnly(static_cast<nsrt_device *>(args[0]), false);
 }
 
-TEST(RelayedRows, RankThatMissesTheSecondHopIsNamed) {
-  RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, WireFormat::F32);
+/// The status of a function on all four ranks.
+int32_t invoke(RowPerDevice &rows, nsrt_host_function function) {
   std::vector<std::vector<void *>> args;
   std::vector<void **> pointers;
   for (int rank = 0; rank < 4; ++rank) {
-    nsrt_world_register(rows.world.get(), rank, "leave", startAndLeave);
+    nsrt_world_register(rows.world.get(), rank, "leave", function);
     args.push_back({nsrt_world_device(rows.world.get(), rank)});
   }
   for (auto &list : args)
     pointers.push_back(list.data());
-  EXPECT_NE(nsrt_invoke_all(rows.world.get(), "leave", pointers.data()), 0);
+  return nsrt_invoke_all(rows.world.get(), "leave", pointers.data());
+}
+
+TEST(RelayedRows, RankThatMissesTheSecondHopIsNamed) {
+  RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, WireFormat::F32);
+  EXPECT_NE(invoke(rows, startAndKeep), 0);
   EXPECT_THAT(nsrt_last_error(), StartsWith("rank 2: left the step before"));
+  keptHandles.release(nsrt_world_device(rows.world.get(), 2));
+  EXPECT_EQ(rows.sums(), std::vector<float>(4, 10));
+}
+
+TEST(RelayedRows, RankThatDropsItsResultsRelaysThoseOfOthers) {
+  RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, WireFormat::F32);
+  EXPECT_EQ(invoke(rows, startAndDrop), 0) << nsrt_last_error();
   EXPECT_EQ(rows.sums(), std::vector<float>(4, 10));
 }
 

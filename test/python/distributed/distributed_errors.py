@@ -315,9 +315,9 @@ def case_lost_update(context):
         assert tables.step == (1 if context.rank == 0 else 2)
 
 
-def case_mixed_backwards(context):
+def case_mixed_backwards(context, groups="1"):
     """Backwards of two lookups in different orders on ranks end the group at the next lookup."""
-    problem, plan = small(context.size)
+    problem, plan = small(context.size, groups=int(groups))
     tables = context.make(plan, problem, process_group=dist.new_group())
     part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
     losses = [sum(one.sum() for one in tables(given(part)).values()) for _ in range(2)]
@@ -327,9 +327,9 @@ def case_mixed_backwards(context):
         raises(dist.DistBackendError, "in another order than rank", lambda: tables(given(part)))
 
 
-def case_mixed_starts(context):
+def case_mixed_starts(context, groups="1"):
     """Where one rank looks up before the next start and another does not, that start ends the group."""
-    problem, plan = small(context.size)
+    problem, plan = small(context.size, groups=int(groups))
     tables = context.make(plan, problem, process_group=dist.new_group())
     part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
     first = tables.start(given(part))

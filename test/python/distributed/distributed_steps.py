@@ -17,24 +17,29 @@ from support import matrix
 BUFFERS = 2  # the kind of torch.ops.neuroshard.memory_bytes
 
 
-def small(ranks, optimizer="sgd", **rest):
-    """Three tables, cut by rows and columns, by columns, and replicated; four features."""
+def small(ranks, optimizer="sgd", groups=1, **rest):
+    """Three tables, cut by rows and columns, by columns, and replicated; four features. In several
+    groups, the first is routed by relay."""
     tables = [ns.Table("a", 40, 8, optimizer=optimizer), ns.Table("b", 30, 12, optimizer=optimizer),
               ns.Table("c", 20, 4, optimizer=optimizer)]
     features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("b0", "b", "mean", 3),
                 ns.Feature("a1", "a", "mean", 3), ns.Feature("c0", "c", "sum", 3)]
     problem = ns.ShardingProblem(tables=tables, features=features, batch=16,
-                                 topology=f"{ranks}xCPU@4GiB", **rest)
-    return problem, make_plan(problem, ["rows_and_columns", "columns", "replicated"], ranks, 1)
+                                 topology=f"{groups}x{ranks // groups}xCPU@4GiB", **rest)
+    plan = make_plan(problem, ["rows_and_columns", "columns", "replicated"], ranks, 1)
+    if groups > 1:
+        shards = [one.replace(route="relay") if one.table == "a" else one for one in plan.shards]
+        plan = plan.replace(shards=shards)
+    return problem, plan
 
 
 def given(part):
     return ns.distributed.Jagged(*part.tensors())
 
 
-def three_steps(context):
+def three_steps(context, groups=1):
     """Two equal collections, and three inputs of different batches for them."""
-    problem, plan = small(context.size)
+    problem, plan = small(context.size, groups=groups)
     generator = context.generator()
     inputs = [given(random_parts(problem, [2 + one] * context.size, generator)[context.rank])
               for one in range(3)]
@@ -254,9 +259,9 @@ def case_pending(context):
     assert tables.step == 1
 
 
-def case_other_orders(context):
+def case_other_orders(context, groups="1"):
     """Ranks may ask for results in different orders, and drop some."""
-    tables, _, inputs = three_steps(context)
+    tables, _, inputs = three_steps(context, int(groups))
     expected = [list(tables(one).values()) for one in inputs]
 
     def check(pending, number):
@@ -282,9 +287,9 @@ def case_other_orders(context):
     assert tables.step == 1
 
 
-def case_dropped_on_one_rank(context):
+def case_dropped_on_one_rank(context, groups="1"):
     """A rank may drop a lookup whose results the others wait for before they start the next."""
-    tables, _, inputs = three_steps(context)
+    tables, _, inputs = three_steps(context, int(groups))
     expected = [list(tables(one).values()) for one in inputs]
     for number in (0, 1, 2, 0):
         pending = tables.start(inputs[number])

@@ -53,6 +53,9 @@ GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts"
           "errors.mixed_rates", "steps.subgroups", "steps.other_orders",
           "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
           "training.cuts"]
+# Second stages of ids and of results are begun by relays.
+RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
+          "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2"]
 
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TORCH,
             "training.seeds"]
@@ -63,7 +66,7 @@ SOME = {
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
-    4: [*PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+    4: [*RELAYS, *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],
 }

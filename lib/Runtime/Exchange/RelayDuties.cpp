@@ -1,0 +1,55 @@
+//===- RelayDuties.cpp - What a device hands on as a relay ----------------===//
+
+#include "RelayDuties.h"
+
+#include "HierarchicalAllToAll.h"
+#include "HierarchicalIds.h"
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+void relayIds(Device &device, const Routed *last) {
+  if (last &&
+      std::ranges::find(device.idsToRelay, last) == device.idsToRelay.end())
+    return;
+  PhaseTimer timer(device.figures, Phase::IdsExchange);
+  while (!device.idsToRelay.empty()) {
+    Routed *routed = device.idsToRelay.front();
+    device.idsToRelay.erase(device.idsToRelay.begin());
+    startSecondStageOfIds(device, *routed);
+    if (routed == last)
+      return;
+  }
+}
+
+void relayResults(Device &device, const Partials *last) {
+  auto isLast = [&](const auto &due) { return due.second == last; };
+  if (last && std::ranges::none_of(device.resultsToRelay, isLast))
+    return;
+  PhaseTimer timer(device.figures, Phase::ResultsExchange);
+  while (!device.resultsToRelay.empty()) {
+    auto [routed, partials] = device.resultsToRelay.front();
+    device.resultsToRelay.erase(device.resultsToRelay.begin());
+    startSecondStageOfResults(device, *routed, *partials);
+    if (partials == last)
+      return;
+  }
+}
+
+void relayBeforeRelease(Device &device, const Routed *routed,
+                        const Partials *partials) noexcept {
+  try {
+    if (routed)
+      relayIds(device, routed);
+    for (const auto &due : std::vector(device.resultsToRelay))
+      if (due.first == routed || due.second == partials)
+        relayResults(device, due.second);
+  } catch (const std::exception &) {
+    // Whoever waits for these messages learns it from the communicator.
+  }
+}
+
+} // namespace neuroshard::runtime
