@@ -154,11 +154,11 @@ LogicalResult ShardOp::verify() {
 }
 
 bool ShardOp::isReplicated(TableOp table, TopologyOp topology) {
-  return hasCopies() &&
-         static_cast<int64_t>(getDevices().size()) ==
-             topology.getNumDevices() &&
-         getNumRows() == static_cast<int64_t>(table.getRows()) &&
-         getWidth() == static_cast<int64_t>(table.getDim());
+  return isWholeOnAll({getNumRows(), getWidth()},
+                      {static_cast<int64_t>(table.getRows()),
+                       static_cast<int64_t>(table.getDim())},
+                      static_cast<int64_t>(getDevices().size()),
+                      topology.getNumDevices());
 }
 
 LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -36,9 +36,8 @@ std::optional<WireType> neuroshard::chosenWireType(const ShardingPlan &plan) {
 
 bool neuroshard::isReplicated(const Table &table, const Shard &shard,
                               int deviceCount) {
-  return shard.hasCopies() &&
-         static_cast<int>(shard.devices.size()) == deviceCount &&
-         shard.rows() == table.rows && shard.width() == table.dim;
+  return isWholeOnAll({shard.rows(), shard.width()}, {table.rows, table.dim},
+                      static_cast<int64_t>(shard.devices.size()), deviceCount);
 }
 
 ShardingKind neuroshard::classify(const Table &table,

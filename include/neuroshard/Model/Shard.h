@@ -24,6 +24,20 @@ enum class Route { Auto, Direct, Relay };
 std::string_view toString(Route route);
 std::optional<Route> parseRoute(std::string_view text);
 
+/// Rows and columns of a table or a part of it.
+struct Extent {
+  int64_t rows = 0;
+  int64_t cols = 0;
+  bool operator==(const Extent &) const = default;
+};
+
+/// Whether copies of a part of a table are a replicated table: a whole one on
+/// each of several devices.
+constexpr bool isWholeOnAll(const Extent &part, const Extent &table,
+                            int64_t copies, int64_t devices) {
+  return copies > 1 && copies == devices && part == table;
+}
+
 /// Rows [rowBegin, rowEnd) x columns [colBegin, colEnd) of a table.
 ///
 /// Each device has a copy of the shard. A whole table on all devices is

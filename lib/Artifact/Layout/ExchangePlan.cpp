@@ -24,10 +24,9 @@ std::vector<int32_t> ExchangePlan::trainedCopies() const {
 
 bool ExchangePlan::isReplicated(const ShardSpec &shard) const {
   const TableSpec &table = tableOf(shard);
-  return shard.hasCopies() &&
-         static_cast<int32_t>(shard.devices.size()) == numDevices &&
-         shard.rows == Range{0, table.rows} &&
-         shard.cols == Range{0, table.dim};
+  return isWholeOnAll({shard.rows.size(), shard.cols.size()},
+                      {table.rows, table.dim},
+                      static_cast<int64_t>(shard.devices.size()), numDevices);
 }
 
 int32_t ExchangePlan::packedIdBytes(const ExchangeSpec &exchange) const {

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RelayLoads.h"
+#include "neuroshard/Artifact/CopyMessage.h"
+#include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
 
@@ -41,8 +43,28 @@ double replicaBackwardBytes(const ShardingProblem &problem, int table,
   shard.devices.resize(static_cast<size_t>(devices));
   ShardWork copy = describeShard(problem, table, features, shard);
   int groupSize = std::max(1, relayGroupSize(problem.topology));
-  return devices *
-         (copy.backwardBytes - copy.rowSumBytes + copy.rowSumBytes / groupSize);
+  double replicated =
+      devices *
+      (copy.backwardBytes - copy.rowSumBytes + copy.rowSumBytes / groupSize);
+  if (problem.target != Target::Native)
+    return replicated;
+  // Of copies on some devices at least one sends each row to another.
+  CopyMessage message{static_cast<int32_t>(copy.idBytes), copy.width,
+                      rowSumFormat(problem.batch.wireType.gradients)};
+  auto rows = static_cast<int64_t>(copy.updateUniqueRows);
+  return std::min(replicated, static_cast<double>(message.bytes(rows)));
+}
+
+/// Whether a table may have copies: a whole one on each device or, for the
+/// native target, any two.
+bool hasRoomForCopies(const ShardingProblem &problem, const Table &table,
+                      const std::vector<int> &features, const Shard &whole) {
+  int64_t bytes = shardMemory(problem, table, features, whole).weightsBytes;
+  int64_t all = 0;
+  for (const Device &device : problem.topology.devices)
+    all += device.memoryBytes;
+  return bytes <= smallestMemory(problem) ||
+         (problem.target == Target::Native && 2 * bytes <= all);
 }
 
 /// What a plan may do to each table, for the bound. Fixed shards are free to
@@ -53,7 +75,6 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
   std::unordered_map<int, const TableConstraint *> constraintOf;
   for (const TableConstraint &constraint : problem.constraints.tables)
     constraintOf.emplace(constraint.table, &constraint);
-  int64_t memory = smallestMemory(problem);
   bool handReplicas =
       std::any_of(problem.constraints.fixedShards.begin(),
                   problem.constraints.fixedShards.end(),
@@ -87,7 +108,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
         (found != constraintOf.end() && !found->second->allowedKinds.empty());
     bound.mayReplicate =
         asked && allows({ShardingKind::Replicated}) &&
-        shardMemory(problem, table, features[i], whole).weightsBytes <= memory;
+        hasRoomForCopies(problem, table, features[i], whole);
     if (bound.mayReplicate)
       bound.replicaBackwardBytes = replicaBackwardBytes(
           problem, static_cast<int>(i), features[i], whole);

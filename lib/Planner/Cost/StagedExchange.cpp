@@ -73,15 +73,22 @@ bool isStaged(std::span<const DeviceLoad> loads,
 } // namespace
 
 /// Sums that copies exchange once they have their gradients. Without groups
-/// all is outside.
+/// all is outside. What a stage spreads evenly stays in part where it is; sums
+/// are for other devices alone.
 static Traffic copySumsOf(const Topology &topology,
                           std::span<const DeviceLoad> loads) {
+  auto withOwn = [](double bytes, double peers) {
+    return peers > 1 ? bytes * peers / (peers - 1) : 0;
+  };
+  auto devices = static_cast<double>(loads.size());
+  double groupSize = relayGroupSize(topology);
   std::vector<double> none(loads.size()), inside, outside;
   for (const DeviceLoad &load : loads) {
-    inside.push_back(load.insideCopySumBytes);
-    outside.push_back(load.outsideCopySumBytes);
+    inside.push_back(withOwn(load.insideCopySumBytes, groupSize));
+    outside.push_back(withOwn(load.outsideCopySumBytes,
+                              groupSize > 0 ? devices / groupSize : devices));
   }
-  if (relayGroupSize(topology) == 0)
+  if (groupSize == 0)
     return {&topology, none, outside, outside};
   Traffic sums{&topology, none, none, none};
   sums.insideOut = sums.insideIn = inside;

@@ -119,10 +119,10 @@ std::vector<std::string> neuroshard::explainCuts(const SearchContext &context,
 }
 
 std::vector<std::string>
-neuroshard::explainBottleneck(const SearchState &state) {
+neuroshard::explainBottleneck(const SearchContext &context,
+                              const ShardingPlan &plan,
+                              const CostBreakdown &cost) {
   constexpr size_t kMaxShards = 4;
-  const SearchContext &context = state.context();
-  CostBreakdown cost = state.breakdown();
   auto slowest = [&](auto value) {
     int worst = 0;
     for (int device = 1; device < context.deviceCount; ++device)
@@ -160,22 +160,27 @@ neuroshard::explainBottleneck(const SearchState &state) {
         });
   }
   std::vector<std::string> lines = {bottleneck};
-  std::vector<const Unit *> units;
-  for (size_t unit : state.unitsOn(worst))
-    units.push_back(state.units()[unit].get());
+  PlanWork work = describePlan(context.problem, plan);
+  std::vector<std::pair<double, const ShardWork *>> shards;
+  const ShardSet &all = work.sets[static_cast<size_t>(worst)];
+  for (const ShardWork *shard : all.shards) {
+    ShardSet alone{all.deviceClass, {shard}};
+    ComputeMs time;
+    context.model.computeMs({&alone, 1}, {&time, 1});
+    shards.push_back({time.total(), shard});
+  }
   std::stable_sort(
-      units.begin(), units.end(),
-      [](const Unit *a, const Unit *b) { return a->aloneMs() > b->aloneMs(); });
+      shards.begin(), shards.end(),
+      [](const auto &a, const auto &b) { return a.first > b.first; });
   std::string line;
-  for (size_t i = 0; i < std::min(kMaxShards, units.size()); ++i) {
-    const Shard &shard = units[i]->shards.front();
-    line += (i ? ", '" : "'") + shard.table + "' (" +
-            std::to_string(shard.rows()) + " x " +
-            std::to_string(shard.width()) + ", alone " +
-            formatMs(units[i]->aloneMs()) + ")";
+  for (size_t i = 0; i < std::min(kMaxShards, shards.size()); ++i) {
+    const auto &[ms, shard] = shards[i];
+    line += (i ? ", '" : "'") + context.table(shard->table).name + "' (" +
+            std::to_string(shard->rows) + " x " + std::to_string(shard->width) +
+            ", alone " + formatMs(ms) + ")";
   }
   if (!line.empty())
-    lines.push_back("costliest of " + std::to_string(units.size()) +
+    lines.push_back("costliest of " + std::to_string(shards.size()) +
                     " shards on device " + std::to_string(worst) +
                     ", which computes longest: " + line);
   return lines;

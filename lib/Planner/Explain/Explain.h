@@ -3,7 +3,8 @@
 #ifndef NEUROSHARD_LIB_PLANNER_EXPLAIN_EXPLAIN_H
 #define NEUROSHARD_LIB_PLANNER_EXPLAIN_EXPLAIN_H
 
-#include "Units/SearchState.h"
+#include "Units/SearchContext.h"
+#include "neuroshard/Planner/Objective.h"
 
 #include <string>
 #include <vector>
@@ -17,8 +18,11 @@ std::vector<std::string> explainCuts(const SearchContext &context,
                                      const ShardingProblem &problem,
                                      const ShardingPlan &plan);
 
-/// Names the slowest device and the tables on it that take the most time.
-std::vector<std::string> explainBottleneck(const SearchState &state);
+/// Names the slowest device and the shards on it that take the most time.
+/// `cost`: evaluate() of the plan.
+std::vector<std::string> explainBottleneck(const SearchContext &context,
+                                           const ShardingPlan &plan,
+                                           const CostBreakdown &cost);
 
 } // namespace neuroshard
 

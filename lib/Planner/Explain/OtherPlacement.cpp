@@ -2,17 +2,21 @@
 ///
 /// \file
 /// The plan becomes a SearchState with a unit for each shard. Both costs come
-/// from such a state, so that their ratio compares like with like.
+/// from such a state, so that their ratio compares like with like; of plans
+/// with copies that no state knows, from whole plans, on fewer devices.
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Planner/OtherPlacement.h"
 
+#include "Units/PlanCost.h"
 #include "Units/SearchOutcome.h"
 #include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 using namespace neuroshard;
 
@@ -20,6 +24,7 @@ namespace {
 
 /// Number of devices on which a table is tried: those with the least compute.
 constexpr size_t kMaxTried = 32;
+constexpr size_t kMaxTriedWithCopies = 8;
 /// Smaller relative differences of cost are not mentioned.
 constexpr double kSame = 5e-4;
 
@@ -74,7 +79,9 @@ public:
   Pricer(const ShardingProblem &problem, const ShardingPlan &plan,
          const CostModel &model, const ObjectiveOptions &objective)
       : options(optionsFor(plan, objective)), context(problem, model, options),
-        state(stateOf(context, plan)), nowMs(state.costMs()),
+        plan(plan), hasCopies(hasOtherCopies(context, plan)),
+        state(stateOf(context, plan)),
+        nowMs(hasCopies ? planCostMs(context, plan) : state.costMs()),
         unitsOfTable(problem.tables.size()) {
     for (size_t i = 0; i < state.units().size(); ++i)
       unitsOfTable[static_cast<size_t>(state.units()[i]->tables.front())]
@@ -94,6 +101,11 @@ private:
     int now = -1;
   };
 
+  bool isCopied(const Table &table) const {
+    return std::ranges::any_of(plan.shards, [&](const Shard &shard) {
+      return shard.table == table.name && shard.hasCopies();
+    });
+  }
   std::vector<int> coLocatedWith(int table) const;
   bool mayBeWhole(const std::vector<int> &tables) const;
   int deviceOfWhole(const std::vector<int> &tables) const;
@@ -102,10 +114,13 @@ private:
   std::string whyNone(const Question &question) const;
   OtherPlacement cheapest(Question &question,
                           const std::vector<int> &devices) const;
+  double movedMs(const Question &question, int device) const;
   std::string compare(const OtherPlacement &other) const;
 
   const SearchOptions options;
   const SearchContext context;
+  const ShardingPlan plan;
+  const bool hasCopies; ///< that the state does not know.
   const SearchState state;
   const double nowMs;
   /// Indices of the units of each table.
@@ -137,7 +152,8 @@ int OtherPlacements::Pricer::deviceOfWhole(
   for (int table : tables) {
     const std::vector<size_t> &units = unitsOfTable[static_cast<size_t>(table)];
     device = state.deviceOf(units.front());
-    if (units.size() > 1 || device == Unit::kEverywhere)
+    if (units.size() > 1 || device == Unit::kEverywhere ||
+        isCopied(context.table(table)))
       return -1;
   }
   return device;
@@ -186,7 +202,8 @@ OtherPlacements::Pricer::devicesFor(const Question &question) const {
     if (device != question.now && rest.fits(device, *question.unit) &&
         fitsOnHost(device))
       devices.push_back(device);
-  size_t tried = std::min(devices.size(), kMaxTried);
+  size_t tried =
+      std::min(devices.size(), hasCopies ? kMaxTriedWithCopies : kMaxTried);
   std::ranges::partial_sort(
       devices, devices.begin() + static_cast<std::ptrdiff_t>(tried), {},
       [&](int device) {
@@ -218,18 +235,36 @@ OtherPlacements::Pricer::cheapest(Question &question,
                                   const std::vector<int> &devices) const {
   OtherPlacement best;
   for (int device : devices) {
-    double costMs = question.state.costWith(device, *question.unit);
+    double costMs = hasCopies ? movedMs(question, device)
+                              : question.state.costWith(device, *question.unit);
     if (best.costMs && *best.costMs <= costMs)
       continue;
     best.costMs = costMs;
     best.device = device;
   }
   // costWith() uses the summary, costMs() all snapshots.
-  if (!context.periods.empty()) {
+  if (!context.periods.empty() && !hasCopies) {
     question.state.place(question.index, best.device);
     best.costMs = question.state.costMs();
   }
   return best;
+}
+
+/// Infinite where the plan does not fit.
+double OtherPlacements::Pricer::movedMs(const Question &question,
+                                        int device) const {
+  ShardingPlan moved = plan;
+  for (const Shard &whole : question.unit->shards) {
+    std::erase_if(moved.shards, [&](const Shard &shard) {
+      return shard.table == whole.table;
+    });
+    Shard &placed = moved.shards.emplace_back(whole);
+    placed.name = whole.table;
+    placed.devices = {device};
+  }
+  return verify(moved, context.problem).empty()
+             ? planCostMs(context, moved)
+             : std::numeric_limits<double>::infinity();
 }
 
 std::string
@@ -259,6 +294,8 @@ OtherPlacement OtherPlacements::Pricer::whole(int table) const {
                     ? "there is one device"
                     : form + ", " + whyNone(question));
   OtherPlacement best = cheapest(question, devices);
+  if (std::isinf(*best.costMs))
+    return none(form + ", no device has room for it beside the copies");
   best.text = form + ", " + compare(best);
   return best;
 }

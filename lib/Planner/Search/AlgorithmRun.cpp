@@ -3,8 +3,8 @@
 #include "AlgorithmRun.h"
 
 #include "Baselines/Baselines.h"
+#include "ChooseCopies.h"
 #include "ChooseRoutes.h"
-#include "Cost/RelayLoads.h"
 #include "DefaultSearch.h"
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
@@ -30,8 +30,9 @@ SearchResult finish(const ShardingProblem &problem,
   SearchResult result;
   result.plan = outcome.state->plan();
   std::optional<std::string> relays = chooseRoutes(context, result.plan);
-  if (relayGroupSize(context.problem) > 0)
-    outcome.state->setRelays(tableRelays(context.problem, result.plan.shards));
+  std::optional<std::string> copies;
+  if (context.options.algorithm == Algorithm::Default)
+    copies = chooseCopies(context, result.plan);
   result.breakdown =
       evaluate(problem, result.plan, context.model, context.options.objective);
   result.memory = planMemory(problem, result.plan.shards);
@@ -40,9 +41,11 @@ SearchResult finish(const ShardingProblem &problem,
   result.explanation = std::move(outcome.explanation);
   if (relays)
     result.explanation.push_back(std::move(*relays));
+  if (copies)
+    result.explanation.push_back(std::move(*copies));
   for (const std::vector<std::string> &lines :
        {explainCuts(context, problem, result.plan),
-        explainBottleneck(*outcome.state)})
+        explainBottleneck(context, result.plan, result.breakdown)})
     result.explanation.insert(result.explanation.end(), lines.begin(),
                               lines.end());
   result.tried = std::move(outcome.tried);
