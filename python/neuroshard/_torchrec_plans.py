@@ -60,7 +60,11 @@ def sharding_plan_of(given: Sequence[Shard], device_count: int,
 def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
                 device: str) -> ParameterSharding:
     """TorchRec's ParameterSharding of one table."""
-    if shards[0].replicated:
+    copied = next((shard for shard in shards if shard.replicated), None)
+    if copied and (len(shards) > 1 or len(copied.devices) != ranks):
+        raise Unsupported(f"table \"{copied.table}\": TorchRec has copies of whole tables on all "
+                          f"ranks alone; shard \"{copied.name}\" is on ranks {list(copied.devices)}")
+    if copied:
         return ParameterSharding("data_parallel", "dense", list(shards[0].devices))
     shards = sorted(shards, key=lambda shard: (shard.rows, shard.cols))
     kind = kind_of(shards, ranks, local_ranks, device)

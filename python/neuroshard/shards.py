@@ -56,6 +56,7 @@ class Shard(_fields.Record):
 
     @property
     def replicated(self) -> bool:
+        """Whether several devices have a copy: all of them of a whole table, or any."""
         return len(self.devices) > 1
 
 

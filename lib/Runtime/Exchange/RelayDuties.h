@@ -1,10 +1,10 @@
 //===- RelayDuties.h - What a device hands on as a relay --------*- C++ -*-===//
 //
 // Other ranks wait for the second stages of ids and results that this device
-// relays, whether it asks for its own or not. All ranks begin them in one order:
-// that in which the first stages were sent. A rank begins those that are due
-// before it asks for anything later or drops a handle, and once it has sent its
-// next header: a rank that calls in another order is told by that.
+// relays, whether it asks for its own or not. All ranks begin them in one
+// order: that in which the first stages were sent. A rank begins those that are
+// due before it asks for anything later or drops a handle, and once it has sent
+// its next header: a rank that calls in another order is told by that.
 //
 //===----------------------------------------------------------------------===//
 

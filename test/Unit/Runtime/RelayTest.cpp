@@ -11,8 +11,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <utility>
 #include <numeric>
+#include <utility>
 
 using namespace neuroshard::test;
 using neuroshard::Phase;

@@ -383,6 +383,35 @@ def test_explain_of_a_whole_table(run, tmp_path):
     assert found["cut_by"] == "whole" and found["other_device"] == 1 - shard.devices[0]
 
 
+def test_explain_of_copies(run, tmp_path):
+    """Of a whole table and of cut ones, on some devices."""
+    rows = {"a": 100, "b": 200, "c": 50}
+    problem = ns.ShardingProblem(
+        tables=[ns.Table(name, count, 8) for name, count in rows.items()],
+        features=[ns.Feature(f"{name}_ids", name) for name in rows], batch=64,
+        topology="2x2xCPU@4GiB")
+    problem.save(tmp_path / "problem.json")
+
+    def shard(table, of_rows, devices):
+        return ns.Shard(table=table, rows=of_rows, cols=(0, 8), devices=devices)
+
+    shards = [shard("a", (0, 100), (1, 3)), shard("b", (0, 80), (0, 2, 3)),
+              shard("b", (80, 200), 1), shard("c", (0, 50), range(4))]
+    ns.Plan(shards=shards, device_count=4).save(tmp_path / "plan.json")
+    found = {one["table"]: one
+             for one in run("explain", "problem.json", "plan.json", "--json").json["tables"]}
+    assert {name: one["cut_by"] for name, one in found.items()} == {
+        "a": "copies", "b": "rows", "c": "replicated"}
+    shown = run("explain", "problem.json", "plan.json").out
+    assert "copied to 2 devices" in shown and "copied to 3 devices" in shown
+    for name in rows:
+        kept = [one for one in shards if one.table != name]
+        costs = [ns.inspect(problem, ns.Plan(
+            shards=[*kept, shard(name, (0, rows[name]), device)], device_count=4)).cost_ms
+            for device in range(4)]
+        assert found[name]["other_ms"] == pytest.approx(min(costs))
+
+
 def test_explain_when_a_whole_table_does_not_fit(run, tmp_path):
     cut_problem().replace(memory_model="weights_only", topology="2xCPU@300MiB").save(
         tmp_path / "tight.json")

@@ -89,6 +89,19 @@ def test_refuses_rows_and_columns():
         to_torchrec(plan, {"m": ["t"]})
 
 
+@pytest.mark.parametrize("devices", [(0, 2), (1, 2, 3)])
+def test_refuses_copies_on_some_ranks(devices):
+    plan = plan_of(shard((0, 60), (0, 8), devices))
+    with pytest.raises(Unsupported, match="copies of whole tables on all ranks alone"):
+        to_torchrec(plan, {"m": ["t"]})
+
+
+def test_refuses_copies_of_rows():
+    plan = plan_of(shard((0, 30), (0, 8), (0, 1, 2, 3)), shard((30, 60), (0, 8), 1))
+    with pytest.raises(Unsupported, match="copies of whole tables on all ranks alone"):
+        to_torchrec(plan, {"m": ["t"]})
+
+
 def test_refuses_missing_and_unknown_tables():
     plan = plan_of(shard((0, 60), (0, 8), 0))
     with pytest.raises(Unsupported, match='no table "m.u", but the model does'):

@@ -11,7 +11,9 @@ MAX_LISTED = 6
 
 
 class Cut(NamedTuple):
-    """How one table is cut. kind: "whole", "rows", "columns", "rows and columns" or "replicated".
+    """How one table is cut. kind: "whole", "rows", "columns", "rows and columns", "replicated", which
+    is whole on every device, or "copies", whole on some; pieces says to how many devices the shards of
+    other kinds are copied.
     pieces, devices: texts that list them."""
 
     table: ns.Table
@@ -26,12 +28,13 @@ def cuts_of(problem: ns.ShardingProblem, plan: ns.Plan) -> list[Cut]:
     shards = defaultdict(list)
     for shard in plan.shards:
         shards[shard.table].append(shard)
-    cuts = [cut_of(table, tuple(shards[table.name])) for table in problem.tables]
+    cuts = [cut_of(table, tuple(shards[table.name]), plan.device_count)
+            for table in problem.tables]
     return sorted(cuts, key=lambda one: -one.table.rows * one.table.dim)
 
 
-def cut_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> Cut:
-    kind = kind_of(table, shards)
+def cut_of(table: ns.Table, shards: tuple[ns.Shard, ...], device_count: int) -> Cut:
+    kind = kind_of(table, shards, device_count)
     devices = ranges(sorted({device for shard in shards for device in shard.devices}))
     if kind == "rows":
         pieces = sizes([f"{shard.row_count:,}" for shard in shards], "rows")
@@ -41,17 +44,21 @@ def cut_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> Cut:
         pieces = sizes([f"{shard.row_count:,} x {shard.width}" for shard in shards], "")
     else:
         pieces = "on every device" if kind == "replicated" else ""
+    copies = max(len(shard.devices) for shard in shards)
+    if copies > 1 and kind != "replicated":
+        pieces += f"{', ' if pieces else ''}copied to {copies} devices"
     return Cut(table, shards, kind, pieces, listed(devices, ", "))
 
 
-def kind_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> str:
-    if any(shard.replicated for shard in shards):
+def kind_of(table: ns.Table, shards: tuple[ns.Shard, ...], device_count: int) -> str:
+    if len(shards) == 1 < len(shards[0].devices) == device_count:
         return "replicated"
     rows = any(shard.row_count != table.rows for shard in shards)
     columns = any(shard.width != table.dim for shard in shards)
     if rows and columns:
         return "rows and columns"
-    return "rows" if rows else "columns" if columns else "whole"
+    copied = any(shard.replicated for shard in shards)
+    return "rows" if rows else "columns" if columns else "copies" if copied else "whole"
 
 
 def sizes(each: list[str], what: str) -> str:
