@@ -22,7 +22,8 @@ struct UpdateRows {
   int32_t keyBytes = 4;    ///< of a key of the sort.
   bool hasFactors = false; ///< some lookup is weighted or a mean.
   int64_t widest = 0;      ///< floats of the widest row of a slot, padded.
-  /// Floats of a row, per slot; 0 for those that are not two-phase.
+  /// Floats of a row, per slot; 0 for those that keep no sums of rows: not
+  /// two-phase and without copies.
   std::vector<int64_t> reducedStride;
 };
 
@@ -30,7 +31,7 @@ struct UpdateRows {
 struct UpdateNeeds {
   int64_t positions = 0; ///< ids that are sorted.
   int64_t sortBytes = 0; ///< scratch of the sort.
-  /// Per slot; 0 for those that are not two-phase.
+  /// Per slot; 0 for those that keep no sums of rows.
   std::vector<int64_t> reducedRows;
 
   /// Whether memory of these sizes is enough for `other`.

@@ -136,7 +136,7 @@ int32_t nsrt_world_touch_memory(nsrt_world *);
 typedef struct nsrt_shard_info {
   const char *name; ///< lives as long as the world.
   int32_t table;
-  int32_t num_copies; ///< 1, or all devices for a replicated table.
+  int32_t num_copies; ///< devices that hold it.
   int64_t row_begin, row_end;
   int64_t col_begin, col_end;
   void *weights;         ///< of the table's element type.

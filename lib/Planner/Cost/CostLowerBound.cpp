@@ -43,9 +43,8 @@ double replicaBackwardBytes(const ShardingProblem &problem, int table,
   shard.devices.resize(static_cast<size_t>(devices));
   ShardWork copy = describeShard(problem, table, features, shard);
   int groupSize = std::max(1, relayGroupSize(problem.topology));
-  double replicated =
-      devices *
-      (copy.backwardBytes - copy.rowSumBytes + copy.rowSumBytes / groupSize);
+  double replicated = devices * (copy.backwardBytes - copy.rowSumBytes +
+                                 copy.rowSumBytes / groupSize);
   if (problem.target != Target::Native)
     return replicated;
   // Of copies on some devices at least one sends each row to another.
@@ -56,7 +55,7 @@ double replicaBackwardBytes(const ShardingProblem &problem, int table,
 }
 
 /// Whether a table may have copies: a whole one on each device or, for the
-/// native target, any two.
+/// native target, any part on any devices.
 bool hasRoomForCopies(const ShardingProblem &problem, const Table &table,
                       const std::vector<int> &features, const Shard &whole) {
   int64_t bytes = shardMemory(problem, table, features, whole).weightsBytes;
@@ -106,9 +105,8 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
     bool asked =
         model.separatesBackward() || handReplicas ||
         (found != constraintOf.end() && !found->second->allowedKinds.empty());
-    bound.mayReplicate =
-        asked && allows({ShardingKind::Replicated}) &&
-        hasRoomForCopies(problem, table, features[i], whole);
+    bound.mayReplicate = asked && allows({ShardingKind::Replicated}) &&
+                         hasRoomForCopies(problem, table, features[i], whole);
     if (bound.mayReplicate)
       bound.replicaBackwardBytes = replicaBackwardBytes(
           problem, static_cast<int>(i), features[i], whole);

@@ -88,7 +88,8 @@ void WarmSearch::consider(SearchResult result, const std::string &what) {
   // A plan that breaks a rule with the old ranges and names goes without them.
   if (!verify(result.plan, problem).empty())
     result.plan = std::move(found);
-  result.migration = migrationBetween(problem, warm.previous, result.plan);
+  result.migration =
+      migrationBetween(problem, options.warmStart->previous, result.plan);
   evaluations += result.evaluations;
   seconds += result.seconds;
   double spread =

@@ -9,6 +9,7 @@
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
 #include "IdExchange.h"
+#include "RelayDuties.h"
 #include "RowSumExchange.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
@@ -179,6 +180,8 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
   device.order.add(Exchanged::Gradients, routed.input);
   if (device.numDevices() == 1)
     return;
+  // In the order of all ranks: what was sent earlier before gradients.
+  relayAll(device);
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   if (!layout.relays.empty())

@@ -2,6 +2,7 @@
 
 #include "HierarchicalIds.h"
 #include "Wire.h"
+#include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdPayload.h"
 
 namespace neuroshard::runtime {
@@ -227,6 +228,8 @@ void startSecondStageOfIds(Device &device, Routed &routed) {
 std::vector<const std::byte *> waitForIds(Device &device, Routed &routed) {
   if (device.layout(routed.exchange).groupIds.empty())
     return waitForAll(*routed.request);
+  if (!routed.relayRequest)
+    fail("the ids of this step were not relayed: the group has ended");
   std::vector<const std::byte *> payloads =
       SecondStage(device, routed).finish();
   routed.request.reset();

@@ -8,6 +8,7 @@
 
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
+#include "neuroshard/Artifact/Error.h"
 
 #include <utility>
 
@@ -200,6 +201,8 @@ void startSecondStageOfResults(Device &device, const Routed &routed,
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
   HierarchicalExchange exchange(device, routed, device.wireType().results);
+  if (!partials.relayRequest)
+    fail("the results of this step were not relayed: the group has ended");
   std::vector<const std::byte *> sums = waitForAll(*partials.relayRequest);
   for (int32_t relay :
        exchange.ranksServedBy(exchange.rank)) // one in each group

@@ -71,8 +71,9 @@ void receiveIds(Device &device, Routed &routed) {
   // On a single device, the packer has made what kernels read.
   if (routed.request) {
     std::vector<const std::byte *> payloads;
-    relayIds(device, &routed); // in the order of all ranks
-    relayResults(device);      // who waits for them has not sent these ids yet
+    // In the order of all ranks: earlier results before these ids.
+    relayResults(device);
+    relayIds(device, &routed);
     {
       PhaseTimer timer(device.figures, Phase::IdsExchange);
       payloads = waitForIds(device, routed);

@@ -18,8 +18,8 @@ void relayIds(Device &device, const Routed *last) {
   PhaseTimer timer(device.figures, Phase::IdsExchange);
   while (!device.idsToRelay.empty()) {
     Routed *routed = device.idsToRelay.front();
-    device.idsToRelay.erase(device.idsToRelay.begin());
     startSecondStageOfIds(device, *routed);
+    device.idsToRelay.erase(device.idsToRelay.begin());
     if (routed == last)
       return;
   }
@@ -32,11 +32,16 @@ void relayResults(Device &device, const Partials *last) {
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   while (!device.resultsToRelay.empty()) {
     auto [routed, partials] = device.resultsToRelay.front();
-    device.resultsToRelay.erase(device.resultsToRelay.begin());
     startSecondStageOfResults(device, *routed, *partials);
+    device.resultsToRelay.erase(device.resultsToRelay.begin());
     if (partials == last)
       return;
   }
+}
+
+void relayAll(Device &device) {
+  relayResults(device);
+  relayIds(device);
 }
 
 void relayBeforeRelease(Device &device, const Routed *routed,
@@ -47,8 +52,10 @@ void relayBeforeRelease(Device &device, const Routed *routed,
     for (const auto &due : std::vector(device.resultsToRelay))
       if (due.first == routed || due.second == partials)
         relayResults(device, due.second);
-  } catch (const std::exception &) {
-    // Whoever waits for these messages learns it from the communicator.
+  } catch (const CommunicatorError &) {
+    // Whoever waits for these messages has it from the communicator too.
+  } catch (const std::exception &error) {
+    device.communicator->abort(error.what());
   }
 }
 

@@ -3,8 +3,9 @@
 // Other ranks wait for the second stages of ids and results that this device
 // relays, whether it asks for its own or not. All ranks begin them in one
 // order: that in which the first stages were sent. A rank begins those that are
-// due before it asks for anything later or drops a handle, and once it has sent
-// its next header: a rank that calls in another order is told by that.
+// due, results before later ids, before it waits for anything later, sends
+// gradients or drops a handle, and once it has sent its next header: a rank
+// that calls in another order is told by that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,10 @@ namespace neuroshard::runtime {
 void relayIds(Device &device, const Routed *last = nullptr);
 /// The same for results.
 void relayResults(Device &device, const Partials *last = nullptr);
-/// Before a handle is released. Failures are others' to tell.
+/// All that are due, in the order of all ranks.
+void relayAll(Device &device);
+/// Before a handle is released. A failure ends the group: others wait for the
+/// messages.
 void relayBeforeRelease(Device &device, const Routed *routed,
                         const Partials *partials) noexcept;
 

@@ -17,6 +17,7 @@
 #include "neuroshard/Artifact/IdPayload.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace neuroshard::runtime {
@@ -218,12 +219,16 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
   return all;
 }
 
+/// The time of relaying is that of the phases that it is part of.
 std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
                                      const std::string &error) {
+  std::optional<PhaseTimer> timer(std::in_place, device.figures,
+                                  Phase::IdsExchange);
   std::vector<Numbers> headers =
       swapHeaders(device, makeHeaders(device, routed, error), [&] {
-        relayIds(device);
-        relayResults(device);
+        timer.reset();
+        relayAll(device);
+        timer.emplace(device.figures, Phase::IdsExchange);
       });
   for (size_t rank = 0; rank < headers.size(); ++rank)
     if (int64_t other = numberOf(headers[rank], IdHeader::Exchange);
@@ -276,8 +281,8 @@ void takeHeader(const ExchangeLayout &layout, size_t own, Numbers &header,
 void send(Device &device, Routed &routed, Numbers payloadBytes,
           const std::string &error) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  PhaseTimer timer(device.figures, Phase::IdsExchange);
   std::vector<Numbers> headers = exchangeHeaders(device, routed, error);
+  PhaseTimer timer(device.figures, Phase::IdsExchange);
   bool anyFailed =
       std::any_of(headers.begin(), headers.end(), [](Numbers &header) {
         return numberOf(header, IdHeader::ErrorBytes) > 0;

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "World.h"
-#include "Exchange/StagedCommunicator.h"
+#include "Communicators/StagedCommunicator.h"
 #include "Host/TensorPool.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/CpuFeatures.h"

@@ -8,9 +8,9 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_WORLD_WORLD_H
 #define NEUROSHARD_LIB_RUNTIME_WORLD_WORLD_H
 
+#include "Communicators/InProcessCommunicator.h"
 #include "Device/Device.h"
 #include "Device/ProgramLibrary.h"
-#include "Exchange/InProcessCommunicator.h"
 
 #include <memory>
 #include <mutex>

@@ -15,8 +15,7 @@ from neuroshard._optimizer_states import STATE_NAMES
 class LocalShard:
     """One shard of a table on this rank; the tensors are the shard's own memory.
 
-    rows, cols: half-open ranges of the table. devices: the ranks that hold it, all of them for
-    a replicated table. weights: [rows, cols] of the table's type; rows may be padded. states: by
+    rows, cols: half-open ranges of the table. devices: the ranks that hold a copy. weights: [rows, cols] of the table's type; rows may be padded. states: by
     name ("sum"; "exp_avg", "exp_avg_sq"), f32, [rows, cols], or [rows] for row-wise optimizers.
     Under exact semantics all column shards of a row have the same row-wise state; under per_shard
     each has its own."""

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Exchange/InProcessCommunicator.h"
+#include "Communicators/InProcessCommunicator.h"
 
 #include <functional>
 #include <gmock/gmock.h>

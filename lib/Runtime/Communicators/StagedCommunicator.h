@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_STAGEDCOMMUNICATOR_H
-#define NEUROSHARD_LIB_RUNTIME_EXCHANGE_STAGEDCOMMUNICATOR_H
+#ifndef NEUROSHARD_LIB_RUNTIME_COMMUNICATORS_STAGEDCOMMUNICATOR_H
+#define NEUROSHARD_LIB_RUNTIME_COMMUNICATORS_STAGEDCOMMUNICATOR_H
 
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/Buffer.h"
@@ -47,4 +47,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_EXCHANGE_STAGEDCOMMUNICATOR_H
+#endif // NEUROSHARD_LIB_RUNTIME_COMMUNICATORS_STAGEDCOMMUNICATOR_H

@@ -1,0 +1,27 @@
+//===- CpuUpdateBuffers.h - Buffers of an update on CPUs --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_ARTIFACT_STEP_CPUUPDATEBUFFERS_H
+#define NEUROSHARD_LIB_ARTIFACT_STEP_CPUUPDATEBUFFERS_H
+
+#include "neuroshard/Artifact/BufferBytes.h"
+#include "neuroshard/Artifact/ExchangeLayout.h"
+#include "neuroshard/Artifact/StepLoad.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace neuroshard {
+
+/// Grouping ids by row: keys and the same once more, distinct rows, where the
+/// ids of each begin, all of 8 bytes, and the order in 4.
+constexpr int64_t rowSortBytes(int64_t ids) { return ids * (4 * 8 + 4) + 8; }
+
+/// Adds the sorts and sums of an update on CPUs to the bytes of each device.
+void addCpuUpdateBuffers(const ExchangePlan &plan,
+                         const std::vector<ExchangeLayout> &layouts,
+                         const StepLoad &load,
+                         std::vector<BufferBytes> &devices);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_ARTIFACT_STEP_CPUUPDATEBUFFERS_H
