@@ -58,12 +58,9 @@ double replicaBackwardBytes(const ShardingProblem &problem, int table,
 /// native target, any part on any devices.
 bool hasRoomForCopies(const ShardingProblem &problem, const Table &table,
                       const std::vector<int> &features, const Shard &whole) {
-  int64_t bytes = shardMemory(problem, table, features, whole).weightsBytes;
-  int64_t all = 0;
-  for (const Device &device : problem.topology.devices)
-    all += device.memoryBytes;
-  return bytes <= smallestMemory(problem) ||
-         (problem.target == Target::Native && 2 * bytes <= all);
+  return problem.target == Target::Native ||
+         shardMemory(problem, table, features, whole).weightsBytes <=
+             smallestMemory(problem);
 }
 
 /// What a plan may do to each table, for the bound. Fixed shards are free to
