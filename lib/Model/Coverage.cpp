@@ -195,8 +195,7 @@ void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,
   if (first.route != Route::Relay)
     return;
   for (const Shard *shard : shards)
-    if (shard->hasCopies() && !isReplicated(problem.tables[table], *shard,
-                                            problem.topology.deviceCount()))
+    if (isCopied(problem.tables[table], *shard, problem.topology.deviceCount()))
       return error("relays serve all groups, and the copies of shard '" +
                    shard->name +
                    "' some ranks each; expected route auto or direct, got: "

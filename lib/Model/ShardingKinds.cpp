@@ -40,6 +40,11 @@ bool neuroshard::isReplicated(const Table &table, const Shard &shard,
                       static_cast<int64_t>(shard.devices.size()), deviceCount);
 }
 
+bool neuroshard::isCopied(const Table &table, const Shard &shard,
+                          int deviceCount) {
+  return shard.hasCopies() && !isReplicated(table, shard, deviceCount);
+}
+
 ShardingKind neuroshard::classify(const Table &table,
                                   const std::vector<const Shard *> &shards,
                                   const std::vector<int> &innerGroupOfDevice) {

@@ -38,6 +38,8 @@ struct GroupPlace {
 class DeviceGroups {
 public:
   explicit DeviceGroups(const ExchangePlan &plan);
+  /// No groups: one of all devices.
+  DeviceGroups(int32_t numDevices, std::vector<std::vector<int32_t>> groups);
 
   int32_t numDevices() const { return static_cast<int32_t>(places.size()); }
   int32_t numGroups() const { return static_cast<int32_t>(groups.size()); }

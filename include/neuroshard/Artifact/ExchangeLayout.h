@@ -48,6 +48,8 @@ public:
                ? 1.0
                : static_cast<double>(ranks.size()) / static_cast<double>(all);
   }
+  /// None listed if they are all.
+  const std::vector<int32_t> &list() const { return ranks; }
   /// Adds those of `other`.
   void add(const Readers &other);
 

@@ -103,6 +103,9 @@ struct DeviceBinding {
   int32_t program = 0;
   std::vector<int32_t> slots; ///< shard of each slot.
   std::vector<LookupBinding> lookups;
+
+  /// Of a shard; null if the device has none.
+  const LookupBinding *firstLookupOf(int32_t shard) const;
 };
 
 struct ExchangePlan {

@@ -55,6 +55,8 @@ std::optional<WireType> chosenWireType(const ShardingPlan &plan);
 
 /// Whether a shard is a whole table on every device.
 bool isReplicated(const Table &table, const Shard &shard, int deviceCount);
+/// Whether a shard is on several devices otherwise.
+bool isCopied(const Table &table, const Shard &shard, int deviceCount);
 
 /// Kind of a table's cut, given all its shards. `innerGroupOfDevice` is
 /// groupOfDevices() of the innermost level.

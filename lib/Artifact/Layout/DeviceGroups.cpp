@@ -3,6 +3,7 @@
 #include "neuroshard/Artifact/DeviceGroups.h"
 
 #include <numeric>
+#include <utility>
 
 namespace neuroshard {
 
@@ -20,9 +21,13 @@ std::vector<std::vector<int32_t>> groupsOfSizes(std::vector<int64_t> sizes) {
 }
 
 DeviceGroups::DeviceGroups(const ExchangePlan &plan)
-    : groups(plan.groups), places(static_cast<size_t>(plan.numDevices)) {
+    : DeviceGroups(plan.numDevices, plan.groups) {}
+
+DeviceGroups::DeviceGroups(int32_t numDevices,
+                           std::vector<std::vector<int32_t>> given)
+    : groups(std::move(given)), places(static_cast<size_t>(numDevices)) {
   if (groups.empty()) {
-    groups.emplace_back(static_cast<size_t>(plan.numDevices));
+    groups.emplace_back(static_cast<size_t>(numDevices));
     std::iota(groups[0].begin(), groups[0].end(), 0);
   }
   for (size_t g = 0; g < groups.size(); ++g)

@@ -6,6 +6,13 @@
 
 namespace neuroshard {
 
+const LookupBinding *DeviceBinding::firstLookupOf(int32_t shard) const {
+  auto found = std::ranges::find_if(lookups, [&](const LookupBinding &lookup) {
+    return slots[static_cast<size_t>(lookup.slot)] == shard;
+  });
+  return found == lookups.end() ? nullptr : &*found;
+}
+
 std::vector<bool> ExchangePlan::tablesWithCopies() const {
   std::vector<bool> copied(tables.size());
   for (const ShardSpec &shard : shards)

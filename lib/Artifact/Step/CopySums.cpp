@@ -15,11 +15,10 @@ static int32_t idBytesOf(const ExchangePlan &plan, int32_t shard) {
   const ShardSpec &spec = plan.shards[static_cast<size_t>(shard)];
   const DeviceBinding &binding =
       plan.bindings[static_cast<size_t>(spec.devices.front())];
-  for (const LookupBinding &lookup : binding.lookups)
-    if (binding.slots[static_cast<size_t>(lookup.slot)] == shard)
-      return plan.packedIdBytes(
-          plan.exchanges[static_cast<size_t>(lookup.exchange)]);
-  return 0;
+  const LookupBinding *lookup = binding.firstLookupOf(shard);
+  return lookup ? plan.packedIdBytes(
+                      plan.exchanges[static_cast<size_t>(lookup->exchange)])
+                : 0;
 }
 
 std::vector<CopiedRows> copiedRows(const ExchangePlan &plan,

@@ -15,6 +15,12 @@ namespace {
 
 constexpr int64_t kFloatBytes = 4, kIndexBytes = 8;
 
+/// Grouping ids by row: keys and the same once more, distinct rows, where the
+/// ids of each begin, and the order in 4 bytes.
+constexpr int64_t rowSortBytes(int64_t ids) {
+  return ids * (4 * kIndexBytes + 4) + kIndexBytes;
+}
+
 /// The buffers of an update on CPUs.
 class CpuUpdateBuffers {
 public:

@@ -7,14 +7,9 @@
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/StepLoad.h"
 
-#include <cstdint>
 #include <vector>
 
 namespace neuroshard {
-
-/// Grouping ids by row: keys and the same once more, distinct rows, where the
-/// ids of each begin, all of 8 bytes, and the order in 4.
-constexpr int64_t rowSortBytes(int64_t ids) { return ids * (4 * 8 + 4) + 8; }
 
 /// Adds the sorts and sums of an update on CPUs to the bytes of each device.
 void addCpuUpdateBuffers(const ExchangePlan &plan,

@@ -231,8 +231,8 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
     bool norms =
         needsNormExchange(problem.tables[index].optimizer.kind,
                           problem.optimizerSemantics, columnSplit[index]);
-    if (shard.hasCopies() && !isReplicated(problem.tables[index], shard,
-                                           problem.topology.deviceCount())) {
+    if (isCopied(problem.tables[index], shard,
+                 problem.topology.deviceCount())) {
       addCopies(shard,
                 describeCopies(problem, table, features[index], shard, norms),
                 work);

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/Traffic.h"
 
+#include "Memory/CopyShares.h"
 #include "Memory/UpdateMemory.h"
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"
@@ -143,10 +144,7 @@ ExchangePlan neuroshard::exchangePlan(const ShardingProblem &problem,
   plan.numDevices = problem.topology.deviceCount();
   plan.optimizerSemantics = problem.optimizerSemantics;
   plan.wireType = problem.batch.wireType;
-  if (!problem.topology.levels.empty()) {
-    const std::vector<int> &sizes = problem.topology.levels.back().groupSizes;
-    plan.groups = groupsOfSizes({sizes.begin(), sizes.end()});
-  }
+  plan.groups = innermostGroups(problem.topology);
   for (const Table &table : problem.tables)
     plan.tables.push_back({table.name, table.rows, table.dim, table.elementType,
                            table.optimizer});

@@ -79,7 +79,7 @@ public:
   Pricer(const ShardingProblem &problem, const ShardingPlan &plan,
          const CostModel &model, const ObjectiveOptions &objective)
       : options(optionsFor(plan, objective)), context(problem, model, options),
-        plan(plan), hasCopies(hasOtherCopies(context, plan)),
+        plan(plan), hasCopies(countCopiedTables(context, plan) > 0),
         state(stateOf(context, plan)),
         nowMs(hasCopies ? planCostMs(context, plan) : state.costMs()),
         unitsOfTable(problem.tables.size()) {

@@ -1,4 +1,4 @@
-//===- CopyShares.cpp - What each copy of a shard serves ------------------===//
+//===- CopyShares.cpp - Parts of the batch that copies of a shard serve ---===//
 
 #include "CopyShares.h"
 
@@ -8,34 +8,37 @@
 
 using namespace neuroshard;
 
-static DeviceGroups groupsOf(const ShardingProblem &problem) {
-  ExchangePlan plan;
-  plan.numDevices = problem.topology.deviceCount();
-  if (!problem.topology.levels.empty()) {
-    const std::vector<int> &sizes = problem.topology.levels.back().groupSizes;
-    plan.groups = groupsOfSizes({sizes.begin(), sizes.end()});
-  }
-  return DeviceGroups(plan);
+std::vector<std::vector<int32_t>>
+neuroshard::innermostGroups(const Topology &topology) {
+  if (topology.levels.empty())
+    return {};
+  const std::vector<int> &sizes = topology.levels.back().groupSizes;
+  return groupsOfSizes({sizes.begin(), sizes.end()});
 }
 
 std::vector<CopyShare> neuroshard::copyShares(const ShardingProblem &problem,
                                               const Shard &shard) {
-  DeviceGroups groups = groupsOf(problem);
+  DeviceGroups groups(problem.topology.deviceCount(),
+                      innermostGroups(problem.topology));
   bool hasGroups = groups.numGroups() > 1;
   std::vector<int32_t> devices(shard.devices.begin(), shard.devices.end());
   std::ranges::sort(devices);
+  std::vector<Readers> readers = readersOfCopies(groups, devices);
   std::vector<CopyShare> shares;
-  for (int32_t device : devices) {
-    double readers = 0, inside = 0, near = 0;
-    for (int32_t rank = 0; rank < groups.numDevices(); ++rank)
-      if (nearestCopy(groups, devices, rank) == device) {
-        ++readers;
-        inside += hasGroups && groups.sameGroup(rank, device);
-      }
-    for (int32_t other : devices)
-      near += hasGroups && other != device && groups.sameGroup(other, device);
+  for (size_t copy = 0; copy < devices.size(); ++copy) {
+    auto countInside = [&](const std::vector<int32_t> &ranks) {
+      return hasGroups ? std::ranges::count_if(ranks,
+                                               [&](int32_t rank) {
+                                                 return groups.sameGroup(
+                                                     rank, devices[copy]);
+                                               })
+                       : 0;
+    };
+    auto all = static_cast<double>(readers[copy].list().size());
+    auto inside = static_cast<double>(countInside(readers[copy].list()));
     auto others = static_cast<double>(devices.size() - 1);
-    shares.push_back({readers / groups.numDevices(), inside / readers,
+    auto near = static_cast<double>(countInside(devices) - hasGroups);
+    shares.push_back({all / groups.numDevices(), inside / all,
                       others > 0 ? near / others : 0,
                       static_cast<int>(devices.size())});
   }

@@ -1,13 +1,18 @@
-//===- CopyShares.h - What each copy of a shard serves ----------*- C++ -*-===//
+//===- CopyShares.h - Parts of a batch that copies serve --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_MEMORY_COPYSHARES_H
 #define NEUROSHARD_LIB_PLANNER_MEMORY_COPYSHARES_H
 
 #include "neuroshard/Model/ShardingProblem.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace neuroshard {
+
+/// Devices by group of the innermost level, as artifacts have them; none
+/// without a common size.
+std::vector<std::vector<int32_t>> innermostGroups(const Topology &topology);
 
 /// One copy among those of a shard. Inside means in the copy's group of the
 /// innermost level, where groups have relays.

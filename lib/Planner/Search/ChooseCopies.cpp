@@ -223,17 +223,6 @@ private:
   std::vector<double> busyMs, triedBusyMs;
 };
 
-size_t copiedTables(const SearchContext &context, const ShardingPlan &plan) {
-  std::vector<bool> copied(context.problem.tables.size());
-  for (const Shard &shard : plan.shards) {
-    int table = context.tableIndex(shard.table);
-    if (shard.hasCopies() &&
-        !isReplicated(context.table(table), shard, context.deviceCount))
-      copied[static_cast<size_t>(table)] = true;
-  }
-  return static_cast<size_t>(std::ranges::count(copied, true));
-}
-
 } // namespace
 
 std::optional<std::string>
@@ -248,7 +237,7 @@ neuroshard::chooseCopies(const SearchContext &context, ShardingPlan &plan) {
   if (!copied)
     return std::nullopt;
   plan = std::move(*copied);
-  size_t count = copiedTables(context, plan);
+  int count = countCopiedTables(context, plan);
   return std::to_string(count) + (count == 1 ? " table has" : " tables have") +
          " a copy in each group of devices: " + formatMs(chooser.bestMs) +
          ", " + formatMs(chooser.withoutMs) + " without";

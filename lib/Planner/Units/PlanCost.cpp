@@ -5,7 +5,7 @@
 #include "Cost/RelayLoads.h"
 #include "neuroshard/Planner/Objective.h"
 
-#include <algorithm>
+#include <set>
 
 using namespace neuroshard;
 
@@ -45,11 +45,13 @@ double neuroshard::planCostMs(const SearchContext &context,
   return planCostMs(context, plan, computeMs);
 }
 
-bool neuroshard::hasOtherCopies(const SearchContext &context,
-                                const ShardingPlan &plan) {
-  return std::ranges::any_of(plan.shards, [&](const Shard &shard) {
-    return shard.hasCopies() &&
-           !isReplicated(context.table(context.tableIndex(shard.table)), shard,
-                         context.deviceCount);
-  });
+int neuroshard::countCopiedTables(const SearchContext &context,
+                                  const ShardingPlan &plan) {
+  std::set<int> tables;
+  for (const Shard &shard : plan.shards) {
+    int table = context.tableIndex(shard.table);
+    if (isCopied(context.table(table), shard, context.deviceCount))
+      tables.insert(table);
+  }
+  return static_cast<int>(tables.size());
 }

@@ -19,9 +19,9 @@ double planCostMs(const SearchContext &context, const ShardingPlan &plan);
 double planCostMs(const SearchContext &context, const ShardingPlan &plan,
                   std::vector<double> &computeMs);
 
-/// Whether some shard has copies that no search state knows: without being
-/// replicated.
-bool hasOtherCopies(const SearchContext &context, const ShardingPlan &plan);
+/// How many tables have shards that isCopied(): no search state knows those
+/// copies.
+int countCopiedTables(const SearchContext &context, const ShardingPlan &plan);
 
 } // namespace neuroshard
 

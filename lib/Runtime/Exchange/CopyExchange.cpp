@@ -54,18 +54,13 @@ private:
     const Manifest &manifest = device.manifest();
     const DeviceBinding &binding =
         manifest.bindings[static_cast<size_t>(device.rank())];
-    auto slot = std::ranges::find(binding.slots, number);
-    if (slot == binding.slots.end())
-      return;
-    auto index = static_cast<int32_t>(slot - binding.slots.begin());
-    auto lookup =
-        std::ranges::find(binding.lookups, index, &LookupBinding::slot);
-    if (lookup == binding.lookups.end())
-      return; // nothing reads the table
+    const LookupBinding *lookup = binding.firstLookupOf(number);
+    if (!lookup)
+      return; // it is on other devices, or nothing reads the table
     const ShardSpec &shard = manifest.shards[static_cast<size_t>(number)];
     OwnCopy &copy = copies.emplace_back();
-    copy.slot = index;
-    copy.lookup = static_cast<int32_t>(lookup - binding.lookups.begin());
+    copy.slot = lookup->slot;
+    copy.lookup = static_cast<int32_t>(lookup - binding.lookups.data());
     copy.devices = shard.devices;
     copy.width = shard.cols.size();
     copy.layout = {device.packedIdBytes(lookup->exchange), copy.width, format};

@@ -1,4 +1,4 @@
-//===- RelayDuties.cpp - What a device hands on as a relay ----------------===//
+//===- RelayDuties.cpp - Order of second stages at relays -----------------===//
 
 #include "RelayDuties.h"
 

@@ -1,4 +1,4 @@
-//===- RelayDuties.h - What a device hands on as a relay --------*- C++ -*-===//
+//===- RelayDuties.h - Order of second stages at relays ---------*- C++ -*-===//
 //
 // Other ranks wait for the second stages of ids and results that this device
 // relays, whether it asks for its own or not. All ranks begin them in one

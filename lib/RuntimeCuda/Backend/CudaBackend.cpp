@@ -203,18 +203,11 @@ CudaBackend::sumByRow(std::vector<GradientPart> parts) {
 void CudaBackend::addUpRows(std::vector<GradientPart> parts,
                             std::span<const SlotSums> sums) {
   RowStaging staging(device->binding, *this, buffers);
-  std::vector<Part> lookups;
-  std::vector<nsc_gradient> gradients;
-  for (const GradientPart &part : parts) {
-    if (part.ids.numIds == 0)
-      continue;
-    lookups.push_back(staging.partOf(part));
-    gradients.push_back(staging.gradientOf(part));
-  }
-  if (lookups.empty())
+  StagedGradients staged = staging.gradientsOf(parts);
+  if (staged.parts.empty())
     return;
   GpuScope scope(gpu);
-  device->addUpRows(lookups, gradients, sums, stream);
+  device->addUpRows(staged.parts, staged.gradients, sums, stream);
 }
 
 void CudaBackend::updateRows(std::span<const SlotSums> sums,

@@ -13,19 +13,13 @@ CudaSums::CudaSums(Device &device, Backend &backend, BufferSource &buffers,
                    std::span<const GradientPart> given)
     : device(device), uploads(uploads), stream(stream),
       staging(device.binding, backend, buffers) {
-  std::vector<Part> parts;
-  std::vector<nsc_gradient> gradients;
-  for (const GradientPart &part : given) {
-    if (part.ids.numIds == 0)
-      continue;
-    gradients.push_back(staging.gradientOf(part));
-    parts.push_back(staging.partOf(part));
-    rows[device.binding.program.lookups[static_cast<size_t>(part.lookup)].slot];
-  }
-  if (parts.empty())
+  StagedGradients staged = staging.gradientsOf(given);
+  if (staged.parts.empty())
     return;
+  for (const Part &part : staged.parts)
+    rows[device.binding.program.lookups[static_cast<size_t>(part.lookup)].slot];
   GpuScope scope(device.gpu);
-  device.sumByRow(parts, gradients, stream);
+  device.sumByRow(staged.parts, staged.gradients, stream);
   for (auto &[slot, list] : rows)
     list = readDistinctRows(device, slot, stream);
 }

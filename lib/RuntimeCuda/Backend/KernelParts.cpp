@@ -50,6 +50,17 @@ nsc_gradient RowStaging::gradientOf(const GradientPart &part) {
   return {found.first, found.stride, nullptr};
 }
 
+StagedGradients RowStaging::gradientsOf(std::span<const GradientPart> given) {
+  StagedGradients staged;
+  for (const GradientPart &part : given) {
+    if (part.ids.numIds == 0)
+      continue;
+    staged.parts.push_back(partOf(part));
+    staged.gradients.push_back(gradientOf(part));
+  }
+  return staged;
+}
+
 bool RowStaging::takes(int32_t lookup, const float *first,
                        int64_t stride) const {
   if (dimOf(lookup) % kValuesOf16Bytes != 0)

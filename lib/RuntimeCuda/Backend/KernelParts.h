@@ -12,6 +12,7 @@
 #include "Step/Part.h"
 #include "neuroshard/Runtime/Backend.h"
 
+#include <span>
 #include <vector>
 
 namespace neuroshard::cuda {
@@ -20,6 +21,12 @@ namespace neuroshard::cuda {
 struct KernelRows {
   float *first;
   int64_t stride;
+};
+
+/// Parts, and the gradients of each.
+struct StagedGradients {
+  std::vector<Part> parts;
+  std::vector<nsc_gradient> gradients;
 };
 
 /// Stages the rows of one call. What it hands out lives as long as it does.
@@ -42,6 +49,8 @@ public:
   /// The ids whose rows have gradients, and these.
   Part partOf(const runtime::GradientPart &part) const;
   nsc_gradient gradientOf(const runtime::GradientPart &part);
+  /// The same of all parts that have ids.
+  StagedGradients gradientsOf(std::span<const runtime::GradientPart> given);
 
 private:
   const Binding &binding;

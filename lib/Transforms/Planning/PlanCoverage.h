@@ -1,4 +1,4 @@
-//===- PlanCoverage.h - Whether shards fill their tables --------*- C++ -*-===//
+//===- PlanCoverage.h - Exact cover of tables by a plan ---------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANCOVERAGE_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANCOVERAGE_H
