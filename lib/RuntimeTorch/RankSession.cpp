@@ -7,8 +7,8 @@
 
 #include "RankSession.h"
 
-#include "ProcessGroupCommunicator.h"
-#include "WatchedGroup.h"
+#include "Group/ProcessGroupCommunicator.h"
+#include "Group/WatchedGroup.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/StepNames.h"
@@ -132,22 +132,6 @@ RankSession::~RankSession() {
     releaseHandles(step);
 }
 
-/// The first handles are those of the ids of each input, others those of
-/// partial results.
-void RankSession::releaseHandles(Step &step) noexcept {
-  size_t handles = 0;
-  size_t numInputs = manifest.exchanges.size();
-  for (size_t i = 0; i < step.state.size(); ++i) {
-    if (!step.state.isHandle(i))
-      continue;
-    void *handle = step.state.handle(i);
-    if (handles++ < numInputs)
-      nsrt_routed_release(ownDevice, static_cast<nsrt_routed *>(handle));
-    else
-      nsrt_partials_release(ownDevice, static_cast<nsrt_partials *>(handle));
-  }
-}
-
 void RankSession::invoke(HostCall &call, const char *function) {
   TORCH_CHECK_VALUE(getpid() == process,
                     "the tables were opened by another process; a forked one "
@@ -175,6 +159,8 @@ int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
     throw;
   }
   std::lock_guard one(running);
+  placement.followStream(ownDevice);
+  releaseDropped();
   // Others wait for their results, and come to their next start after those.
   lookUpEarlier(endOfDropped());
   return startChecked(inputs);
@@ -223,33 +209,6 @@ int64_t RankSession::startChecked(const std::vector<at::Tensor> &inputs) {
   return number;
 }
 
-void RankSession::keepStep(int64_t number, Step step) {
-  std::lock_guard lock(mutex);
-  steps.emplace(number, std::move(step));
-}
-
-std::optional<RankSession::Step> RankSession::takeOwed(int64_t end) {
-  std::lock_guard lock(mutex);
-  for (auto it = steps.begin(); it != steps.end() && it->first < end; ++it)
-    if (!it->second.lookedUp) {
-      owed = it->first;
-      droppedOwed = false;
-      Step step = std::move(it->second);
-      steps.erase(it);
-      return step;
-    }
-  return std::nullopt;
-}
-
-int64_t RankSession::endOfDropped() {
-  std::lock_guard lock(mutex);
-  int64_t end = 0;
-  for (const auto &[number, step] : steps)
-    if (step.dropped && !step.lookedUp)
-      end = number + 1;
-  return end;
-}
-
 /// Results travel in the order of the starts on all ranks, whatever order a
 /// rank asks for them in, and also if it never does.
 void RankSession::lookUpEarlier(int64_t end) {
@@ -262,16 +221,6 @@ void RankSession::lookUpEarlier(int64_t end) {
     else
       steps.emplace(number, std::move(*step));
   }
-}
-
-RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
-  std::lock_guard lock(mutex);
-  auto found = steps.find(number);
-  TORCH_CHECK_VALUE(found != steps.end(), "step ", number,
-                    " is over: ", wanted);
-  Step step = std::move(found->second);
-  steps.erase(found);
-  return step;
 }
 
 void RankSession::lookUp(int64_t number) {
@@ -433,22 +382,6 @@ void RankSession::update(int64_t number) {
   invoke(call, kUpdateName); // releases the handles, also when it fails
   if (!nsrt_device_is_capturing(ownDevice)) // replays count: advance()
     ++updates;
-}
-
-void RankSession::release(int64_t number) noexcept {
-  std::lock_guard lock(mutex);
-  auto found = steps.find(number);
-  if (found == steps.end()) {
-    droppedOwed |= number == owed;
-    return;
-  }
-  Step &step = found->second;
-  step.dropped = true;
-  lostUpdate |= step.sent;
-  if (manifest.numDevices > 1 && !step.lookedUp)
-    return; // other ranks may wait for its results
-  releaseHandles(step);
-  steps.erase(found);
 }
 
 void RankSession::advance(double learningRate) {

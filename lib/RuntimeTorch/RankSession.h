@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_RUNTIMETORCH_RANKSESSION_H
 
 #include "HostCall.h"
+#include "OwnedMutex.h"
 #include "Placement.h"
 #include "StepInputs.h"
 #include "neuroshard/Artifact/Manifest.h"
@@ -101,6 +102,9 @@ private:
   Step takeStep(int64_t number, const char *wanted);
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
+  void markDropped(int64_t number) noexcept;
+  /// Of steps that were dropped and looked up. Holds `running`.
+  void releaseDropped() noexcept;
   /// Whether a step has sent its gradients and was not updated.
   bool hasLostUpdate();
   int64_t startChecked(const std::vector<at::Tensor> &inputs);
@@ -124,8 +128,9 @@ private:
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;
 
-  std::mutex running; ///< a device runs the functions of one thread at a time.
-  std::mutex mutex;   ///< guards these four: other threads may free tickets.
+  /// A device runs the functions of one thread at a time.
+  OwnedMutex running;
+  std::mutex mutex; ///< guards these four: other threads may free tickets.
   std::map<int64_t, Step> steps;
   int64_t owed = -1; ///< step that lookUpEarlier has taken.
   bool droppedOwed = false;

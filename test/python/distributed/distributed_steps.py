@@ -1,5 +1,6 @@
 """Cases: what a training loop does with a module, in every allowed order."""
 
+import threading
 import time
 
 import torch
@@ -287,17 +288,41 @@ def case_other_orders(context, groups="1"):
     assert tables.step == 1
 
 
-def case_dropped_on_one_rank(context, groups="1"):
-    """A rank may drop a lookup whose results the others wait for before they start the next."""
+def case_dropped_on_one_rank(context, groups="1", thread=""):
+    """A rank may drop a lookup whose results the others wait for before they start the next, in
+    any thread."""
     tables, _, inputs = three_steps(context, int(groups))
     expected = [list(tables(one).values()) for one in inputs]
     for number in (0, 1, 2, 0):
         pending = tables.start(inputs[number])
         if context.rank != number % context.size:
             assert all(map(torch.equal, pending.wait().values(), expected[number])), number
+        held = [pending]
         del pending
+        if thread:
+            other = threading.Thread(target=held.clear)
+            other.start()
+            other.join()
+        del held
     sum(one.sum() for one in tables(inputs[1]).values()).backward()
     assert tables.step == 1
+
+
+def case_dropped_looked_up(context, groups="1"):
+    """The others need a rank that drops a looked-up step as a relay of its results, even if it
+    starts nothing later."""
+    tables, _, inputs = three_steps(context, int(groups))
+    expected = [list(tables(one).values()) for one in inputs]
+    pending = tables.start(inputs[0])
+    pending.look_up()
+    if context.rank == 0:
+        other = threading.Thread(target=[pending].clear)
+        del pending
+        other.start()
+        other.join()
+    else:
+        assert all(map(torch.equal, pending.wait().values(), expected[0]))
+    dist.barrier()
 
 
 def case_late(context):

@@ -55,7 +55,8 @@ GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts"
           "training.cuts"]
 # Second stages of ids and of results are begun by relays.
 RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
-          "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2"]
+          "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2",
+          "steps.dropped_on_one_rank:groups=2:thread=1", "steps.dropped_looked_up:groups=2"]
 
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TORCH,
             "training.seeds"]

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMETORCH_PEERMESSAGES_H
-#define NEUROSHARD_LIB_RUNTIMETORCH_PEERMESSAGES_H
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_GROUP_PEERMESSAGES_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_GROUP_PEERMESSAGES_H
 
 #include "GroupWatch.h"
 #include "neuroshard/Runtime/Communicator.h"
@@ -54,4 +54,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIMETORCH_PEERMESSAGES_H
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_GROUP_PEERMESSAGES_H

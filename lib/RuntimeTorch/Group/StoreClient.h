@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMETORCH_STORECLIENT_H
-#define NEUROSHARD_LIB_RUNTIMETORCH_STORECLIENT_H
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_GROUP_STORECLIENT_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_GROUP_STORECLIENT_H
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -56,4 +56,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIMETORCH_STORECLIENT_H
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_GROUP_STORECLIENT_H

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMETORCH_GROUPWATCH_H
-#define NEUROSHARD_LIB_RUNTIMETORCH_GROUPWATCH_H
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_GROUP_GROUPWATCH_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_GROUP_GROUPWATCH_H
 
 #include "StoreClient.h"
 
@@ -152,4 +152,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIMETORCH_GROUPWATCH_H
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_GROUP_GROUPWATCH_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMETORCH_WATCHEDGROUP_H
-#define NEUROSHARD_LIB_RUNTIMETORCH_WATCHEDGROUP_H
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_GROUP_WATCHEDGROUP_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_GROUP_WATCHEDGROUP_H
 
 #include "ProcessGroupCommunicator.h"
 
@@ -59,4 +59,4 @@ std::shared_ptr<GroupWatch> findWatch(const std::string &groupName);
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIMETORCH_WATCHEDGROUP_H
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_GROUP_WATCHEDGROUP_H
