@@ -328,7 +328,7 @@ void Device::sumByRow(std::span<const Part> parts,
                       CUstream stream) {
   beginCall(stream, /*capturing=*/false);
   StepPlan &plan =
-      planFor(parts, StepKind::Training, stream, /*capturing=*/false);
+      planFor(parts, StepKind::CopySums, stream, /*capturing=*/false);
   expandAndSort(plan, stream);
   bindGradients(plan, gradients, stream);
   if (plan.step.numPositions == 0)

@@ -38,8 +38,9 @@ private:
   bool isUploaded = false;
 };
 
-/// What a step does with gradients: nothing, updates, or sums of rows alone.
-enum class StepKind { Inference, Training, RowSums };
+/// What a step does with gradients: nothing, updates, or sums of rows alone:
+/// of replicated tables, or of copied shards.
+enum class StepKind { Inference, Training, RowSums, CopySums };
 
 /// `training`: NSC_INFERENCE, or another value of nsc_forward.
 inline StepKind kindOf(int32_t training) {
