@@ -4,6 +4,7 @@
 
 #include "CopySums.h"
 #include "ExchangeCounts.h"
+#include "NumberBytes.h"
 #include "neuroshard/Model/RowLayout.h"
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 
 namespace neuroshard {
 namespace {
-
-constexpr int64_t kFloatBytes = 4, kIndexBytes = 8;
 
 /// Grouping ids by row: keys and the same once more, distinct rows, where the
 /// ids of each begin, and the order in 4 bytes.

@@ -6,6 +6,7 @@
 #include "CpuUpdateBuffers.h"
 #include "ExchangeCounts.h"
 #include "NormCounts.h"
+#include "NumberBytes.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/IdHeader.h"
 #include "neuroshard/Model/RowLayout.h"
@@ -17,7 +18,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr int64_t kFloatBytes = 4, kIndexBytes = 8, kLengthBytes = 4;
+constexpr int64_t kLengthBytes = 4;
 
 /// The buffers of one exchange.
 class ExchangeBuffers : private ExchangeCounts {
