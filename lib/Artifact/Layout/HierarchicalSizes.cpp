@@ -3,6 +3,7 @@
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace neuroshard {
@@ -65,6 +66,16 @@ int64_t HierarchicalSizes::relayToSamples(int64_t relay,
     return 0;
   return batches[static_cast<size_t>(sampleRank)] *
          widthOfRelays[static_cast<size_t>(groups.placeOf(relay).group)];
+}
+
+double HierarchicalSizes::relayBytes() const {
+  auto sum = [](const std::vector<int64_t> &values) {
+    return static_cast<double>(
+        std::accumulate(values.begin(), values.end(), int64_t{0}));
+  };
+  return sum(widthOfRelays) * sum(batches) *
+         static_cast<double>(valueBytes(format)) /
+         static_cast<double>(groups.numDevices());
 }
 
 ScaledColumns HierarchicalSizes::columnsOfOwner(int64_t owner) const {

@@ -136,8 +136,7 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
   if (loads.empty())
     return breakdown;
   auto exchange = [&](Direction direction) {
-    return StagedExchange(
-        model, exchangeStages(topology, loads, relays, direction), direction);
+    return StagedExchange(model, topology, loads, relays, direction);
   };
   breakdown.costMs =
       options.kind == ObjectiveKind::Published

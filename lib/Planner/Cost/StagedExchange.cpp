@@ -2,6 +2,8 @@
 
 #include "StagedExchange.h"
 
+#include "neuroshard/Artifact/RelayPieces.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -163,6 +165,42 @@ std::vector<Traffic> neuroshard::exchangeStages(
   return stages;
 }
 
+/// What one of several pieces takes by relay; nothing if there is one alone.
+static std::vector<RelayLoad> pieceOf(std::span<const RelayLoad> relays) {
+  double across = 0;
+  for (const RelayLoad &relay : relays)
+    across += relay.forwardAcross;
+  int64_t pieces =
+      relays.empty() ? 1
+                     : relayPieces(across / static_cast<double>(relays.size()));
+  std::vector<RelayLoad> one;
+  for (const RelayLoad &relay : relays) {
+    if (pieces == 1)
+      break;
+    one.push_back(relay);
+    one.back().forwardInside /= static_cast<double>(pieces);
+    one.back().forwardAcross /= static_cast<double>(pieces);
+  }
+  return one;
+}
+
+StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
+                               std::span<const DeviceLoad> loads,
+                               std::span<const RelayLoad> relays,
+                               Direction direction)
+    : model(model), stages(exchangeStages(topology, loads, relays, direction)),
+      direction(direction) {
+  if (direction != Direction::Forward)
+    return;
+  if (std::vector<RelayLoad> piece = pieceOf(relays); !piece.empty())
+    pieceStages = exchangeStages(topology, loads, piece, direction);
+}
+
+double StagedExchange::slowestOf(const Traffic &stage) const {
+  std::vector<double> times = model.communicationMs(stage, {}, direction);
+  return *std::max_element(times.begin(), times.end());
+}
+
 std::vector<double>
 StagedExchange::timesMs(std::span<const double> startSkewsMs) {
   std::vector<double> sum;
@@ -184,7 +222,20 @@ StagedExchange::timesMs(std::span<const double> startSkewsMs) {
 
 std::vector<double>
 StagedExchange::arrivalsMs(std::vector<double> startsMs) const {
-  for (size_t i = 0; i < stages.size(); ++i)
-    startsMs = model.arrivalsMs(stages[i], startsMs, slowestMs[i], direction);
-  return startsMs;
+  if (pieceStages.empty()) {
+    for (size_t i = 0; i < stages.size(); ++i)
+      startsMs = after(stages[i], slowestMs[i], startsMs);
+    return startsMs;
+  }
+  // Either the first stages go on all the time and the last piece follows, or
+  // the second ones do, once the first piece is there.
+  std::vector<double> firstStages = after(stages[0], slowestMs[0], startsMs);
+  std::vector<double> lastPiece =
+      after(pieceStages[1], slowestOf(pieceStages[1]), firstStages);
+  std::vector<double> firstPiece =
+      after(pieceStages[0], slowestOf(pieceStages[0]), startsMs);
+  std::vector<double> secondStages = after(stages[1], slowestMs[1], firstPiece);
+  for (size_t i = 0; i < lastPiece.size(); ++i)
+    secondStages[i] = std::max(secondStages[i], lastPiece[i]);
+  return secondStages;
 }

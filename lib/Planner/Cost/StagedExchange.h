@@ -20,14 +20,16 @@ std::vector<Traffic> exchangeStages(const Topology &topology,
                                     std::span<const RelayLoad> relays,
                                     Direction direction);
 
-/// The time of stages, each after the one before.
+/// The time of stages, each after the one before. Results come in pieces
+/// (Artifact/RelayPieces.h): the second stage of one goes beside the first
+/// stage of the next.
 class StagedExchange {
 public:
-  StagedExchange(const CostModel &model, std::vector<Traffic> stages,
-                 Direction direction)
-      : model(model), stages(std::move(stages)), direction(direction) {}
+  StagedExchange(const CostModel &model, const Topology &topology,
+                 std::span<const DeviceLoad> loads,
+                 std::span<const RelayLoad> relays, Direction direction);
 
-  /// CostModel::communicationMs(), the sum of the stages.
+  /// CostModel::communicationMs(), the sum of the stages: without pieces.
   std::vector<double> timesMs(std::span<const double> startSkewsMs = {});
 
   /// After timesMs(): what the stages after the first take.
@@ -39,8 +41,16 @@ public:
   std::vector<double> arrivalsMs(std::vector<double> startsMs) const;
 
 private:
+  double slowestOf(const Traffic &stage) const;
+  std::vector<double> after(const Traffic &stage, double slowestMs,
+                            std::span<const double> startsMs) const {
+    return model.arrivalsMs(stage, startsMs, slowestMs, direction);
+  }
+
   const CostModel &model;
   std::vector<Traffic> stages;
+  /// Of one piece of several, with what goes directly; else empty.
+  std::vector<Traffic> pieceStages;
   Direction direction;
   std::vector<double> slowestMs; ///< of each stage.
 };

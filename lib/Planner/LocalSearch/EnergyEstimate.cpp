@@ -67,10 +67,8 @@ void EnergyEstimate::setPower(int power) {
 std::vector<double> EnergyEstimate::exchange(std::span<const DeviceLoad> loads,
                                              Direction direction) const {
   const SearchContext &context = board.context();
-  return StagedExchange(
-             context.model,
-             exchangeStages(context.problem.topology, loads, {}, direction),
-             direction)
+  return StagedExchange(context.model, context.problem.topology, loads, {},
+                        direction)
       .timesMs();
 }
 

@@ -105,6 +105,13 @@ struct ReceivedBlock {
   }
 };
 
+/// Relayed results of some samples of every rank (RelayPieces.h).
+struct RelayedPiece {
+  std::vector<int64_t> begins, batches; ///< the samples, per rank.
+  std::unique_ptr<CommunicatorRequest> request, relayRequest;
+  std::vector<const std::byte *> rows; ///< received sums, per group.
+};
+
 } // namespace neuroshard::runtime
 
 struct nsrt_routed {
@@ -173,11 +180,11 @@ struct nsrt_partials {
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> sumsRequest;
   bool received = false;
 
-  // Received results, in the type in which they travel: per owner, and sums
-  // per group.
+  // Received results, in the type in which they travel: per owner, and what
+  // has come by relay.
   std::vector<neuroshard::Block> receivedBlocks;
   std::vector<const std::byte *> receivedRows;
-  std::vector<const std::byte *> relayedRows;
+  std::vector<neuroshard::runtime::RelayedPiece> pieces;
 
   // Received gradients, per rank: of owned and of gathered replicated tables,
   // these with the ids of all ranks.

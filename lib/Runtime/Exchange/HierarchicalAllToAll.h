@@ -24,8 +24,12 @@ namespace neuroshard::runtime {
 class HierarchicalExchange : public HierarchicalSizes {
 public:
   HierarchicalExchange(Device &device, const Routed &routed, WireFormat format)
+      : HierarchicalExchange(device, routed, format, routed.batchOfPeer) {}
+  /// Of some samples of each rank.
+  HierarchicalExchange(Device &device, const Routed &routed, WireFormat format,
+                       const std::vector<int64_t> &batches)
       : HierarchicalSizes(device.layout(routed.exchange), device.plan->groups,
-                          routed.batchOfPeer, format),
+                          batches, format),
         device(device), rank(device.rank()),
         relay(layout.relays[static_cast<size_t>(groups.placeOf(rank).group)]) {}
 
@@ -67,15 +71,15 @@ public:
 std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
                                           WireFormat format);
 
-/// Begins the first stage of results: sends `partials.sendBlocks`.
+/// Begins the first stage of results: sends `partials.sendBlocks`, in pieces.
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials);
-/// Waits for the first stage of results and begins the second. Sets
-/// receivedBlocks and receivedRows.
+/// Waits for the first stage of each piece of results and begins its second.
+/// Sets receivedBlocks and receivedRows.
 void startSecondStageOfResults(Device &device, const Routed &routed,
                                Partials &partials);
-/// Waits for the second stage of results, which must have begun. Sets
-/// relayedRows.
+/// Waits for the second stage of results, which must have begun. Sets the rows
+/// of all pieces.
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials);
 

@@ -2,30 +2,35 @@
 //
 // First stage: relayed partial sums to the relays of the owner's group, direct
 // results to the ranks of the samples. Second stage: one sum from each group to
-// the rank of each sample.
+// the rank of each sample. Relayed results come in pieces (RelayPieces.h);
+// direct ones are in the messages of the first.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/RelayPieces.h"
+
+#include <algorithm>
 
 #include <utility>
 
 namespace neuroshard::runtime {
 namespace {
 
-/// Values of the first stage for one rank: its block, and, if it is in the
-/// owner's group, what it adds up for the ranks that it serves.
-int64_t firstStageTo(const HierarchicalExchange &exchange,
-                     const std::vector<Block> &direct, int64_t peer) {
-  return direct[static_cast<size_t>(peer)].size +
-         exchange.ownerToRelay(exchange.rank, peer);
+/// Values of each message of the first stage that go directly.
+std::vector<int64_t> directSizes(const std::vector<Block> &blocks,
+                                 bool isFirst) {
+  return isFirst ? sizesOf(blocks) : std::vector<int64_t>(blocks.size());
 }
 
-/// The message of the first stage, rank after rank, of so many values.
+/// The messages of a piece's first stage, rank after rank: to each its direct
+/// values and, if it is in the owner's group, what it adds up for the ranks
+/// that it serves.
 Buffer packResults(const HierarchicalExchange &exchange, const Routed &routed,
-                   const Partials &partials, int64_t total) {
+                   const Partials &partials, const RelayedPiece &piece,
+                   const std::vector<int64_t> &directSizes, int64_t total) {
   Device &device = exchange.device;
   const StreamSet &set = exchange.layout.owners[device.rank()];
   Buffer message =
@@ -39,18 +44,17 @@ Buffer packResults(const HierarchicalExchange &exchange, const Routed &routed,
   };
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     auto index = static_cast<size_t>(peer);
-    const std::vector<int64_t> &ids = routed.ownedIdsOfPeer[index];
-    add(partials.sendBegins[index],
-        directRows(set, peer, exchange.batches[index], ids, exchange.format));
-    to += exchange.bytesOf(
-        makeDirectBlock(set, peer, exchange.batches[index], exchange.format,
-                        [&](size_t stream) { return ids[stream]; })
-            .size);
+    if (directSizes[index] > 0)
+      add(partials.sendBegins[index],
+          directRows(set, peer, routed.batchOfPeer[index],
+                     routed.ownedIdsOfPeer[index], exchange.format));
+    to += exchange.bytesOf(directSizes[index]);
     if (!exchange.groups.sameGroup(peer, exchange.rank))
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(peer)) {
       auto sample = static_cast<size_t>(sampleRank);
-      add(partials.sendBegins[sample] + partials.sendBlocks[sample].directSize,
+      add(partials.sendBegins[sample] + partials.sendBlocks[sample].directSize +
+              piece.begins[sample] * set.relayedWidth,
           exchange.relayedRows(sampleRank));
       to += exchange.bytesOf(exchange.ofSamples(exchange.rank, sampleRank));
     }
@@ -121,24 +125,40 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
   return sums;
 }
 
-/// Adds up the partial sums of the first stage and sends them on.
-void sendSums(const HierarchicalExchange &exchange, Partials &partials) {
+/// Adds up the partial sums of a piece's first stage and sends them on.
+void sendSums(const HierarchicalExchange &exchange,
+              const std::vector<const std::byte *> &messages,
+              const std::vector<int64_t> &directSizes, RelayedPiece &piece) {
   Device &device = exchange.device;
   std::vector<const std::byte *> ofOwners;
   for (int32_t owner : exchange.ownGroup()) {
     auto index = static_cast<size_t>(owner);
-    ofOwners.push_back(partials.receivedRows[index] +
-                       exchange.bytesOf(partials.receivedBlocks[index].size));
+    ofOwners.push_back(messages[index] + exchange.bytesOf(directSizes[index]));
   }
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t peer) {
     return exchange.relayToSamples(exchange.rank, peer);
   });
-  partials.relayRequest =
+  piece.relayRequest =
       startValues(device, MessageKind::ResultsSecondHop,
                   addUpAll(exchange, std::move(ofOwners), counts), counts,
                   exchange.countsOf([&](int64_t peer) {
                     return exchange.relayToSamples(peer, exchange.rank);
                   }));
+}
+
+/// Without messages yet.
+std::vector<RelayedPiece> makePieces(Device &device, const Routed &routed,
+                                     WireFormat format) {
+  int64_t count =
+      relayPieces(HierarchicalExchange(device, routed, format).relayBytes());
+  std::vector<RelayedPiece> pieces(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t batch : routed.batchOfPeer) {
+      Range samples = samplesOfPiece(batch, i, count);
+      pieces[static_cast<size_t>(i)].begins.push_back(samples.begin);
+      pieces[static_cast<size_t>(i)].batches.push_back(samples.size());
+    }
+  return pieces;
 }
 
 } // namespace
@@ -174,39 +194,55 @@ std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials) {
   WireFormat format = device.wireType().results;
-  HierarchicalExchange exchange(device, routed, format);
   std::vector<Block> send = makeDirectOwnerBlocks(device, routed, format);
   std::vector<Block> receive = makeBatchBlocks(device, routed, format);
-  std::vector<int64_t> counts = exchange.countsOf(
-      [&](int64_t peer) { return firstStageTo(exchange, send, peer); });
-  partials.request = startValues(
-      device, MessageKind::Results,
-      packResults(exchange, routed, partials, beginsOf(counts).back()), counts,
-      exchange.countsOf([&](int64_t peer) {
-        return receive[static_cast<size_t>(peer)].size +
-               exchange.ownerToRelay(peer, exchange.rank);
-      }));
+  partials.pieces = makePieces(device, routed, format);
+  for (RelayedPiece &piece : partials.pieces) {
+    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    bool isFirst = &piece == &partials.pieces.front();
+    std::vector<int64_t> sent = directSizes(send, isFirst);
+    std::vector<int64_t> received = directSizes(receive, isFirst);
+    std::vector<int64_t> counts = exchange.countsOf([&](int64_t peer) {
+      return sent[static_cast<size_t>(peer)] +
+             exchange.ownerToRelay(exchange.rank, peer);
+    });
+    piece.request =
+        startValues(device, MessageKind::Results,
+                    packResults(exchange, routed, partials, piece, sent,
+                                beginsOf(counts).back()),
+                    counts, exchange.countsOf([&](int64_t peer) {
+                      return received[static_cast<size_t>(peer)] +
+                             exchange.ownerToRelay(peer, exchange.rank);
+                    }));
+  }
   device.resultsToRelay.push_back({&routed, &partials});
 }
 
 void startSecondStageOfResults(Device &device, const Routed &routed,
                                Partials &partials) {
   WireFormat format = device.wireType().results;
-  HierarchicalExchange exchange(device, routed, format);
   partials.receivedBlocks = makeBatchBlocks(device, routed, format);
-  partials.receivedRows = waitForAll(*partials.request);
-  sendSums(exchange, partials);
+  for (RelayedPiece &piece : partials.pieces) {
+    bool isFirst = &piece == &partials.pieces.front();
+    std::vector<const std::byte *> messages = waitForAll(*piece.request);
+    if (isFirst)
+      partials.receivedRows = messages;
+    sendSums(HierarchicalExchange(device, routed, format, piece.batches),
+             messages, directSizes(partials.receivedBlocks, isFirst), piece);
+  }
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
   HierarchicalExchange exchange(device, routed, device.wireType().results);
-  if (!partials.relayRequest)
-    fail("the results of this step were not relayed: the group has ended");
-  std::vector<const std::byte *> sums = waitForAll(*partials.relayRequest);
-  for (int32_t relay :
-       exchange.ranksServedBy(exchange.rank)) // one in each group
-    partials.relayedRows.push_back(sums[static_cast<size_t>(relay)]);
+  for (RelayedPiece &piece : partials.pieces) {
+    if (!piece.relayRequest)
+      fail("the results of this step were not relayed: the group has ended");
+    std::vector<const std::byte *> sums = waitForAll(*piece.relayRequest);
+    for (int32_t relay :
+         exchange.ranksServedBy(exchange.rank)) // one in each group
+      piece.rows.push_back(sums[static_cast<size_t>(relay)]);
+  }
 }
 
 } // namespace neuroshard::runtime

@@ -19,21 +19,46 @@ namespace {
 
 using ResultView = RowsView<const std::byte>;
 
-RowBases<const std::byte> basesOf(Device &device, const Routed &routed,
-                                  const Partials &partials) {
-  WireFormat format = device.wireType().results;
-  return {&partials.receivedBlocks, partials.receivedRows,
-          partials.relayedRows,     relayedColumns(device, routed, format),
-          &partials.localRows,      format};
+/// Received rows of some samples of this rank.
+struct ReceivedRows {
+  Range samples;
+  RowBases<const std::byte> bases;
+};
+
+/// What has come directly, for all samples.
+ReceivedRows directRowsOf(Device &device, const Routed &routed,
+                          const Partials &partials) {
+  return {{0, routed.batch},
+          {&partials.receivedBlocks,
+           partials.receivedRows,
+           {},
+           {},
+           &partials.localRows,
+           device.wireType().results}};
 }
 
-/// Adds what writes one result.
+/// What has come by relay, piece by piece.
+std::vector<ReceivedRows> relayedRowsOf(Device &device, const Routed &routed,
+                                        const Partials &partials) {
+  WireFormat format = device.wireType().results;
+  std::vector<ScaledColumns> columns = relayedColumns(device, routed, format);
+  auto rank = static_cast<size_t>(device.rank());
+  std::vector<ReceivedRows> pieces;
+  for (const RelayedPiece &piece : partials.pieces)
+    pieces.push_back(
+        {{piece.begins[rank], piece.begins[rank] + piece.batches[rank]},
+         {nullptr, {}, piece.rows, columns, nullptr, format}});
+  return pieces;
+}
+
+/// Adds what writes some rows of one result.
 class ResultMoves {
 public:
   ResultMoves(const Device &device, const Routed &routed,
-              const RowBases<const std::byte> &bases,
-              const ResultTarget &target, std::vector<RowMove> &moves)
-      : state(routed.lookups[static_cast<size_t>(target.lookup)]),
+              const ReceivedRows &rows, const ResultTarget &target,
+              std::vector<RowMove> &moves)
+      : samples(rows.samples),
+        state(routed.lookups[static_cast<size_t>(target.lookup)]),
         result(device.layout(routed.exchange)
                    .results[static_cast<size_t>(target.lookup)]),
         spec(device.manifest()
@@ -41,7 +66,7 @@ public:
                  .lookups[static_cast<size_t>(target.lookup)]),
         dim(device.manifest().tables[spec.table].dim), target(target),
         views(makeViews(device, routed, static_cast<size_t>(target.lookup),
-                        bases)),
+                        rows.bases)),
         moves(moves) {}
 
   void add() {
@@ -74,10 +99,13 @@ private:
 
   void addSegment(const Segment &segment) {
     RowMove &move = addMove(views[segment.parts[0]], segment.cols);
+    move.rows = samples.size();
+    move.target.first +=
+        samples.begin * target.stride * elementBytes(target.type);
     for (size_t i = 1; i < segment.parts.size(); ++i)
       move.addends.push_back(sourceOf(views[segment.parts[i]], segment.cols));
     if (spec.pooling == Pooling::Mean)
-      move.divisors = as<const float>(state.bagCounts);
+      move.divisors = as<const float>(state.bagCounts) + samples.begin;
   }
 
   void addUnpooled() {
@@ -88,6 +116,7 @@ private:
     }
   }
 
+  Range samples;
   const LookupState &state;
   const ResultLayout &result;
   const ExchangeLookup &spec;
@@ -101,10 +130,11 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (partials.received)
     return;
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  if (device.numDevices() > 1 && layout.hasRemote && !partials.request)
+  bool isRelayed = !partials.pieces.empty();
+  if (device.numDevices() > 1 && layout.hasRemote && !partials.request &&
+      !isRelayed)
     fail("results of exchange ", routed.exchange,
          " are read before nsrt_results_start");
-  bool isRelayed = partials.request && !layout.relays.empty();
   if (isRelayed) // in the order of all ranks
     relayResults(device, &partials);
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
@@ -168,7 +198,8 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
   std::vector<bool> written = writeDirectly(device, routed, partials, targets);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
   std::vector<RowMove> moves;
-  std::optional<RowBases<const std::byte>> bases;
+  std::optional<ReceivedRows> direct;
+  std::vector<ReceivedRows> relayed;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (written[i])
       continue;
@@ -178,9 +209,17 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
             spec.lookups[static_cast<size_t>(target.lookup)].resultType)
       finishDeferred(device); // kernels write the compiled type only
     receiveResults(device, routed, partials);
-    if (!bases)
-      bases = basesOf(device, routed, partials);
-    ResultMoves(device, routed, *bases, target, moves).add();
+    if (!direct) {
+      direct = directRowsOf(device, routed, partials);
+      relayed = relayedRowsOf(device, routed, partials);
+    }
+    bool isRelayed = !device.layout(routed.exchange)
+                          .results[static_cast<size_t>(target.lookup)]
+                          .relayed.empty();
+    for (const ReceivedRows &rows :
+         isRelayed ? std::span<const ReceivedRows>(relayed)
+                   : std::span<const ReceivedRows>(&*direct, 1))
+      ResultMoves(device, routed, rows, target, moves).add();
   }
   PhaseTimer timer(device.figures, Phase::Results);
   device.backend->moveRows(moves);

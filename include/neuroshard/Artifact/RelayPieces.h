@@ -1,0 +1,39 @@
+//===- RelayPieces.h - Pieces of relayed results ----------------*- C++ -*-===//
+//
+// Relayed results travel in pieces: the first so many samples of every rank,
+// then the next. While the second stage of one piece crosses to other groups,
+// the first stage of the next one runs inside the groups.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_ARTIFACT_RELAYPIECES_H
+#define NEUROSHARD_ARTIFACT_RELAYPIECES_H
+
+#include "neuroshard/Artifact/ExchangePlan.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace neuroshard {
+
+/// Each piece more hides less and costs a message more.
+inline constexpr int64_t kMostRelayPieces = 4;
+/// What a relay sends of a piece, at least: about 0.1 ms of a fast network
+/// card, beside which a message more is little.
+inline constexpr double kLeastPieceBytes = 4 << 20;
+
+/// The number of pieces. `relayBytes`: what a relay sends of all, in the mean
+/// over the relays.
+inline int64_t relayPieces(double relayBytes) {
+  return std::clamp<int64_t>(
+      static_cast<int64_t>(relayBytes / kLeastPieceBytes), 1, kMostRelayPieces);
+}
+
+/// The samples of a rank with `batch` of them in one of the pieces.
+inline Range samplesOfPiece(int64_t batch, int64_t piece, int64_t pieces) {
+  return {batch * piece / pieces, batch * (piece + 1) / pieces};
+}
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_ARTIFACT_RELAYPIECES_H
