@@ -9,6 +9,7 @@
 #include "NumberBytes.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/IdHeader.h"
+#include "neuroshard/Artifact/RelayPieces.h"
 #include "neuroshard/Model/RowLayout.h"
 
 #include <algorithm>
@@ -230,6 +231,8 @@ private:
     int64_t resultBytes = valueBytes(wire.results);
     int64_t gradientBytes = valueBytes(wire.gradients);
     auto all = static_cast<int64_t>(count);
+    bool areJoined =
+        !castsGradients() && relayPieces(gradients.relayBytes()) > 1;
     for (int64_t relay = 0; relay < all; ++relay)
       for (int64_t device = 0; device < all; ++device) {
         BufferBytes &ofRelay = devices[static_cast<size_t>(relay)];
@@ -238,8 +241,10 @@ private:
             results.ownerToRelay(device, relay) * resultBytes;
         ofRelay[BufferKind::RelayedResults] +=
             results.relayToSamples(relay, device) * resultBytes;
-        ofRelay[BufferKind::RelayedGradients] +=
-            gradients.ownerToRelay(device, relay) * gradientBytes;
+        int64_t toOwner = gradients.ownerToRelay(device, relay) * gradientBytes;
+        ofRelay[BufferKind::RelayedGradients] += toOwner;
+        if (areJoined)
+          ofRank[BufferKind::ReceivedGradients] += toOwner;
         ofRank[BufferKind::Gradients] +=
             gradients.relayToSamples(relay, device) * gradientBytes;
       }

@@ -119,13 +119,6 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
                                       const CostModel &model,
                                       const ObjectiveOptions &options,
                                       std::span<const RelayLoad> relays) {
-  int groupSize = anyRowSums(loads) ? relayGroupSize(topology) : 0;
-  if (groupSize > 0) {
-    std::vector<DeviceLoad> direct(loads.begin(), loads.end());
-    std::vector<RelayLoad> staged(relays.begin(), relays.end());
-    stageRowSums(groupSize, direct, staged);
-    return composeCost(topology, direct, model, options, staged);
-  }
   CostBreakdown breakdown;
   breakdown.devices.resize(loads.size());
   for (size_t i = 0; i < loads.size(); ++i) {

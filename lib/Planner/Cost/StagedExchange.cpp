@@ -2,6 +2,7 @@
 
 #include "StagedExchange.h"
 
+#include "RelayLoads.h"
 #include "neuroshard/Artifact/RelayPieces.h"
 
 #include <algorithm>
@@ -112,6 +113,15 @@ std::vector<Traffic> neuroshard::exchangeStages(
     stages.push_back(copySumsOf(topology, loads));
     return stages;
   }
+  int rowSumGroup = direction == Direction::Backward && anyRowSums(loads)
+                        ? relayGroupSize(topology)
+                        : 0;
+  if (rowSumGroup > 0) {
+    std::vector<DeviceLoad> others(loads.begin(), loads.end());
+    std::vector<RelayLoad> all(relays.begin(), relays.end());
+    stageRowSums(rowSumGroup, others, all);
+    return exchangeStages(topology, others, all, direction);
+  }
   if (!isStaged(loads, relays, direction))
     return {trafficOf(topology, loads, direction)};
   std::vector<RelayLoad> staged(relays.begin(), relays.end());
@@ -166,10 +176,12 @@ std::vector<Traffic> neuroshard::exchangeStages(
 }
 
 /// What one of several pieces takes by relay; nothing if there is one alone.
-static std::vector<RelayLoad> pieceOf(std::span<const RelayLoad> relays) {
+static std::vector<RelayLoad> pieceOf(std::span<const RelayLoad> relays,
+                                      Direction direction) {
   double across = 0;
   for (const RelayLoad &relay : relays)
-    across += relay.forwardAcross;
+    across += direction == Direction::Forward ? relay.forwardAcross
+                                              : relay.backwardAcross;
   int64_t pieces =
       relays.empty() ? 1
                      : relayPieces(across / static_cast<double>(relays.size()));
@@ -177,9 +189,10 @@ static std::vector<RelayLoad> pieceOf(std::span<const RelayLoad> relays) {
   for (const RelayLoad &relay : relays) {
     if (pieces == 1)
       break;
-    one.push_back(relay);
-    one.back().forwardInside /= static_cast<double>(pieces);
-    one.back().forwardAcross /= static_cast<double>(pieces);
+    RelayLoad &load = one.emplace_back(relay);
+    for (double *bytes : {&load.forwardInside, &load.forwardAcross,
+                          &load.backwardInside, &load.backwardAcross})
+      *bytes /= static_cast<double>(pieces);
   }
   return one;
 }
@@ -190,9 +203,9 @@ StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
                                Direction direction)
     : model(model), stages(exchangeStages(topology, loads, relays, direction)),
       direction(direction) {
-  if (direction != Direction::Forward)
+  if (direction == Direction::Input)
     return;
-  if (std::vector<RelayLoad> piece = pieceOf(relays); !piece.empty())
+  if (std::vector<RelayLoad> piece = pieceOf(relays, direction); !piece.empty())
     pieceStages = exchangeStages(topology, loads, piece, direction);
 }
 
@@ -237,5 +250,7 @@ StagedExchange::arrivalsMs(std::vector<double> startsMs) const {
   std::vector<double> secondStages = after(stages[1], slowestMs[1], firstPiece);
   for (size_t i = 0; i < lastPiece.size(); ++i)
     secondStages[i] = std::max(secondStages[i], lastPiece[i]);
+  for (size_t i = 2; i < stages.size(); ++i) // sums of copies
+    secondStages = after(stages[i], slowestMs[i], secondStages);
   return secondStages;
 }

@@ -20,9 +20,9 @@ std::vector<Traffic> exchangeStages(const Topology &topology,
                                     std::span<const RelayLoad> relays,
                                     Direction direction);
 
-/// The time of stages, each after the one before. Results come in pieces
-/// (Artifact/RelayPieces.h): the second stage of one goes beside the first
-/// stage of the next.
+/// The time of stages, each after the one before. What goes by relay comes in
+/// pieces (Artifact/RelayPieces.h): the second stage of one goes beside the
+/// first stage of the next.
 class StagedExchange {
 public:
   StagedExchange(const CostModel &model, const Topology &topology,

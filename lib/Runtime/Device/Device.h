@@ -105,11 +105,17 @@ struct ReceivedBlock {
   }
 };
 
-/// Relayed results of some samples of every rank (RelayPieces.h).
+/// Relayed results, or gradients, of some samples of every rank
+/// (RelayPieces.h).
 struct RelayedPiece {
   std::vector<int64_t> begins, batches; ///< the samples, per rank.
+  /// Gradients: the first value of the message in what is sent, and of what
+  /// the relay of each group gets.
+  int64_t sendBegin = 0;
+  std::vector<int64_t> relayBegins;
   std::unique_ptr<CommunicatorRequest> request, relayRequest;
-  std::vector<const std::byte *> rows; ///< received sums, per group.
+  /// Received: the sums of each group, or the gradients of each rank.
+  std::vector<const std::byte *> rows;
 };
 
 } // namespace neuroshard::runtime
@@ -160,8 +166,6 @@ struct nsrt_partials {
   neuroshard::runtime::Buffer send;
   std::vector<neuroshard::Block> sendBlocks;
   std::vector<int64_t> sendBegins; ///< first value of each block in `send`.
-  /// Gradients: first value for the relay of each group.
-  std::vector<int64_t> relayBegins;
   /// By entry of replicated tables: results in f32; gradients in f32 if they
   /// are added up by row, else in the type in which they travel.
   std::vector<neuroshard::runtime::LocalRows> localRows;
@@ -175,23 +179,23 @@ struct nsrt_partials {
 
   // Messages, kept while they are read.
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
-  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
+  std::vector<neuroshard::runtime::RelayedPiece> pieces;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> sumsRequest;
   bool received = false;
 
-  // Received results, in the type in which they travel: per owner, and what
-  // has come by relay.
+  // What was received directly, in the type in which it travels: results, per
+  // owner; of gradients that come by relay too, per rank.
   std::vector<neuroshard::Block> receivedBlocks;
   std::vector<const std::byte *> receivedRows;
-  std::vector<neuroshard::runtime::RelayedPiece> pieces;
 
   // Received gradients, per rank: of owned and of gathered replicated tables,
   // these with the ids of all ranks.
   std::vector<neuroshard::runtime::ReceivedBlock> gradients;
   std::vector<neuroshard::runtime::ReceivedBlock> gatheredGradients;
   neuroshard::runtime::ReceivedSet gathered;
-  neuroshard::runtime::Buffer decoded; ///< gradients, if f32 did not travel.
+  /// Gradients that did not travel as f32, or in pieces.
+  neuroshard::runtime::Buffer decoded;
 
   /// By lookup, the caller's gradients that kernels read in place, f32; null
   /// where gradients are in `send`. Empty: all are.

@@ -1,7 +1,8 @@
 //===- GradientExchange.cpp - Gradients to owners -------------------------===//
 //
-// Kernels read f32. Gradients that travel so are read in the messages, others
-// are converted into one array.
+// Kernels read f32, of each rank all samples. Gradients that travel so are read
+// in the messages; others are converted into one array, and what travels in
+// pieces is put together there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,49 +58,80 @@ void startGather(Device &device, const Routed &routed, Partials &gradients) {
       bytes, receiveBytes);
 }
 
+/// Rows of a message, and where they belong among the values of a block that go
+/// the same way.
+struct Piece {
+  const std::byte *first;
+  std::vector<RowsOfMessage> rows;
+  int64_t begin = 0;
+};
+
 /// A block of gradients as it was received.
 struct Message {
   ReceivedBlock *block;
-  const std::byte *direct;
-  const std::byte *relayed;
-  std::vector<RowsOfMessage> directRows;
-  std::vector<RowsOfMessage> relayedRows;
+  Piece direct;
+  std::vector<Piece> relayed;
 };
 
-/// Lets blocks point to their messages, or to values converted from them.
-void setRows(Device &device, std::span<const Message> messages,
-             Partials &gradients) {
-  WireFormat format = device.wireType().gradients;
-  if (format == WireFormat::F32) {
+/// Lets blocks point to their messages, or to values that are put together from
+/// them.
+class RowSetter {
+public:
+  RowSetter(Device &device, std::span<const Message> messages,
+            Partials &gradients)
+      : device(device), messages(messages), gradients(gradients),
+        format(device.wireType().gradients) {}
+
+  void run() {
+    int64_t total = 0;
+    for (const Message &message : messages)
+      for (bool relayed : {false, true})
+        total += isReadInPlace(message, relayed) ? 0 : sizeOf(message, relayed);
+    if (total > 0)
+      gradients.decoded =
+          device.buffers->acquire(BufferKind::ReceivedGradients,
+                                  total * static_cast<int64_t>(sizeof(float)));
+    next = as<float>(gradients.decoded);
     for (const Message &message : messages) {
-      message.block->direct = reinterpret_cast<const float *>(message.direct);
-      message.block->relayed = reinterpret_cast<const float *>(message.relayed);
+      message.block->direct = rowsOf(message, false);
+      message.block->relayed = rowsOf(message, true);
     }
-    return;
+    if (!moves.empty())
+      device.backend->moveRows(moves);
   }
-  int64_t total = 0;
-  for (const Message &message : messages)
-    total += message.block->block.size;
-  gradients.decoded =
-      device.buffers->acquire(BufferKind::ReceivedGradients,
-                              total * static_cast<int64_t>(sizeof(float)));
-  float *next = as<float>(gradients.decoded);
-  std::vector<RowMove> moves;
-  auto convert = [&](const std::byte *from,
-                     const std::vector<RowsOfMessage> &pieces, int64_t count) {
-    for (const RowsOfMessage &rows : pieces)
-      rows.addUnpacking(from, next, format, moves);
-    return std::exchange(next, next + count);
-  };
-  for (const Message &message : messages) {
+
+private:
+  static std::span<const Piece> piecesOf(const Message &message, bool relayed) {
+    if (relayed)
+      return message.relayed;
+    return {&message.direct, 1};
+  }
+  static int64_t sizeOf(const Message &message, bool relayed) {
     const Block &block = message.block->block;
-    message.block->direct =
-        convert(message.direct, message.directRows, block.directSize);
-    message.block->relayed = convert(message.relayed, message.relayedRows,
-                                     block.size - block.directSize);
+    return relayed ? block.size - block.directSize : block.directSize;
   }
-  device.backend->moveRows(moves);
-}
+  bool isReadInPlace(const Message &message, bool relayed) const {
+    return format == WireFormat::F32 && piecesOf(message, relayed).size() <= 1;
+  }
+
+  const float *rowsOf(const Message &message, bool relayed) {
+    std::span<const Piece> pieces = piecesOf(message, relayed);
+    if (isReadInPlace(message, relayed))
+      return pieces.empty() ? nullptr
+                            : reinterpret_cast<const float *>(pieces[0].first);
+    for (const Piece &piece : pieces)
+      for (const RowsOfMessage &rows : piece.rows)
+        rows.addUnpacking(piece.first, next + piece.begin, format, moves);
+    return std::exchange(next, next + sizeOf(message, relayed));
+  }
+
+  Device &device;
+  std::span<const Message> messages;
+  Partials &gradients;
+  WireFormat format;
+  float *next = nullptr;
+  std::vector<RowMove> moves;
+};
 
 /// One received block for each layout.
 std::vector<ReceivedBlock> blocksOf(std::vector<Block> layouts) {
@@ -113,25 +145,24 @@ void addOwned(Device &device, const Routed &routed, Partials &gradients,
               std::vector<Message> &messages) {
   WireFormat format = device.wireType().gradients;
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  std::vector<const std::byte *> direct = waitForAll(*gradients.request);
-  for (size_t peer = 0; peer < direct.size(); ++peer)
-    messages.push_back(
-        {&gradients.gradients[peer],
-         direct[peer],
-         nullptr,
-         directRows(layout.owners[device.rank()], static_cast<int64_t>(peer),
-                    routed.batchOfPeer[peer], routed.ownedIdsOfPeer[peer],
-                    format),
-         {}});
+  const StreamSet &owned = layout.owners[device.rank()];
   if (layout.relays.empty())
-    return;
-  HierarchicalExchange exchange(device, routed, format);
-  std::vector<const std::byte *> relayed =
-      receiveRelayedGradients(device, routed, gradients);
-  for (size_t peer = 0; peer < relayed.size(); ++peer) {
-    messages[peer].relayed = relayed[peer];
-    messages[peer].relayedRows =
-        exchange.relayedRows(static_cast<int64_t>(peer));
+    gradients.receivedRows = waitForAll(*gradients.request);
+  else
+    receiveRelayedGradients(device, routed, gradients);
+  for (size_t peer = 0; peer < gradients.receivedRows.size(); ++peer)
+    messages.push_back({&gradients.gradients[peer],
+                        {gradients.receivedRows[peer],
+                         directRows(owned, static_cast<int64_t>(peer),
+                                    routed.batchOfPeer[peer],
+                                    routed.ownedIdsOfPeer[peer], format)},
+                        {}});
+  for (const RelayedPiece &piece : gradients.pieces) {
+    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    for (size_t peer = 0; peer < piece.rows.size(); ++peer)
+      messages[peer].relayed.push_back(
+          {piece.rows[peer], exchange.relayedRows(static_cast<int64_t>(peer)),
+           piece.begins[peer] * owned.relayedWidth});
   }
 }
 
@@ -151,10 +182,9 @@ void addGathered(Device &device, const Routed &routed, Partials &gradients,
   for (size_t peer = 0; peer < payloads.size(); ++peer)
     messages.push_back(
         {&gradients.gatheredGradients[peer],
-         payloads[peer] + sizes[peer],
-         nullptr,
-         directRows(set, static_cast<int64_t>(peer), routed.batchOfPeer[peer],
-                    ids[peer], device.wireType().gradients),
+         {payloads[peer] + sizes[peer],
+          directRows(set, static_cast<int64_t>(peer), routed.batchOfPeer[peer],
+                     ids[peer], device.wireType().gradients)},
          {}});
 }
 
@@ -208,17 +238,19 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const ReplicaUpdate &replicas = gradients.replicas;
-  if ((layout.hasRemote && !gradients.request) ||
+  bool isSent = gradients.request ||
+                (!gradients.pieces.empty() && gradients.pieces[0].request);
+  if ((layout.hasRemote && !isSent) ||
       (!replicas.gathered.entries.empty() && !gradients.gather) ||
       (!replicas.tables.empty() && !gradients.sumsRequest))
     fail("gradients of exchange ", routed.exchange,
          " are read before nsrt_gradients_start");
   std::vector<Message> messages;
-  if (gradients.request)
+  if (isSent)
     addOwned(device, routed, gradients, messages);
   if (gradients.gather)
     addGathered(device, routed, gradients, messages);
-  setRows(device, messages, gradients);
+  RowSetter(device, messages, gradients).run();
   if (gradients.sumsRequest)
     receiveRowSums(device, gradients);
 }

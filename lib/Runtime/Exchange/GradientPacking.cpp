@@ -21,19 +21,34 @@
 namespace neuroshard::runtime {
 namespace {
 
-RowBases<std::byte> basesOf(Device &device, const Routed &routed,
-                            const Partials &gradients) {
-  RowBases<std::byte> bases;
-  bases.format = device.wireType().gradients;
-  bases.blocks = &gradients.sendBlocks;
-  for (size_t peer = 0; peer < gradients.sendBlocks.size(); ++peer)
-    bases.rows.push_back(gradients.send.get() +
-                         gradientBytes(device, gradients.sendBegins[peer]));
-  for (int64_t begin : gradients.relayBegins)
-    bases.relayedRows.push_back(gradients.send.get() +
-                                gradientBytes(device, begin));
-  bases.relayedColumns = relayedColumns(device, routed, bases.format);
-  bases.local = &gradients.localRows;
+AllRowBases<std::byte> basesOf(Device &device, const Routed &routed,
+                               const Partials &gradients) {
+  WireFormat format = device.wireType().gradients;
+  auto pointersTo = [&](const std::vector<int64_t> &begins, size_t count) {
+    std::vector<std::byte *> rows;
+    for (size_t i = 0; i < count; ++i)
+      rows.push_back(gradients.send.get() + gradientBytes(device, begins[i]));
+    return rows;
+  };
+  AllRowBases<std::byte> bases{
+      {{0, routed.batch},
+       &gradients.sendBlocks,
+       pointersTo(gradients.sendBegins, gradients.sendBlocks.size()),
+       {},
+       {},
+       &gradients.localRows,
+       format},
+      {}};
+  std::vector<ScaledColumns> columns = relayedColumns(device, routed, format);
+  for (const RelayedPiece &piece : gradients.pieces)
+    bases.pieces.push_back(
+        {samplesOf(piece, device.rank()),
+         nullptr,
+         {},
+         pointersTo(piece.relayBegins, piece.relayBegins.size()),
+         columns,
+         nullptr,
+         format});
   return bases;
 }
 
@@ -120,7 +135,8 @@ void addMoves(const Device &device, const Routed &routed,
       Pooling::Mean;
   for (const auto &view : makeViews(device, routed, lookup, bases)) {
     RowMove &move = moves.emplace_back();
-    move.source = {given.first + view.cols.begin * elementBytes(given.type),
+    int64_t first = bases.samples.begin * given.stride + view.cols.begin;
+    move.source = {given.first + first * elementBytes(given.type),
                    given.stride};
     move.sourceFormat = formatOf(given.type);
     move.target = {view.first, view.stride};
@@ -131,7 +147,7 @@ void addMoves(const Device &device, const Routed &routed,
     move.firstPlace = state.firstId;
     move.scale = device.gradientScale;
     if (isMean)
-      move.divisors = as<const float>(state.bagCounts);
+      move.divisors = as<const float>(state.bagCounts) + bases.samples.begin;
   }
 }
 
@@ -164,9 +180,11 @@ void packValues(Device &device, Routed &routed,
   if (device.layout(routed.exchange).hasReplicated)
     beginReplicated(device, routed, gradients);
   std::vector<RowMove> moves;
-  RowBases<std::byte> bases = basesOf(device, routed, gradients);
+  AllRowBases<std::byte> all = basesOf(device, routed, gradients);
   for (size_t k : packed)
-    addMoves(device, routed, bases, k, given[k], moves);
+    for (const RowBases<std::byte> &bases :
+         all.of(device.layout(routed.exchange).results[k]))
+      addMoves(device, routed, bases, k, given[k], moves);
   device.backend->moveRows(moves);
 }
 

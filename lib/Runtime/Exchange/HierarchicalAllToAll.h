@@ -13,6 +13,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_HIERARCHICALALLTOALL_H
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_HIERARCHICALALLTOALL_H
 
+#include "Blocks.h"
 #include "MessageRows.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
@@ -71,6 +72,15 @@ public:
 std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
                                           WireFormat format);
 
+/// The pieces in which the relayed values of one direction travel, without
+/// messages yet.
+std::vector<RelayedPiece> makePieces(Device &device, const Routed &routed,
+                                     WireFormat format);
+/// Values of each message of a piece's first stage that go directly: with those
+/// of the first piece.
+std::vector<int64_t> directSizes(const std::vector<Block> &blocks,
+                                 bool isFirst);
+
 /// Begins the first stage of results: sends `partials.sendBlocks`, in pieces.
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials);
@@ -83,19 +93,18 @@ void startSecondStageOfResults(Device &device, const Routed &routed,
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials);
 
-/// Sets sendBegins and relayBegins, for which sendBlocks must be set: to each
-/// rank its block, then what it gets as a relay. Returns the number of all
-/// values.
+/// Sets sendBegins and, where there are relays, the pieces, for which
+/// sendBlocks must be set: piece by piece, to each rank its block, then what it
+/// gets as a relay. Returns the number of all values.
 int64_t placeGradients(Device &device, const Routed &routed,
                        Partials &gradients);
 /// Begins the first stage of gradients.
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients);
-/// Runs the second stage of gradients. Returns the relayed gradients of each
-/// rank, in the wire type, valid as long as both requests.
-std::vector<const std::byte *> receiveRelayedGradients(Device &device,
-                                                       const Routed &routed,
-                                                       Partials &gradients);
+/// Runs the second stage of gradients. Sets the rows of all pieces and
+/// receivedRows, what each rank has sent directly.
+void receiveRelayedGradients(Device &device, const Routed &routed,
+                             Partials &gradients);
 
 } // namespace neuroshard::runtime
 

@@ -3,6 +3,8 @@
 // First stage: direct gradients to their owners, and the relayed gradients of
 // each bag once to the relay of each group. Second stage: relays copy the
 // columns to their owners in the wire type, so that nothing is rounded twice.
+// Relayed gradients come in pieces (RelayPieces.h); direct ones are in the
+// messages of the first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,18 +48,18 @@ private:
   ScaledColumns sums;
 };
 
-/// Waits for the first stage and begins the second.
-void startSecondStageOfGradients(const HierarchicalExchange &exchange,
-                                 const Routed &routed, Partials &gradients) {
+/// Waits for the first stage of a piece and begins the second. Returns the
+/// messages of the first, by rank.
+std::vector<const std::byte *>
+startSecondStage(const HierarchicalExchange &exchange,
+                 const std::vector<int64_t> &directSizes, RelayedPiece &piece) {
   Device &device = exchange.device;
-  std::vector<const std::byte *> messages = waitForAll(*gradients.request);
+  std::vector<const std::byte *> messages = waitForAll(*piece.request);
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t owner) {
     return exchange.ownerToRelay(owner, exchange.rank);
   });
   Buffer send = device.buffers->acquire(
       BufferKind::RelayedGradients, exchange.bytesOf(beginsOf(counts).back()));
-  std::vector<Block> direct =
-      makeDirectOwnerBlocks(device, routed, exchange.format);
   CopyAdder adder(exchange);
   std::byte *to = send.get();
   std::vector<RowMove> moves;
@@ -67,16 +69,31 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
     for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
       auto peer = static_cast<size_t>(sampleRank);
       to = adder.add(owner, sampleRank,
-                     messages[peer] + exchange.bytesOf(direct[peer].size), to,
+                     messages[peer] + exchange.bytesOf(directSizes[peer]), to,
                      moves);
     }
   }
   device.backend->moveRows(moves);
-  gradients.relayRequest =
+  piece.relayRequest =
       startValues(device, MessageKind::GradientsSecondHop, send, counts,
                   exchange.countsOf([&](int64_t peer) {
                     return exchange.ownerToRelay(exchange.rank, peer);
                   }));
+  return messages;
+}
+
+/// Waits for the second stage of a piece.
+void finishSecondStage(const HierarchicalExchange &exchange,
+                       RelayedPiece &piece) {
+  std::vector<const std::byte *> messages = waitForAll(*piece.relayRequest);
+  piece.rows.resize(static_cast<size_t>(exchange.numRanks()));
+  for (int32_t relay : exchange.ownGroup()) {
+    const std::byte *rows = messages[static_cast<size_t>(relay)];
+    for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
+      piece.rows[static_cast<size_t>(sampleRank)] = rows;
+      rows += exchange.bytesOf(exchange.ofSamples(exchange.rank, sampleRank));
+    }
+  }
 }
 
 } // namespace
@@ -88,16 +105,24 @@ int64_t placeGradients(Device &device, const Routed &routed,
     gradients.sendBegins = beginsOf(sizesOf(gradients.sendBlocks));
     return gradients.sendBegins.back();
   }
-  HierarchicalExchange exchange(device, routed, device.wireType().gradients);
-  gradients.relayBegins.resize(layout.relays.size());
+  WireFormat format = device.wireType().gradients;
+  gradients.pieces = makePieces(device, routed, format);
   int64_t next = 0;
-  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    gradients.sendBegins.push_back(next);
-    next += gradients.sendBlocks[static_cast<size_t>(peer)].size;
-    GroupPlace place = exchange.groups.placeOf(peer);
-    if (place.index == exchange.groups.placeOf(exchange.rank).index)
-      gradients.relayBegins[static_cast<size_t>(place.group)] = next;
-    next += exchange.relayToSamples(peer, exchange.rank);
+  for (RelayedPiece &piece : gradients.pieces) {
+    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    bool isFirst = &piece == &gradients.pieces.front();
+    piece.sendBegin = next;
+    piece.relayBegins.resize(layout.relays.size());
+    for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
+      if (isFirst) {
+        gradients.sendBegins.push_back(next);
+        next += gradients.sendBlocks[static_cast<size_t>(peer)].size;
+      }
+      GroupPlace place = exchange.groups.placeOf(peer);
+      if (place.index == exchange.groups.placeOf(exchange.rank).index)
+        piece.relayBegins[static_cast<size_t>(place.group)] = next;
+      next += exchange.relayToSamples(peer, exchange.rank);
+    }
   }
   return next;
 }
@@ -105,36 +130,43 @@ int64_t placeGradients(Device &device, const Routed &routed,
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients) {
   WireFormat format = device.wireType().gradients;
-  HierarchicalExchange exchange(device, routed, format);
   std::vector<Block> receive = makeDirectOwnerBlocks(device, routed, format);
-  gradients.request = startValues(
-      device, MessageKind::Gradients, gradients.send,
-      exchange.countsOf([&](int64_t peer) {
-        return gradients.sendBlocks[static_cast<size_t>(peer)].size +
-               exchange.relayToSamples(peer, exchange.rank);
-      }),
-      exchange.countsOf([&](int64_t peer) {
-        return receive[static_cast<size_t>(peer)].size +
-               exchange.relayToSamples(exchange.rank, peer);
-      }));
+  for (RelayedPiece &piece : gradients.pieces) {
+    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    bool isFirst = &piece == &gradients.pieces.front();
+    std::vector<int64_t> sent = directSizes(gradients.sendBlocks, isFirst);
+    std::vector<int64_t> received = directSizes(receive, isFirst);
+    Buffer message(gradients.send,
+                   gradients.send.get() + exchange.bytesOf(piece.sendBegin));
+    piece.request =
+        startValues(device, MessageKind::Gradients, message,
+                    exchange.countsOf([&](int64_t peer) {
+                      return sent[static_cast<size_t>(peer)] +
+                             exchange.relayToSamples(peer, exchange.rank);
+                    }),
+                    exchange.countsOf([&](int64_t peer) {
+                      return received[static_cast<size_t>(peer)] +
+                             exchange.relayToSamples(exchange.rank, peer);
+                    }));
+  }
 }
 
-std::vector<const std::byte *> receiveRelayedGradients(Device &device,
-                                                       const Routed &routed,
-                                                       Partials &gradients) {
-  HierarchicalExchange exchange(device, routed, device.wireType().gradients);
-  startSecondStageOfGradients(exchange, routed, gradients);
-  std::vector<const std::byte *> messages = waitForAll(*gradients.relayRequest);
-  std::vector<const std::byte *> ofRank(
-      static_cast<size_t>(exchange.numRanks()));
-  for (int32_t relay : exchange.ownGroup()) {
-    const std::byte *rows = messages[static_cast<size_t>(relay)];
-    for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
-      ofRank[static_cast<size_t>(sampleRank)] = rows;
-      rows += exchange.bytesOf(exchange.ofSamples(exchange.rank, sampleRank));
-    }
+void receiveRelayedGradients(Device &device, const Routed &routed,
+                             Partials &gradients) {
+  WireFormat format = device.wireType().gradients;
+  std::vector<Block> direct = makeDirectOwnerBlocks(device, routed, format);
+  std::vector<RelayedPiece> &pieces = gradients.pieces;
+  for (RelayedPiece &piece : pieces) {
+    bool isFirst = &piece == &pieces.front();
+    std::vector<const std::byte *> messages = startSecondStage(
+        HierarchicalExchange(device, routed, format, piece.batches),
+        directSizes(direct, isFirst), piece);
+    if (isFirst)
+      gradients.receivedRows = messages;
   }
-  return ofRank;
+  for (RelayedPiece &piece : pieces)
+    finishSecondStage(
+        HierarchicalExchange(device, routed, format, piece.batches), piece);
 }
 
 } // namespace neuroshard::runtime

@@ -12,6 +12,7 @@
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -27,8 +28,10 @@ template <typename Byte> struct RowsView {
   const int64_t *places;
 };
 
-/// Where the rows of one exchange begin.
+/// Where the rows of one exchange begin, or those of some samples that go by
+/// relay.
 template <typename Byte> struct RowBases {
+  Range samples;                    ///< of this rank.
   const std::vector<Block> *blocks; ///< per owner.
   std::vector<Byte *> rows;         ///< per owner.
   std::vector<Byte *> relayedRows;  ///< per group.
@@ -38,6 +41,25 @@ template <typename Byte> struct RowBases {
   const std::vector<LocalRows> *local;
   WireFormat format;
 };
+
+/// Of all rows of one exchange: what goes directly, and what goes by relay,
+/// piece by piece.
+template <typename Byte> struct AllRowBases {
+  RowBases<Byte> direct;
+  std::vector<RowBases<Byte>> pieces;
+
+  /// Those of a result, one after the other.
+  std::span<const RowBases<Byte>> of(const ResultLayout &result) const {
+    if (result.relayed.empty())
+      return {&direct, 1};
+    return pieces;
+  }
+};
+
+inline Range samplesOf(const RelayedPiece &piece, int64_t rank) {
+  int64_t begin = piece.begins[static_cast<size_t>(rank)];
+  return {begin, begin + piece.batches[static_cast<size_t>(rank)]};
+}
 
 /// The views of a lookup in the order of ResultLayout::parts, or of
 /// ResultLayout::relayed for a relayed lookup; one view for a replicated table.
@@ -72,8 +94,8 @@ std::vector<RowsView<Byte>> makeViews(const Device &device,
     const ScaledColumns &columns = bases.relayedColumns[part.group];
     views.push_back({bases.relayedRows[part.group] +
                          columns.at(part.column) * valueBytes(bases.format),
-                     bases.format, columns.width(), part.cols, routed.batch,
-                     nullptr});
+                     bases.format, columns.width(), part.cols,
+                     bases.samples.size(), nullptr});
   }
   if (!result.relayed.empty())
     return views;

@@ -19,45 +19,36 @@ namespace {
 
 using ResultView = RowsView<const std::byte>;
 
-/// Received rows of some samples of this rank.
-struct ReceivedRows {
-  Range samples;
-  RowBases<const std::byte> bases;
-};
-
-/// What has come directly, for all samples.
-ReceivedRows directRowsOf(Device &device, const Routed &routed,
-                          const Partials &partials) {
-  return {{0, routed.batch},
-          {&partials.receivedBlocks,
-           partials.receivedRows,
-           {},
-           {},
-           &partials.localRows,
-           device.wireType().results}};
-}
-
-/// What has come by relay, piece by piece.
-std::vector<ReceivedRows> relayedRowsOf(Device &device, const Routed &routed,
-                                        const Partials &partials) {
+AllRowBases<const std::byte> basesOf(Device &device, const Routed &routed,
+                                     const Partials &partials) {
   WireFormat format = device.wireType().results;
+  AllRowBases<const std::byte> bases{{{0, routed.batch},
+                                      &partials.receivedBlocks,
+                                      partials.receivedRows,
+                                      {},
+                                      {},
+                                      &partials.localRows,
+                                      format},
+                                     {}};
   std::vector<ScaledColumns> columns = relayedColumns(device, routed, format);
-  auto rank = static_cast<size_t>(device.rank());
-  std::vector<ReceivedRows> pieces;
   for (const RelayedPiece &piece : partials.pieces)
-    pieces.push_back(
-        {{piece.begins[rank], piece.begins[rank] + piece.batches[rank]},
-         {nullptr, {}, piece.rows, columns, nullptr, format}});
-  return pieces;
+    bases.pieces.push_back({samplesOf(piece, device.rank()),
+                            nullptr,
+                            {},
+                            piece.rows,
+                            columns,
+                            nullptr,
+                            format});
+  return bases;
 }
 
 /// Adds what writes some rows of one result.
 class ResultMoves {
 public:
   ResultMoves(const Device &device, const Routed &routed,
-              const ReceivedRows &rows, const ResultTarget &target,
-              std::vector<RowMove> &moves)
-      : samples(rows.samples),
+              const RowBases<const std::byte> &bases,
+              const ResultTarget &target, std::vector<RowMove> &moves)
+      : samples(bases.samples),
         state(routed.lookups[static_cast<size_t>(target.lookup)]),
         result(device.layout(routed.exchange)
                    .results[static_cast<size_t>(target.lookup)]),
@@ -66,7 +57,7 @@ public:
                  .lookups[static_cast<size_t>(target.lookup)]),
         dim(device.manifest().tables[spec.table].dim), target(target),
         views(makeViews(device, routed, static_cast<size_t>(target.lookup),
-                        rows.bases)),
+                        bases)),
         moves(moves) {}
 
   void add() {
@@ -198,8 +189,7 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
   std::vector<bool> written = writeDirectly(device, routed, partials, targets);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
   std::vector<RowMove> moves;
-  std::optional<ReceivedRows> direct;
-  std::vector<ReceivedRows> relayed;
+  std::optional<AllRowBases<const std::byte>> all;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (written[i])
       continue;
@@ -209,17 +199,13 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
             spec.lookups[static_cast<size_t>(target.lookup)].resultType)
       finishDeferred(device); // kernels write the compiled type only
     receiveResults(device, routed, partials);
-    if (!direct) {
-      direct = directRowsOf(device, routed, partials);
-      relayed = relayedRowsOf(device, routed, partials);
-    }
-    bool isRelayed = !device.layout(routed.exchange)
-                          .results[static_cast<size_t>(target.lookup)]
-                          .relayed.empty();
-    for (const ReceivedRows &rows :
-         isRelayed ? std::span<const ReceivedRows>(relayed)
-                   : std::span<const ReceivedRows>(&*direct, 1))
-      ResultMoves(device, routed, rows, target, moves).add();
+    if (!all)
+      all = basesOf(device, routed, partials);
+    const ResultLayout &result =
+        device.layout(routed.exchange)
+            .results[static_cast<size_t>(target.lookup)];
+    for (const RowBases<const std::byte> &bases : all->of(result))
+      ResultMoves(device, routed, bases, target, moves).add();
   }
   PhaseTimer timer(device.figures, Phase::Results);
   device.backend->moveRows(moves);

@@ -7,9 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device/Device.h"
+#include "RandomSteps.h"
 #include "Trial.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/RelayPieces.h"
+#include "neuroshard/Artifact/StepBuffers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -429,6 +431,13 @@ int64_t piecesOf(const TestWorld &world, int64_t batch, WireFormat format) {
   return neuroshard::relayPieces(sizes.relayBytes());
 }
 
+std::vector<neuroshard::BufferBytes> takenBytes(const TestWorld &world) {
+  std::vector<neuroshard::BufferBytes> bytes;
+  for (int32_t i = 0; i < nsrt_world_num_devices(world.get()); ++i)
+    bytes.push_back(nsrt_world_device(world.get(), i)->buffers->askedBytes());
+  return bytes;
+}
+
 TEST(RelayPieces, HaveTheBitsOfOneMessage) {
   // A batch of so many samples takes a piece; pieces differ by a sample.
   const int64_t bagsOfPiece = 4 * 2200;
@@ -439,8 +448,24 @@ TEST(RelayPieces, HaveTheBitsOfOneMessage) {
     ASSERT_EQ(piecesOf(both.world, batch, WireFormat::F32), pieces);
     both.expectSameForward({batch});
   }
-  both.train({bagsOfPiece * 3 + 3}, 0.125f, 1);
+  int64_t batch = bagsOfPiece * 3 + 3;
+  std::vector<Batch> batches = both.maker.batches({batch});
+  std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
+  std::vector<neuroshard::BufferBytes> before = takenBytes(both.world);
+  both.train(batches, gradients, 0.125f, 1);
   both.expectSameTables();
+  std::vector<neuroshard::BufferBytes> after = takenBytes(both.world);
+  const neuroshard::Manifest &artifact =
+      nsrt_world_device(both.world.get(), 0)->manifest();
+  std::vector<neuroshard::BufferBytes> planned = neuroshard::stepBuffers(
+      artifact, artifact.layouts, loadOf(artifact, artifact.layouts, batches),
+      neuroshard::Engine::Cpu);
+  for (size_t rank = 0; rank < planned.size(); ++rank)
+    for (size_t i = 0; i < neuroshard::kNumBufferKinds; ++i) {
+      auto kind = static_cast<neuroshard::BufferKind>(i);
+      EXPECT_EQ(after[rank][kind] - before[rank][kind], planned[rank][kind])
+          << neuroshard::bufferName(kind);
+    }
 }
 
 TEST(RelayPieces, TakeTwiceAsManySamplesInHalfTheBytes) {
