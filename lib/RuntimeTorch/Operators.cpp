@@ -113,10 +113,10 @@ at::Tensor embeddingsAnchor(const std::string &, const at::Tensor &,
 }
 
 void join(const std::string &model, const std::string &directory,
-          const std::string &group, const std::string &device, int64_t threads,
-          bool checksLate) {
+          const std::vector<std::string> &groups, const std::string &device,
+          int64_t threads, bool checksLate) {
   addSession(model, std::make_shared<RankSession>(
-                        directory, group, device, threads,
+                        directory, groups, device, threads,
                         checksLate ? IdCheck::Late : IdCheck::Early));
 }
 
@@ -183,7 +183,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] kept) -> ()");
   m.def("learning_rate(str model) -> float");
-  m.def("join(str model, str directory, str group, str device, int threads, "
+  m.def("join(str model, str directory, str[] groups, str device, int threads, "
         "bool checks_late) -> ()",
         &join);
   m.def("advance(str model, float learning_rate) -> ()",

@@ -86,19 +86,21 @@ std::vector<int64_t> dimsOf(const FunctionSpec &wait) {
 
 using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
 
-World openWorld(const std::string &directory, const std::string &groupName,
+World openWorld(const std::string &directory,
+                const std::vector<std::string> &groups,
                 const Placement &placement, int64_t threads, IdCheck check) {
   auto count = static_cast<int32_t>(std::clamp<int64_t>(threads, -1, 1 << 20));
   std::unique_ptr<BackendFactory> backends =
       placement.makeBackends(directory, check);
   nsrt_world *world = nullptr;
-  if (groupName.empty())
+  if (groups.empty())
     world = nsrt_world_open_on(directory.c_str(), count, backends.get());
   else
     world =
         nsrt_world_join(directory.c_str(), count,
                         std::make_unique<ProcessGroupCommunicator>(
-                            groupName, findWatch(groupName), placement.place())
+                            groups[0], findWatch(groups[0]), placement.place(),
+                            groups.size() > 1 ? groups[1] : "")
                             .release(),
                         backends.get());
   TORCH_CHECK_VALUE(world, nsrt_last_error());
@@ -108,7 +110,7 @@ World openWorld(const std::string &directory, const std::string &groupName,
 } // namespace
 
 RankSession::RankSession(const std::string &directory,
-                         const std::string &groupName,
+                         const std::vector<std::string> &groups,
                          const std::string &device, int64_t threads,
                          IdCheck check)
     : placement(device), manifest(readManifest(directory)),
@@ -117,11 +119,11 @@ RankSession::RankSession(const std::string &directory,
       process(getpid()) {
   checkSteps(manifest, placement, directory);
   dims = dimsOf(findStep(manifest, kWaitName, directory));
-  TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
+  TORCH_CHECK_VALUE(!groups.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
                     " devices; expected a process group of as many ranks");
-  world = openWorld(directory, groupName, placement, threads, check);
+  world = openWorld(directory, groups, placement, threads, check);
   for (int32_t rank = 0; rank < manifest.numDevices && !ownDevice; ++rank)
     ownDevice = nsrt_world_device(world.get(), rank);
 }

@@ -28,13 +28,14 @@ namespace neuroshard::runtime {
 
 class RankSession {
 public:
-  /// Opens the device of this process's rank in the named process group; with
-  /// an empty name, the artifact's only device. `device`: as in Placement. 0
+  /// Opens the device of this process's rank in the first of the named process
+  /// groups; without one, the artifact's only device. A second one is that of
+  /// second hops (ProcessGroupCommunicator). `device`: as in Placement. 0
   /// threads: as many as the machine has. With late checks settle() tells of
   /// wrong ids, where a device can.
-  RankSession(const std::string &directory, const std::string &groupName,
-              const std::string &device, int64_t threads,
-              IdCheck check = IdCheck::Early);
+  RankSession(const std::string &directory,
+              const std::vector<std::string> &groups, const std::string &device,
+              int64_t threads, IdCheck check = IdCheck::Early);
   ~RankSession();
 
   /// Puts ids (StepInputs.h) in flight and returns the step's number.

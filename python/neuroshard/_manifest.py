@@ -45,6 +45,11 @@ class Manifest:
         """Whether a step can give all results in one tensor."""
         return "embeddings_wait_joined" in self.plain["functions"]
 
+    @property
+    def relays(self) -> bool:
+        """Whether results of some input go by relay."""
+        return any(layout["relays"] for layout in self.plain["layout"])
+
     def shards_of(self, rank: int) -> list[dict]:
         """The shards of a rank, in the order of the runtime."""
         return [self.plain["shards"][slot] for slot in self.plain["bindings"][rank]["slots"]]

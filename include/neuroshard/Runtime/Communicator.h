@@ -64,6 +64,14 @@ enum class MessageKind {
 inline constexpr int kNumMessageKinds =
     static_cast<int>(MessageKind::WeightsGradient) + 1;
 
+/// Whether relays send it on.
+constexpr bool isSecondHop(MessageKind kind) {
+  return kind == MessageKind::HeadersSecondHop ||
+         kind == MessageKind::IdsSecondHop ||
+         kind == MessageKind::ResultsSecondHop ||
+         kind == MessageKind::GradientsSecondHop;
+}
+
 /// Where a message lies, on both sides.
 enum class MessageMemory { Host, Device };
 

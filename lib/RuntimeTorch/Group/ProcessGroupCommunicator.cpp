@@ -114,8 +114,11 @@ bool hasBackendFor(const c10d::ProcessGroup &group, c10::DeviceType type) {
 
 ProcessGroupCommunicator::ProcessGroupCommunicator(
     const std::string &groupName, std::shared_ptr<GroupWatch> groupWatch,
-    c10::Device place)
+    c10::Device place, const std::string &secondStages)
     : group(c10d::resolve_process_group(groupName)),
+      secondGroup(secondStages.empty()
+                      ? group
+                      : c10d::resolve_process_group(secondStages)),
       watch(std::move(groupWatch)), place(place),
       carriesPlace(!place.is_cpu() && hasBackendFor(*group, place.type())) {
   if (!hasBackendFor(*group, c10::DeviceType::CPU))
@@ -130,10 +133,12 @@ ProcessGroupCommunicator::ProcessGroupCommunicator(
 ProcessGroupCommunicator::~ProcessGroupCommunicator() {
   // Collectives that a lost rank left unfinished would hold up the group's end
   // until they time out; the process is about to end anyway.
-  if (watch->hasEnded())
+  if (watch->hasEnded()) {
     group.release();
-  else
+    secondGroup.release();
+  } else {
     watch->markClosed(name());
+  }
 }
 
 template <typename Function>
@@ -155,7 +160,7 @@ c10::Device ProcessGroupCommunicator::placeOf(MessageMemory memory) const {
 
 /// As lists of tensors, so that received messages may have room between them.
 std::unique_ptr<CommunicatorRequest>
-ProcessGroupCommunicator::swapOnDevice(SharedBytes send,
+ProcessGroupCommunicator::swapOnDevice(MessageKind kind, SharedBytes send,
                                        std::span<const int64_t> sendBytes,
                                        std::span<const int64_t> receiveBytes) {
   c10::DeviceGuard guard(place);
@@ -166,16 +171,18 @@ ProcessGroupCommunicator::swapOnDevice(SharedBytes send,
   std::vector<at::Tensor> inputs = split(
       wrapBytes(std::move(send), sum(sendBytes), place), sendBytes, sendBytes);
   std::vector<at::Tensor> outputs = split(output, receiveBytes, rooms);
-  auto work = start([&] { return group->alltoall(outputs, inputs); });
-  return std::make_unique<ProcessGroupRequest>(
-      watch, name(), std::move(work), output, beginsOf(rooms), receiveBytes);
+  c10d::ProcessGroup &user = isSecondHop(kind) ? *secondGroup : *group;
+  auto work = start([&] { return user.alltoall(outputs, inputs); });
+  return std::make_unique<ProcessGroupRequest>(watch, user.getGroupName(),
+                                               std::move(work), output,
+                                               beginsOf(rooms), receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllToAll(
     MessageKind kind, MessageMemory memory, SharedBytes send,
     std::span<const int64_t> sendBytes, std::span<const int64_t> receiveBytes) {
   if (!placeOf(memory).is_cpu())
-    return swapOnDevice(std::move(send), sendBytes, receiveBytes);
+    return swapOnDevice(kind, std::move(send), sendBytes, receiveBytes);
   at::Tensor input = wrapBytes(std::move(send), sum(sendBytes), c10::kCPU);
   if (messages)
     return start([&] {

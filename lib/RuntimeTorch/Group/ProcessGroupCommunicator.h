@@ -18,10 +18,13 @@ public:
   /// The group that torch.distributed knows by this name. Throws if there is
   /// none, or it cannot exchange tensors on the CPU. `watch`: of these ranks.
   /// `place`: of messages in memory of the device; on a GPU they follow the
-  /// current stream.
+  /// current stream. `secondStages`: the group that second hops in memory of
+  /// the device use, so that they go beside first ones, which one group would
+  /// send one after the other; "": the same group.
   ProcessGroupCommunicator(const std::string &groupName,
                            std::shared_ptr<GroupWatch> watch,
-                           c10::Device place = c10::kCPU);
+                           c10::Device place = c10::kCPU,
+                           const std::string &secondStages = "");
   ~ProcessGroupCommunicator() override;
 
   int rank() const override { return group->getRank(); }
@@ -48,12 +51,14 @@ private:
   const std::string &name() const { return group->getGroupName(); }
   c10::Device placeOf(MessageMemory memory) const;
   std::unique_ptr<CommunicatorRequest>
-  swapOnDevice(SharedBytes send, std::span<const int64_t> sendBytes,
+  swapOnDevice(MessageKind kind, SharedBytes send,
+               std::span<const int64_t> sendBytes,
                std::span<const int64_t> receiveBytes);
   /// Starts an exchange; one that cannot start has failed.
   template <typename Function> auto start(const Function &exchange);
 
   c10::intrusive_ptr<c10d::ProcessGroup> group;
+  c10::intrusive_ptr<c10d::ProcessGroup> secondGroup; ///< or the same.
   /// Shared with requests, which may outlive the communicator.
   std::shared_ptr<GroupWatch> watch;
   c10::Device place;

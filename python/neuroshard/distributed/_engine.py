@@ -24,12 +24,13 @@ class Engine:
         """Loads the library and defines its operators; raises what is missing."""
         _operators.register()
 
-    def join(self, name: str, folder: pathlib.Path, group: str, threads: int,
+    def join(self, name: str, folder: pathlib.Path, groups: Sequence[str], threads: int,
              checks_late: bool = False) -> None:
-        """Opens the shards. group: the name of a process group for this engine alone; "": one
-        rank. checks_late: settle() tells of wrong ids, where a device can."""
+        """Opens the shards. groups: names of process groups for this engine alone: none for one
+        rank; one; or two, of which the second is for what relays send on. checks_late: settle()
+        tells of wrong ids, where a device can."""
         self.name = name
-        self._ops.join(name, str(folder.resolve()), group, self.device.name, threads, checks_late)
+        self._ops.join(name, str(folder.resolve()), list(groups), self.device.name, threads, checks_late)
 
     def initialize(self, seed: int) -> None:
         self._ops.initialize(self.name, seed)

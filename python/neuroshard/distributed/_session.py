@@ -57,7 +57,7 @@ class Session:
         self.manifest = Manifest.read(folder)
         self.input = only_input_of(self.manifest)
         self.joins = self.manifest.joins
-        self._own_group = None
+        self._own_groups: list[dist.ProcessGroup] = []
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
         shapes = shapes_of(self.manifest)
         self.results = shapes.results
@@ -108,11 +108,15 @@ class Session:
 
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
-            self._own_group = watched_group_of(self.group).new_group(self.engine.device.backend)
+            backend = self.engine.device.backend
+            # NCCL sends what one group has to send one after the other.
+            count = 2 if "nccl" in backend and self.manifest.relays else 1
+            self._own_groups = [watched_group_of(self.group).new_group(backend)
+                                for _ in range(count)]
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder,
-                         self._own_group.group_name if self._own_group else "", threads)
+                         [group.group_name for group in self._own_groups], threads)
 
     def shards(self) -> tuple[LocalShard, ...]:
         self.require_open()
@@ -135,10 +139,10 @@ class Session:
         _open.discard(self)
         _operators.remove_model(self.name)
         self.engine.close()
-        if self._own_group is not None:
+        for group in self._own_groups:
             with contextlib.suppress(ValueError):  # if it was destroyed with all groups
-                dist.destroy_process_group(self._own_group)
-        self._own_group = None
+                dist.destroy_process_group(group)
+        self._own_groups = []
 
 
 def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:

@@ -70,7 +70,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
     def _open(self, folder: Path, seed: int, threads: int | None) -> None:
         self._engine.load()
         try:
-            self._engine.join(self._name, folder, "", threads or os.cpu_count() or 1,
+            self._engine.join(self._name, folder, (), threads or os.cpu_count() or 1,
                               checks_late=self._check_every != 1)
         except ValueError as error:  # whatever is wrong with the artifact
             raise TensorError(str(error)) from None
