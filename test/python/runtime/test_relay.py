@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from support import artifact, matrix, plans
+import torch
+
+from support import artifact, batch as batches, matrix, oracle, plans
 from support.batch import random_values
-from support.model import Model
+from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
 
 KINDS = ("rows", "rows_and_columns", "copies_of_rows_and_columns", "rows")
@@ -80,3 +82,37 @@ def test_steps(devices, groups, route, emulated, tmp_path, generator):
             got = session.update(jagged, contexts, gradients, 0.125, step)
             session.check_update(before, jagged, gradients, 0.125, step)
             session.check_weight_gradients(before, jagged, gradients, got)
+
+
+def wide():
+    """1,024 columns of results by relay, on two nodes of two devices."""
+    lookups = tuple(Lookup(feature, "t", pooling) for feature in "ab" for pooling in ("sum", "mean"))
+    model = Model([Table("t", 40, 256, optimizer=Optimizer("adagrad", initial_accumulator=0.5))],
+                  [Input("ids", ("a", "b"), lookups)])
+    shards = [Shard("t", (10 * d, 10 * d + 10), (0, 256), (d,)) for d in range(4)]
+    return model, Plan(4, shards, groups=2)
+
+
+@pytest.mark.parametrize(("wire", "emulated", "batch"), [
+    ("f32", True, 4103), ("int8", False, 16447)], ids=str)
+def test_many_samples_come_in_pieces(wire, emulated, batch, tmp_path, generator):
+    """Of 8 MiB that a relay sends there are two pieces (Artifact/RelayPieces.h). The results of a
+    sample do not depend on it, nor on other samples."""
+    model, plan = wide()
+    folder = artifact.compile_model(model, plan, tmp_path / "model", "--wire-type", wire,
+                                    *(artifact.EMULATED if emulated else ()))
+    with Session(folder, model, plan, emulated=emulated) as session:
+        session.fill(generator, True)
+        before = session.tables()
+        session.sync_reference()
+        jagged = session.random_batch(batch, generator, True)
+        results, contexts = session.wait_results(jagged)
+        if wire != "f32":
+            parts = [session.wait_results([part])[0] for part in batches.split(jagged[0], 5)]
+            for k, result in enumerate(results):
+                oracle.assert_same_bits(result, torch.cat([part[k] for part in parts]), k)
+            return
+        session.check_forward(jagged, results, True)
+        gradients = [random_values(r.shape, generator, True, r.dtype) for r in results]
+        session.update(jagged, contexts, gradients, 0.125, 1)
+        session.check_update(before, jagged, gradients, 0.125, 1)
