@@ -19,8 +19,10 @@ static int64_t roundedUp(double bytes) {
 }
 
 /// What relays receive of the ids for their group, and hand out, before any
-/// results are there. Of later batches they have what they received, in place
-/// of what owners get. `idsBytes`: what each shard takes for its ids.
+/// results are there. Of the last batch that is sent ahead they have what they
+/// received, in place of what owners get; those between have been handed out,
+/// since all ids are before later ones are sent. `idsBytes`: what each shard
+/// takes for its ids.
 static void addRelayedIds(const ShardingProblem &problem,
                           std::span<const Shard> shards,
                           std::span<const int64_t> idsBytes,
@@ -53,12 +55,15 @@ static void addRelayedIds(const ShardingProblem &problem,
   std::vector<Traffic> stages =
       exchangeStages(problem.topology, loads, {}, Direction::Input);
   auto laterBatches = static_cast<double>(problem.batch.inputCopies - 1);
+  double between = std::max(0.0, laterBatches - 1);
   for (size_t i = 0; stages.size() > 1 && i < devices.size(); ++i) {
     double received = stages[0].acrossIn[i], own = loads[i].inputBytes;
+    double handedOut = stages[1].insideOut[i];
     devices[i].idsBytes +=
-        roundedUp(laterBatches * std::max(0.0, received - own));
-    devices[i].forwardBytes = std::max(
-        devices[i].forwardBytes, roundedUp(received + stages[1].insideOut[i]));
+        roundedUp(laterBatches * std::max(0.0, received - own) +
+                  between * (std::min(received, own) + handedOut));
+    devices[i].forwardBytes =
+        std::max(devices[i].forwardBytes, roundedUp(received + handedOut));
   }
 }
 
@@ -122,6 +127,9 @@ int64_t neuroshard::roomForRelayedIds(const ShardingProblem &problem) {
         shardMemory(problem, table, features[i], whole, false).idsBytes);
   }
   auto copies = static_cast<double>(problem.batch.inputCopies);
-  return roundedUp(kUneven * bytes * (copies - 1) / copies /
+  // What was received of each later batch; and of those but one what is handed
+  // out, and what was received beside it.
+  double terms = (copies - 1) + 2 * (copies - 2);
+  return roundedUp(kUneven * bytes * terms / copies /
                    problem.topology.deviceCount());
 }

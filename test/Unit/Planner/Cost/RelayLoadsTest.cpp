@@ -183,4 +183,57 @@ TEST(RelayLoadsTest, BuffersOfRelays) {
   }
 }
 
+// 2^20 samples: a relay sends 16 MiB of a's gradients, in four pieces, which
+// the owner puts together.
+TEST(RelayLoadsTest, OwnersHaveRoomForGradientsInPieces) {
+  ShardingProblem problem = twoNodes();
+  auto backwardOf = [&](WireType wire, int64_t samples) {
+    problem.batch.wireType = wire;
+    problem.batch.globalSize = samples;
+    std::vector<int64_t> added;
+    std::vector<MemoryTerms> ofRoute[2];
+    for (Route route : {Route::Direct, Route::Relay})
+      ofRoute[route == Route::Relay] =
+          planMemory(
+              problem,
+              std::vector{
+                  routed(makeShard("a", "a", 0, 1000, 0, 16, {5}), route),
+                  makeShard("b", "b", 0, 500, 0, 8, {2})})
+              .devices;
+    for (size_t i : {4, 5})
+      added.push_back(ofRoute[1][i].backwardBytes -
+                      ofRoute[0][i].backwardBytes);
+    return added;
+  };
+  const int64_t many = 1 << 20, values = 16 * many;
+  using Bytes = std::vector<int64_t>;
+  EXPECT_EQ(backwardOf({}, many), (Bytes{2 * values, 2 * values + 4 * values}));
+  EXPECT_EQ(backwardOf(WireFormat::BF16, many), (Bytes{values, values}));
+  EXPECT_EQ(backwardOf({}, many / 16), (Bytes{values / 8, values / 8}));
+}
+
+// Of the devices with a's owner in their group each gets a quarter of its ids,
+// and hands it out.
+TEST(RelayLoadsTest, IdsThatAreSentAheadAreHandedOutButForTheLast) {
+  ShardingProblem problem = twoNodes();
+  std::vector<int64_t> ofRelay, ofOwner;
+  for (int copies : {1, 2, 3, 4}) {
+    problem.batch.inputCopies = copies;
+    std::vector<MemoryTerms> devices =
+        planMemory(problem,
+                   std::vector{makeShard("a", "a", 0, 1000, 0, 16, {5}),
+                               makeShard("b", "b", 0, 500, 0, 8, {2})})
+            .devices;
+    // But for its own samples; b is to the first group what a is to the second.
+    ofRelay.push_back(devices[4].idsBytes - devices[0].idsBytes);
+    ofOwner.push_back(devices[5].idsBytes - devices[4].idsBytes);
+  }
+  int64_t ids = ofOwner[0];
+  EXPECT_GT(ofRelay[1], 0);
+  EXPECT_EQ(ofRelay[2] - ofRelay[1], 2 * ofRelay[1]);
+  EXPECT_EQ(ofRelay[3] - ofRelay[2], 2 * ofRelay[1]);
+  EXPECT_EQ(ofOwner[1], 2 * ids - ids / 4);
+  EXPECT_EQ(ofOwner[2] - ofOwner[1], ids);
+}
+
 } // namespace
