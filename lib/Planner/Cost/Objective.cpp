@@ -9,6 +9,7 @@
 #include "neuroshard/Planner/Traffic.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 using namespace neuroshard;
@@ -265,13 +266,22 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
     loads[d].compute = compute[d];
   if (int groupSize = relayGroupSize(problem)) {
     std::vector<OwnedRows> owned;
-    for (size_t i = 0; i < plan.shards.size(); ++i)
-      if (const Shard &shard = plan.shards[i]; !shard.hasCopies())
+    std::deque<std::vector<int>> copies;
+    for (size_t i = 0; i < plan.shards.size(); ++i) {
+      const Shard &shard = plan.shards[i];
+      const std::vector<int> *all = nullptr;
+      if (shard.hasCopies()) {
+        std::ranges::sort(copies.emplace_back(shard.devices));
+        all = &copies.back();
+      }
+      for (int device : shard.devices)
         owned.push_back({work.works[i].table,
-                         shard.devices.front(),
+                         device,
                          {shard.rowBegin, shard.rowEnd},
                          work.works[i].groupInputBytes,
-                         work.works[i].normBytes});
+                         work.works[i].normBytes,
+                         all});
+    }
     shareInGroups(groupSize, std::move(owned), loads);
   }
   return loads;

@@ -2,6 +2,7 @@
 
 #include "RelayLoads.h"
 
+#include "neuroshard/Artifact/CopyReaders.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Traffic.h"
 
@@ -32,13 +33,15 @@ namespace {
 
 /// The part of the norms for a shard that stays in its group. `shards`: of its
 /// table.
-double insideNorms(int groupSize, const OwnedRows &shard,
+double insideNorms(const DeviceGroups &groups, const OwnedRows &shard,
                    std::span<const OwnedRows> shards) {
   double peers = 0, inside = 0;
   for (const OwnedRows &other : shards)
-    if (other.device != shard.device && other.rows.overlaps(shard.rows)) {
+    if (other.device != shard.device && other.rows.overlaps(shard.rows) &&
+        (!other.copies ||
+         nearestCopy(groups, *other.copies, shard.device) == other.device)) {
       ++peers;
-      inside += other.device / groupSize == shard.device / groupSize;
+      inside += groups.sameGroup(other.device, shard.device);
     }
   return peers > 0 ? shard.normBytes * inside / peers : 0;
 }
@@ -52,10 +55,19 @@ void neuroshard::shareInGroups(int groupSize, std::vector<OwnedRows> shards,
                       shard.rows.end);
   };
   std::ranges::stable_sort(shards, {}, key);
-  for (size_t i = 1; i < shards.size(); ++i)
-    if (key(shards[i]) == key(shards[i - 1]))
-      loads[static_cast<size_t>(shards[i].device)].groupInputBytes -=
-          shards[i].groupInputBytes;
+  const OwnedRows *last = nullptr;
+  for (const OwnedRows &shard : shards) {
+    if (shard.copies)
+      continue; // has readers of its own
+    if (last && key(*last) == key(shard))
+      loads[static_cast<size_t>(shard.device)].groupInputBytes -=
+          shard.groupInputBytes;
+    last = &shard;
+  }
+  DeviceGroups groups(
+      static_cast<int32_t>(loads.size()),
+      groupsOfSizes(std::vector<int64_t>(
+          loads.size() / static_cast<size_t>(groupSize), groupSize)));
   for (auto first = shards.begin(); first != shards.end();) {
     auto last = std::find_if(first, shards.end(), [&](const OwnedRows &shard) {
       return shard.table != first->table;
@@ -63,7 +75,7 @@ void neuroshard::shareInGroups(int groupSize, std::vector<OwnedRows> shards,
     for (auto shard = first; shard != last; ++shard)
       if (shard->normBytes > 0)
         loads[static_cast<size_t>(shard->device)].insideNormBytes +=
-            insideNorms(groupSize, *shard, {first, last});
+            insideNorms(groups, *shard, {first, last});
     first = last;
   }
 }

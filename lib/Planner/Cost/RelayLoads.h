@@ -22,17 +22,21 @@ bool anyRowSums(std::span<const DeviceLoad> loads);
 void stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
                   std::vector<RelayLoad> &relays);
 
-/// What a shard that one device owns adds to its load by the rows it has.
+/// What a shard, or one copy of it, adds to its device's load by the rows it
+/// has.
 struct OwnedRows {
   int table = 0;
   int device = 0;
   Range rows;
   double groupInputBytes = 0;
   double normBytes = 0;
+  /// The devices of all copies, in ascending order; null if there is one.
+  const std::vector<int> *copies = nullptr;
 };
 
 /// Counts ids that several shards of a group read once, and norms for devices
-/// of the same group as such. `shards`: all that are in the loads.
+/// of the same group as such. `shards`: all that are in the loads. Of copies
+/// each gets norms of the nearest ones.
 void shareInGroups(int groupSize, std::vector<OwnedRows> shards,
                    std::vector<DeviceLoad> &loads);
 

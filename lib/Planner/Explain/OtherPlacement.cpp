@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 using namespace neuroshard;
 
@@ -112,9 +111,10 @@ private:
   Question ask(const std::vector<int> &tables) const;
   std::vector<int> devicesFor(const Question &question) const;
   std::string whyNone(const Question &question) const;
+  /// Without a cost, and with the reason, if none of the plans is valid.
   OtherPlacement cheapest(Question &question,
                           const std::vector<int> &devices) const;
-  double movedMs(const Question &question, int device) const;
+  ShardingPlan moved(const Question &question, int device) const;
   std::string compare(const OtherPlacement &other) const;
 
   const SearchOptions options;
@@ -235,8 +235,19 @@ OtherPlacements::Pricer::cheapest(Question &question,
                                   const std::vector<int> &devices) const {
   OtherPlacement best;
   for (int device : devices) {
-    double costMs = hasCopies ? movedMs(question, device)
-                              : question.state.costWith(device, *question.unit);
+    double costMs;
+    if (hasCopies) {
+      ShardingPlan other = moved(question, device);
+      if (Diagnostics errors = verify(other, context.problem);
+          !errors.empty()) {
+        if (best.text.empty())
+          best.text = errors.front().message;
+        continue;
+      }
+      costMs = planCostMs(context, other);
+    } else {
+      costMs = question.state.costWith(device, *question.unit);
+    }
     if (best.costMs && *best.costMs <= costMs)
       continue;
     best.costMs = costMs;
@@ -250,21 +261,24 @@ OtherPlacements::Pricer::cheapest(Question &question,
   return best;
 }
 
-/// Infinite where the plan does not fit.
-double OtherPlacements::Pricer::movedMs(const Question &question,
-                                        int device) const {
-  ShardingPlan moved = plan;
+ShardingPlan OtherPlacements::Pricer::moved(const Question &question,
+                                            int device) const {
+  ShardingPlan other = plan;
   for (const Shard &whole : question.unit->shards) {
-    std::erase_if(moved.shards, [&](const Shard &shard) {
+    std::erase_if(other.shards, [&](const Shard &shard) {
       return shard.table == whole.table;
     });
-    Shard &placed = moved.shards.emplace_back(whole);
+    Shard placed = whole;
     placed.name = whole.table;
+    auto isTaken = [&](const Shard &shard) {
+      return shard.name == placed.name;
+    };
+    while (std::ranges::any_of(other.shards, isTaken))
+      placed.name += "_whole";
     placed.devices = {device};
+    other.shards.push_back(std::move(placed));
   }
-  return verify(moved, context.problem).empty()
-             ? planCostMs(context, moved)
-             : std::numeric_limits<double>::infinity();
+  return other;
 }
 
 std::string
@@ -294,8 +308,8 @@ OtherPlacement OtherPlacements::Pricer::whole(int table) const {
                     ? "there is one device"
                     : form + ", " + whyNone(question));
   OtherPlacement best = cheapest(question, devices);
-  if (std::isinf(*best.costMs))
-    return none(form + ", no device has room for it beside the copies");
+  if (!best.costMs)
+    return none(form + ", no device that was tried may have it: " + best.text);
   best.text = form + ", " + compare(best);
   return best;
 }

@@ -122,6 +122,33 @@ TEST(CopiesTest, SaveWhatTheyKeepInTheirGroup) {
   EXPECT_EQ(single - copied, batch / 2 * 16 * 4);
 }
 
+// Column shards with a copy in each node send norms inside alone; with both
+// copies of one in a node, those of the other node's copy cross.
+TEST(CopiesTest, NormsComeFromTheNearestCopy) {
+  ShardingProblem problem = twoTables("2x2xCPU@1GiB");
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  auto insideNorms = [&](std::vector<int> first, std::vector<int> second) {
+    std::vector<double> inside;
+    for (const DeviceLoad &load : planLoads(
+             problem,
+             makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 8, first),
+                                makeShard("a_1", "a", 0, 1000, 8, 16, second),
+                                makeShard("b", "b", 0, 500, 0, 8, {0})}),
+             *model))
+      inside.push_back(load.insideNormBytes);
+    return inside;
+  };
+  std::vector<double> nodes = insideNorms({0, 2}, {1, 3});
+  EXPECT_GT(nodes[0], 0);
+  EXPECT_EQ(nodes, std::vector<double>(4, nodes[0]));
+  // Of the copies on 0 and 1 both get norms of 2 or 3, which do of 0 or 1.
+  EXPECT_EQ(insideNorms({0, 1}, {2, 3}), std::vector<double>(4, 0));
+  // Device 2 alone has no copy of the other columns in its node.
+  EXPECT_EQ(insideNorms({0, 2}, {1}),
+            (std::vector<double>{nodes[0], nodes[0], 0, 0}));
+}
+
 TEST(CopiesTest, PlannedMemoryIsEnough) {
   for (const char *topology : {"4xCPU@1GiB", "2x4xCPU@1GiB", "2x4xH200"})
     for (WireFormat format : {WireFormat::F32, WireFormat::BF16})
