@@ -48,14 +48,14 @@ def check(problem: ShardingProblem) -> str:
     return kinds[0]
 
 
-def make_collection(problem: ShardingProblem) -> torchrec.EmbeddingBagCollection:
-    """Without memory yet. Each table has one feature, which is summed."""
+def make_collection(problem: ShardingProblem, device: str = "meta") -> torchrec.EmbeddingBagCollection:
+    """Without memory yet, unless on another device. Each table has one feature, which is summed."""
     optimizer = OPTIMIZERS[check(problem)]
     bags = torchrec.EmbeddingBagCollection(
         tables=[torchrec.EmbeddingBagConfig(
             name=feature.table, embedding_dim=problem.table(feature.table).dim,
             num_embeddings=problem.table(feature.table).rows, feature_names=[feature.name])
-            for feature in problem.features], device=torch.device("meta"))
+            for feature in problem.features], device=torch.device(device))
     apply_optimizer_in_backward(optimizer, bags.parameters(), {"lr": RATE})
     return bags
 
