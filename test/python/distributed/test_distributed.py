@@ -72,7 +72,9 @@ SOME = {
     8: [CONVENTIONS[6]],
 }
 OTHERS = {ranks: [*ANYWHERE, *(GROUPS if ranks > 1 else [])] for ranks in SOME} if ALL else SOME
-CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED}
+# Headers go by relay, too, from 32 ranks on.
+MANY = {32: [case.replace("groups=2", "groups=4") for case in RELAYS]} if ALL else {}
+CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED} | MANY
 
 
 @pytest.fixture(scope="module")
