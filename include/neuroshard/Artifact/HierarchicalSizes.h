@@ -52,7 +52,8 @@ public:
   /// From a relay to the rank of the samples; 0 if it does not serve that.
   int64_t relayToSamples(int64_t relay, int64_t sampleRank) const;
 
-  /// Bytes that a relay sends to ranks of samples, in the mean over the relays.
+  /// Bytes between a relay and all ranks of samples, in the mean over the
+  /// relays.
   double relayBytes() const;
 
   /// The parts of a relayed row of an owner, and of a row that the relays of a

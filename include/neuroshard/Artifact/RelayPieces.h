@@ -18,12 +18,13 @@ namespace neuroshard {
 
 /// Each piece more hides less and costs a message more.
 inline constexpr int64_t kMostRelayPieces = 4;
-/// What a relay sends of a piece, at least: about 0.1 ms of a fast network
-/// card, beside which a message more is little.
+/// What relays exchange with ranks of samples has so many bytes in a piece, at
+/// least: up to 0.1 ms of a fast network card, beside which a message more is
+/// little.
 inline constexpr double kLeastPieceBytes = 4 << 20;
 
-/// The number of pieces. `relayBytes`: what a relay sends of all, in the mean
-/// over the relays.
+/// The number of pieces. `relayBytes`: between a relay and all ranks of
+/// samples, those of its own group included, in the mean over the relays.
 inline int64_t relayPieces(double relayBytes) {
   return std::clamp<int64_t>(
       static_cast<int64_t>(relayBytes / kLeastPieceBytes), 1, kMostRelayPieces);

@@ -270,6 +270,8 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
     for (size_t i = 0; i < plan.shards.size(); ++i) {
       const Shard &shard = plan.shards[i];
       const std::vector<int> *all = nullptr;
+      if (shard.hasCopies() && work.works[i].normBytes == 0)
+        continue;
       if (shard.hasCopies()) {
         std::ranges::sort(copies.emplace_back(shard.devices));
         all = &copies.back();

@@ -175,26 +175,16 @@ std::vector<Traffic> neuroshard::exchangeStages(
   return stages;
 }
 
-/// What one of several pieces takes by relay; nothing if there is one alone.
-static std::vector<RelayLoad> pieceOf(std::span<const RelayLoad> relays,
-                                      Direction direction) {
+/// In how many pieces each relay sends what goes by relay.
+static int64_t piecesOf(std::span<const RelayLoad> relays,
+                        Direction direction) {
+  if (relays.empty() || direction == Direction::Input)
+    return 1;
   double across = 0;
   for (const RelayLoad &relay : relays)
     across += direction == Direction::Forward ? relay.forwardAcross
                                               : relay.backwardAcross;
-  int64_t pieces =
-      relays.empty() ? 1
-                     : relayPieces(across / static_cast<double>(relays.size()));
-  std::vector<RelayLoad> one;
-  for (const RelayLoad &relay : relays) {
-    if (pieces == 1)
-      break;
-    RelayLoad &load = one.emplace_back(relay);
-    for (double *bytes : {&load.forwardInside, &load.forwardAcross,
-                          &load.backwardInside, &load.backwardAcross})
-      *bytes /= static_cast<double>(pieces);
-  }
-  return one;
+  return relayPieces(across / static_cast<double>(relays.size()));
 }
 
 StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
@@ -202,16 +192,35 @@ StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
                                std::span<const RelayLoad> relays,
                                Direction direction)
     : model(model), stages(exchangeStages(topology, loads, relays, direction)),
-      direction(direction) {
-  if (direction == Direction::Input)
+      direction(direction), pieces(piecesOf(relays, direction)) {
+  if (pieces == 1)
     return;
-  if (std::vector<RelayLoad> piece = pieceOf(relays, direction); !piece.empty())
-    pieceStages = exchangeStages(topology, loads, piece, direction);
+  std::vector<RelayLoad> piece(relays.begin(), relays.end());
+  for (RelayLoad &load : piece)
+    for (double *bytes : {&load.forwardInside, &load.forwardAcross,
+                          &load.backwardInside, &load.backwardAcross})
+      *bytes /= static_cast<double>(pieces);
+  firstPiece = exchangeStages(topology, loads, piece, direction);
+  laterPiece = exchangeStages(topology, std::vector<DeviceLoad>(loads.size()),
+                              piece, direction);
 }
 
 double StagedExchange::slowestOf(const Traffic &stage) const {
   std::vector<double> times = model.communicationMs(stage, {}, direction);
   return *std::max_element(times.begin(), times.end());
+}
+
+void StagedExchange::measurePieces() {
+  firstPieceMs = slowestOf(firstPiece[0]);
+  for (size_t stage : {0, 1})
+    laterPieceMs[stage] = slowestOf(laterPiece[stage]);
+}
+
+double StagedExchange::piecesMs(size_t stage) const {
+  // Each piece is a message, which a stage in one is not.
+  double first = stage == 0 ? firstPieceMs : laterPieceMs[1];
+  return std::max(slowestMs[stage], first + static_cast<double>(pieces - 1) *
+                                                laterPieceMs[stage]);
 }
 
 std::vector<double>
@@ -230,27 +239,35 @@ StagedExchange::timesMs(std::span<const double> startSkewsMs) {
     for (size_t i = 0; i < sum.size(); ++i)
       sum[i] += times[i];
   }
+  if (pieces == 1)
+    return sum;
+  measurePieces();
+  double both = slowestMs[0] + slowestMs[1];
+  double overlapped =
+      std::max(piecesMs(0) + laterPieceMs[1], firstPieceMs + piecesMs(1));
+  double all = both + laterStagesMs() - slowestMs[1];
+  for (double &time : sum)
+    time *= all > 0 ? (all - both + overlapped) / all : 1;
   return sum;
 }
 
 std::vector<double>
 StagedExchange::arrivalsMs(std::vector<double> startsMs) const {
-  if (pieceStages.empty()) {
+  if (pieces == 1) {
     for (size_t i = 0; i < stages.size(); ++i)
       startsMs = after(stages[i], slowestMs[i], startsMs);
     return startsMs;
   }
   // Either the first stages go on all the time and the last piece follows, or
   // the second ones do, once the first piece is there.
-  std::vector<double> firstStages = after(stages[0], slowestMs[0], startsMs);
+  std::vector<double> firstStages = after(stages[0], piecesMs(0), startsMs);
   std::vector<double> lastPiece =
-      after(pieceStages[1], slowestOf(pieceStages[1]), firstStages);
-  std::vector<double> firstPiece =
-      after(pieceStages[0], slowestOf(pieceStages[0]), startsMs);
-  std::vector<double> secondStages = after(stages[1], slowestMs[1], firstPiece);
+      after(laterPiece[1], laterPieceMs[1], firstStages);
+  std::vector<double> begun = after(firstPiece[0], firstPieceMs, startsMs);
+  std::vector<double> arrivals = after(stages[1], piecesMs(1), begun);
   for (size_t i = 0; i < lastPiece.size(); ++i)
-    secondStages[i] = std::max(secondStages[i], lastPiece[i]);
+    arrivals[i] = std::max(arrivals[i], lastPiece[i]);
   for (size_t i = 2; i < stages.size(); ++i) // sums of copies
-    secondStages = after(stages[i], slowestMs[i], secondStages);
-  return secondStages;
+    arrivals = after(stages[i], slowestMs[i], arrivals);
+  return arrivals;
 }

@@ -29,7 +29,7 @@ public:
                  std::span<const DeviceLoad> loads,
                  std::span<const RelayLoad> relays, Direction direction);
 
-  /// CostModel::communicationMs(), the sum of the stages: without pieces.
+  /// CostModel::communicationMs(), the sum of the stages, less what overlaps.
   std::vector<double> timesMs(std::span<const double> startSkewsMs = {});
 
   /// After timesMs(): what the stages after the first take.
@@ -47,12 +47,21 @@ private:
     return model.arrivalsMs(stage, startsMs, slowestMs, direction);
   }
 
+  /// What all pieces take of the first stage, and of the second.
+  double piecesMs(size_t stage) const;
+  void measurePieces();
+
   const CostModel &model;
   std::vector<Traffic> stages;
-  /// Of one piece of several, with what goes directly; else empty.
-  std::vector<Traffic> pieceStages;
   Direction direction;
   std::vector<double> slowestMs; ///< of each stage.
+
+  int64_t pieces = 1;
+  /// Stages of the first piece, with what goes directly, and of a later one;
+  /// empty if there is one alone.
+  std::vector<Traffic> firstPiece, laterPiece;
+  double firstPieceMs = 0; ///< its first stage.
+  double laterPieceMs[2] = {};
 };
 
 } // namespace neuroshard

@@ -58,8 +58,8 @@ constexpr double kGroupsWorth = 0.005;
 /// part of so many; below so many edits there are none.
 constexpr int64_t kGroupSearches = 8;
 constexpr int64_t kFewestGroupSteps = 5000;
-/// Many tables are balanced over groups with a part of the edits: a quarter of
-/// them gave as good plans in two thirds of the time.
+/// Many tables are balanced over and inside groups with a part of the edits: a
+/// quarter of them gave as good plans in two thirds of the time.
 constexpr size_t kManyTables = 256;
 constexpr int64_t kFewerStepsOfMany = 4;
 /// Of the memory of a group, where tables that are placed on all of it do not

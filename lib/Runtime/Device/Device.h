@@ -184,8 +184,8 @@ struct nsrt_partials {
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> sumsRequest;
   bool received = false;
 
-  // What was received directly, in the type in which it travels: results, per
-  // owner; of gradients that come by relay too, per rank.
+  // What was received directly, in the type in which it travels: results per
+  // owner, gradients per rank.
   std::vector<neuroshard::Block> receivedBlocks;
   std::vector<const std::byte *> receivedRows;
 

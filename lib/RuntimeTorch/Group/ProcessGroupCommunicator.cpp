@@ -173,9 +173,8 @@ ProcessGroupCommunicator::swapOnDevice(MessageKind kind, SharedBytes send,
   std::vector<at::Tensor> outputs = split(output, receiveBytes, rooms);
   c10d::ProcessGroup &user = isSecondHop(kind) ? *secondGroup : *group;
   auto work = start([&] { return user.alltoall(outputs, inputs); });
-  return std::make_unique<ProcessGroupRequest>(watch, user.getGroupName(),
-                                               std::move(work), output,
-                                               beginsOf(rooms), receiveBytes);
+  return std::make_unique<ProcessGroupRequest>(
+      watch, name(), std::move(work), output, beginsOf(rooms), receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllToAll(

@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -108,11 +108,12 @@ class Session:
 
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
-            backend = self.engine.device.backend
+            device = self.engine.device
+            self._own_groups.append(watched_group_of(self.group).new_group(device.backend))
             # NCCL sends what one group has to send one after the other.
-            count = 2 if "nccl" in backend and self.manifest.relays else 1
-            self._own_groups = [watched_group_of(self.group).new_group(backend)
-                                for _ in range(count)]
+            if "nccl" in device.backend and self.manifest.relays:
+                self._own_groups.append(watched_group_of(self.group).new_group("nccl"))
+            connect(self._own_groups, device.place)
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder,
@@ -143,6 +144,14 @@ class Session:
             with contextlib.suppress(ValueError):  # if it was destroyed with all groups
                 dist.destroy_process_group(group)
         self._own_groups = []
+
+
+def connect(groups: Sequence[dist.ProcessGroup], place: torch.device) -> None:
+    """NCCL connects a group at its first collective, for which the host waits until all ranks come:
+    now, not in a step."""
+    if place.type == "cuda":
+        for group in groups:
+            dist.all_reduce(torch.zeros(1, device=place), group=group)
 
 
 def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:

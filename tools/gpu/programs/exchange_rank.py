@@ -46,8 +46,9 @@ class Check:
         self.engine, self.place = Engine(picked), picked.place
         self.engine.load()
         self.manifest = Manifest.read(folder / exchange_cases.place(name, self.ranks))
-        count = 0 if self.ranks == 1 else 2 if "nccl" in backend and self.manifest.relays else 1
-        groups = [watched_group_of(None).new_group(backend) for _ in range(count)]
+        groups = [watched_group_of(None).new_group(backend)] if self.ranks > 1 else []
+        if groups and "nccl" in backend and self.manifest.relays:
+            groups.append(watched_group_of(None).new_group("nccl"))
         self.engine.join(name, folder / exchange_cases.place(name, self.ranks),
                          [group.group_name for group in groups], 1)
         operators.add_model(name, operators.Shapes(()), lambda: 0.125)
