@@ -31,8 +31,9 @@ from neuroshard._jagged import Jagged
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._replicas import engines
 from neuroshard.bench._replicas.engines import Engine
-from neuroshard.calibration import draw_ids, make_task, torchrec_engine
-from neuroshard.calibration._measure import WARM_UP, card_bytes
+from neuroshard.calibration import card_bytes, draw_ids, make_task, torchrec_engine
+
+WARM_UP = 3
 
 
 @dataclass

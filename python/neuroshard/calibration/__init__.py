@@ -6,11 +6,11 @@ from neuroshard._machine_file import TERMS
 from neuroshard.calibration._machine import (UNCORRECTED, Fit, Run, errors_of,
                                              exposed_exchange_ms, fit, fit_line, fit_scale, interval,
                                              left_out, of_ranks, ratios_of, run_of)
-from neuroshard.calibration._measure import Steps, measure_steps
+from neuroshard.calibration._measure import Steps, card_bytes, measure_steps
 from neuroshard.calibration._models import draw_ids, make_task
 from neuroshard.calibration._run import Settings, calibrate
 
 __all__ = ["TERMS", "UNCORRECTED", "Fit", "Run", "Settings", "Steps", "Tables", "calibrate",
-           "draw_ids", "errors_of", "exposed_exchange_ms", "fit", "fit_line", "fit_scale",
+           "card_bytes", "draw_ids", "errors_of", "exposed_exchange_ms", "fit", "fit_line", "fit_scale",
            "interval", "left_out", "make_task", "measure_steps", "of_ranks", "open_plan",
            "ratios_of", "run_of"]

@@ -17,9 +17,9 @@ from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterCons
 from torchrec.distributed.planner import Topology as TorchRecTopology
 from torchrec.distributed.types import ShardingPlan
 
+import neuroshard as ns
 from neuroshard._jagged import Jagged
 from neuroshard.calibration import torchrec_engine
-from neuroshard.distributed import ShardedEmbeddingBagCollection
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -51,8 +51,8 @@ class Engine:
 
 def open_ours(plan: str, problem: ShardingProblem) -> Engine:
     """plan: JSON, the same on all ranks."""
-    module = ShardedEmbeddingBagCollection(Plan.from_json(plan), problem, learning_rate=RATE,
-                                           threads=1)
+    module = ns.ShardedEmbeddingBagCollection(Plan.from_json(plan), problem, learning_rate=RATE,
+                                              threads=1)
 
     def step(ids: Jagged) -> None:
         results = list(module(ids).values())
