@@ -35,6 +35,19 @@ static std::string getHostFeatures() {
   return features.getString();
 }
 
+/// Instructions that round to bf16 but take denormals for zero, whatever the
+/// mode of the CPU: results would differ from machine to machine.
+constexpr llvm::StringLiteral kInexactSets[] = {"avx512bf16", "avxneconvert"};
+
+static void dropInexactSets(NativeTarget &native) {
+  if (!native.triple.isX86())
+    return;
+  llvm::SubtargetFeatures features(native.features);
+  for (llvm::StringRef set : kInexactSets)
+    features.AddFeature(set, /*Enable=*/false);
+  native.features = features.getString();
+}
+
 /// Whether the CPU runs 64-bit code, if that is what the triple means. LLVM
 /// ends the process for one that does not.
 static bool hasModeOfTriple(const NativeTarget &native,
@@ -65,6 +78,7 @@ FailureOr<NativeTarget> findNativeTarget(Location loc,
   bool isHost = options.targetCpu == "host";
   native.cpu = isHost ? llvm::sys::getHostCPUName().str() : options.targetCpu;
   native.features = isHost ? getHostFeatures() : "";
+  dropInexactSets(native);
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       native.target->createMCSubtargetInfo(native.triple, "", ""));
   if (!known || !known->isCPUStringValid(native.cpu))

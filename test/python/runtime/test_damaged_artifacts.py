@@ -205,3 +205,13 @@ def test_code_for_this_cpu_runs(tmp_path):
         "--reference", "-O", "0", "--target-cpu", "x86-64")
     assert sealing.read_manifest(folder)["target_features"] == []
     assert run(folder) == (0, "")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="needs x86-64")
+def test_instructions_that_flush_denormals_are_not_used(tmp_path):
+    """AVX512-BF16 rounds denormals to zero, which other CPUs do not."""
+    folder = artifact.compile_text(
+        MODEL, tmp_path / "model", "--topology", "2xCPU", "--batch", "8", "--training",
+        "--reference", "-O", "0", "--target-cpu", "sapphirerapids")
+    features = sealing.read_manifest(folder)["target_features"]
+    assert "avx512f" in features and "avx512bf16" not in features
