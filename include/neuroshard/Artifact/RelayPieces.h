@@ -1,8 +1,8 @@
-//===- RelayPieces.h - Pieces of relayed results ----------------*- C++ -*-===//
+//===- RelayPieces.h - Pieces of what goes by relay -------------*- C++ -*-===//
 //
-// Relayed results travel in pieces: the first so many samples of every rank,
-// then the next. While the second stage of one piece crosses to other groups,
-// the first stage of the next one runs inside the groups.
+// Relayed results and gradients travel in pieces: the first so many samples of
+// every rank, then the next. The second stage of one piece goes beside the
+// first stage of the next: one inside groups, the other between them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -175,9 +175,8 @@ std::vector<Traffic> neuroshard::exchangeStages(
   return stages;
 }
 
-/// In how many pieces each relay sends what goes by relay.
-static int64_t piecesOf(std::span<const RelayLoad> relays,
-                        Direction direction) {
+int64_t neuroshard::piecesOf(std::span<const RelayLoad> relays,
+                             Direction direction) {
   if (relays.empty() || direction == Direction::Input)
     return 1;
   double across = 0;
@@ -245,9 +244,10 @@ StagedExchange::timesMs(std::span<const double> startSkewsMs) {
   double both = slowestMs[0] + slowestMs[1];
   double overlapped =
       std::max(piecesMs(0) + laterPieceMs[1], firstPieceMs + piecesMs(1));
-  double all = both + laterStagesMs() - slowestMs[1];
+  double others = laterStagesMs() - slowestMs[1];
+  double share = both > 0 ? (overlapped + others) / (both + others) : 1;
   for (double &time : sum)
-    time *= all > 0 ? (all - both + overlapped) / all : 1;
+    time *= share;
   return sum;
 }
 

@@ -20,9 +20,12 @@ std::vector<Traffic> exchangeStages(const Topology &topology,
                                     std::span<const RelayLoad> relays,
                                     Direction direction);
 
-/// The time of stages, each after the one before. What goes by relay comes in
-/// pieces (Artifact/RelayPieces.h): the second stage of one goes beside the
-/// first stage of the next.
+/// In how many pieces (Artifact/RelayPieces.h) each relay exchanges what goes
+/// by relay.
+int64_t piecesOf(std::span<const RelayLoad> relays, Direction direction);
+
+/// The time of stages, each after the one before; of what comes in pieces, the
+/// second stage of one goes beside the first stage of the next.
 class StagedExchange {
 public:
   StagedExchange(const CostModel &model, const Topology &topology,

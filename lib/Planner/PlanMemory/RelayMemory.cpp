@@ -4,7 +4,6 @@
 
 #include "Cost/RelayLoads.h"
 #include "Cost/StagedExchange.h"
-#include "neuroshard/Artifact/RelayPieces.h"
 #include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
@@ -92,11 +91,8 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
   // Owners sort what they send by relay, into the copy of a cast if any. Those
   // of a cast have room for gradients that come in pieces, too.
   bool hasCast = problem.batch.wireType.results != WireFormat::F32;
-  double across = 0;
-  for (const RelayLoad &relay : relays)
-    across += relay.backwardAcross;
   bool areJoined = problem.batch.wireType.gradients == WireFormat::F32 &&
-                   relayPieces(across / static_cast<double>(relays.size())) > 1;
+                   piecesOf(relays, Direction::Backward) > 1;
   for (size_t i = 0; i < devices.size(); ++i) {
     devices[i].forwardBytes +=
         roundedUp(results[0].insideIn[i] + results[1].acrossOut[i] +

@@ -11,8 +11,6 @@
 #include "HierarchicalAllToAll.h"
 #include "neuroshard/Artifact/Error.h"
 
-#include <algorithm>
-
 #include <utility>
 
 namespace neuroshard::runtime {

@@ -71,12 +71,15 @@ def topology_of(topology: Topology) -> TorchRecTopology:
                             inter_host_bw=between * BYTES_PER_MS)
 
 
-def plan_of_torchrec(problem: ShardingProblem) -> ShardingPlan:
-    """What TorchRec's own planner plans, which knows the poolings; all ranks call it together."""
-    constraints = {feature.table: ParameterConstraints(pooling_factors=[feature.mean_pooling])
+def plan_of_torchrec(problem: ShardingProblem, topology: TorchRecTopology | None = None,
+                     sharding_types: list[str] | None = None) -> ShardingPlan:
+    """What TorchRec's own planner plans, which knows the poolings; all ranks call it together.
+    topology: of other devices than the problem's. sharding_types: TorchRec's; None: all."""
+    constraints = {feature.table: ParameterConstraints(pooling_factors=[feature.mean_pooling],
+                                                       sharding_types=sharding_types)
                    for feature in problem.features}
     planner = EmbeddingShardingPlanner(
-        topology=topology_of(problem.topology), constraints=constraints,
+        topology=topology or topology_of(problem.topology), constraints=constraints,
         batch_size=problem.batch.global_size // problem.topology.device_count)
     return planner.collective_plan(make_collection(problem), SHARDERS, dist.group.WORLD)
 
@@ -94,16 +97,17 @@ def open_module(plan: ShardingPlan, problem: ShardingProblem) -> DistributedMode
         device=torch.device("cpu"), plan=plan, sharders=SHARDERS)
 
 
+def as_keyed(ids: Jagged, problem: ShardingProblem) -> torchrec.KeyedJaggedTensor:
+    return torchrec.KeyedJaggedTensor(keys=[feature.name for feature in problem.features],
+                                      values=ids.ids, lengths=ids.offsets.diff())
+
+
 def open_torchrec(plan: ShardingPlan, problem: ShardingProblem) -> Tables:
     """TorchRec's module for the model."""
     module = open_module(plan, problem)
-    names = [feature.name for feature in problem.features]
-
-    def given(ids: Jagged) -> object:
-        return torchrec.KeyedJaggedTensor(keys=names, values=ids.ids, lengths=ids.offsets.diff())
 
     def step(batch: object) -> None:
         values = module(batch).wait().values()
         values.backward(torch.ones_like(values))
 
-    return Tables(given, step, dict, lambda: None, lambda: None)
+    return Tables(lambda ids: as_keyed(ids, problem), step, dict, lambda: None, lambda: None)

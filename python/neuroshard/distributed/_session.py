@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -109,11 +109,8 @@ class Session:
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
             device = self.engine.device
-            self._own_groups.append(watched_group_of(self.group).new_group(device.backend))
-            # NCCL sends what one group has to send one after the other.
-            if "nccl" in device.backend and self.manifest.relays:
-                self._own_groups.append(watched_group_of(self.group).new_group("nccl"))
-            connect(self._own_groups, device.place)
+            self._own_groups = make_groups(self.group, device.backend, device.place,
+                                           self.manifest.relays)
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder,
@@ -146,12 +143,18 @@ class Session:
         self._own_groups = []
 
 
-def connect(groups: Sequence[dist.ProcessGroup], place: torch.device) -> None:
-    """NCCL connects a group at its first collective, for which the host waits until all ranks come:
-    now, not in a step."""
-    if place.type == "cuda":
-        for group in groups:
-            dist.all_reduce(torch.zeros(1, device=place), group=group)
+def make_groups(group: dist.ProcessGroup | None, backend: str, place: torch.device,
+                relays: bool) -> list[dist.ProcessGroup]:
+    """The groups for Engine.join, of the ranks of a group. NCCL sends what one group has to send one
+    after the other, and what relays send on needs another. It connects a group at its first
+    collective, for which the host waits until all ranks come: here, not in a step."""
+    groups = [watched_group_of(group).new_group(backend)]
+    if "nccl" in backend:
+        if relays:
+            groups.append(watched_group_of(group).new_group("nccl"))
+        for one in groups:
+            dist.all_reduce(torch.zeros(1, device=place), group=one)
+    return groups
 
 
 def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:

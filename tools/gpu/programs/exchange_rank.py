@@ -19,12 +19,12 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import exchange_cases  # noqa: E402
-from neuroshard._group.watched_group import watched_group_of  # noqa: E402
 from neuroshard._jagged import Jagged  # noqa: E402
 from neuroshard._manifest import Manifest  # noqa: E402
 from neuroshard.distributed import _operators as operators  # noqa: E402
 from neuroshard.distributed._device import pick_device  # noqa: E402
 from neuroshard.distributed._engine import Engine  # noqa: E402
+from neuroshard.distributed._session import make_groups  # noqa: E402
 from neuroshard.distributed._shards import local_shards  # noqa: E402
 from support import batch as batches, optimizers, oracle  # noqa: E402
 from support.model import DTYPES  # noqa: E402
@@ -46,9 +46,8 @@ class Check:
         self.engine, self.place = Engine(picked), picked.place
         self.engine.load()
         self.manifest = Manifest.read(folder / exchange_cases.place(name, self.ranks))
-        groups = [watched_group_of(None).new_group(backend)] if self.ranks > 1 else []
-        if groups and "nccl" in backend and self.manifest.relays:
-            groups.append(watched_group_of(None).new_group("nccl"))
+        groups = (make_groups(None, backend, self.place, self.manifest.relays)
+                  if self.ranks > 1 else [])
         self.engine.join(name, folder / exchange_cases.place(name, self.ranks),
                          [group.group_name for group in groups], 1)
         operators.add_model(name, operators.Shapes(()), lambda: 0.125)

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-import torchrec
 from torch.distributed._shard.sharded_tensor import ShardedTensor
 from torch.distributed.tensor import DTensor
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.model_parallel import DMPCollection
-from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints
 from torchrec.distributed.planner import Topology as TorchRecTopology
 from torchrec.distributed.types import ShardingPlan
 
@@ -23,7 +21,6 @@ from neuroshard.calibration import torchrec_engine
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
-RATE = 0.01
 # TorchRec's fused optimizers do not update tables that data parallelism copies.
 SHARDING_TYPES = ["table_wise", "column_wise", "row_wise", "table_row_wise"]
 
@@ -51,8 +48,8 @@ class Engine:
 
 def open_ours(plan: str, problem: ShardingProblem) -> Engine:
     """plan: JSON, the same on all ranks."""
-    module = ns.ShardedEmbeddingBagCollection(Plan.from_json(plan), problem, learning_rate=RATE,
-                                              threads=1)
+    module = ns.ShardedEmbeddingBagCollection(Plan.from_json(plan), problem, threads=1,
+                                              learning_rate=torchrec_engine.RATE)
 
     def step(ids: Jagged) -> None:
         results = list(module(ids).values())
@@ -63,11 +60,6 @@ def open_ours(plan: str, problem: ShardingProblem) -> Engine:
             yield Piece(shard.table, slice(*shard.rows), slice(*shard.cols), shard.weights)
 
     return Engine(step, pieces, None, module.close)
-
-
-def as_keyed(ids: Jagged, problem: ShardingProblem) -> torchrec.KeyedJaggedTensor:
-    return torchrec.KeyedJaggedTensor(keys=[feature.name for feature in problem.features],
-                                      values=ids.ids, lengths=ids.offsets.diff())
 
 
 def pieces_of(state: dict) -> Iterator[Piece]:
@@ -88,28 +80,15 @@ def pieces_of(state: dict) -> Iterator[Piece]:
 
 def open_torchrec(module: DistributedModelParallel, problem: ShardingProblem) -> Engine:
     def step(ids: Jagged) -> None:
-        values = module(as_keyed(ids, problem)).wait().values()
+        values = module(torchrec_engine.as_keyed(ids, problem)).wait().values()
         values.backward(values.detach())
 
     return Engine(step, lambda: pieces_of(module.state_dict()), getattr(module, "sync", None),
                   lambda: None)
 
 
-def torchrec_plan(problem: ShardingProblem, topology: TorchRecTopology,
-                  batch_of_rank: int) -> ShardingPlan:
-    """TorchRec's planner's, which knows the poolings; all ranks call it together."""
-    constraints = {feature.table: ParameterConstraints(pooling_factors=[feature.mean_pooling],
-                                                       sharding_types=SHARDING_TYPES)
-                   for feature in problem.features}
-    planner = EmbeddingShardingPlanner(topology=topology, constraints=constraints,
-                                       batch_size=batch_of_rank)
-    return planner.collective_plan(torchrec_engine.make_collection(problem),
-                                   torchrec_engine.SHARDERS, dist.group.WORLD)
-
-
 def open_dmp(problem: ShardingProblem) -> Engine:
-    plan = torchrec_plan(problem, torchrec_engine.topology_of(problem.topology),
-                         problem.batch.global_size // dist.get_world_size())
+    plan = torchrec_engine.plan_of_torchrec(problem, sharding_types=SHARDING_TYPES)
     return open_torchrec(torchrec_engine.open_module(plan, problem), problem)
 
 
@@ -136,7 +115,7 @@ def open_collection(problem: ShardingProblem, group_size: int, inside_hosts: boo
     local = min(group_size, given.local_world_size)
     topology = TorchRecTopology(group_size, "cpu", local_world_size=local,
                                 intra_host_bw=bandwidth, inter_host_bw=given.inter_host_bw)
-    plan = torchrec_plan(problem, topology, problem.batch.global_size // dist.get_world_size())
+    plan = torchrec_engine.plan_of_torchrec(problem, topology, SHARDING_TYPES)
     module = CpuDMPCollection(torchrec_engine.make_collection(problem), torch.device("cpu"), plan,
                               dist.get_world_size(), group_size, dist.group.WORLD,
                               sharders=torchrec_engine.SHARDERS,
@@ -151,6 +130,6 @@ def train_whole(problem: ShardingProblem, weights: dict[str, torch.Tensor],
     for name, bag in bags.embedding_bags.items():
         bag.weight.data.copy_(weights[name])
     for ids in batches:
-        values = bags(as_keyed(ids, problem)).values()
+        values = bags(torchrec_engine.as_keyed(ids, problem)).values()
         values.backward(values.detach() / ranks)
     return {name: bag.weight.detach() for name, bag in bags.embedding_bags.items()}
