@@ -73,10 +73,11 @@
 // places is null; no two places are the same.
 //
 // Long runs. A row with many ids in a batch would keep one warp busy long after
-// all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
-// order[(c + 1) * NSG_CHUNK - 1]; nsg_partials sums each chunk that lies in one
-// run. The update of that run sums the positions before its first chunk and
-// after its last, and then adds the sums of its chunks.
+// all others are done. So nsg_partials sums each NSG_CHUNK positions of a run,
+// counted from where it begins; the update adds these sums, and then the
+// positions that are left. A row's sum depends on its own gradients alone, so
+// copies of a row on several devices keep the same bits. A chunk that begins at
+// order[p] has number p / NSG_CHUNK, as no other chunk has.
 //
 // Replicated tables. Where their row sums travel, nsg_reduce writes into
 // `reduced` and `norms`, at the place of each row, the sum of its gradients and
@@ -232,9 +233,9 @@ typedef struct nsg_sorted {
   int32_t *run_begin;
   int32_t key_bytes;
   float one; /* 1: what kernels read where factors is null */
-  /// Row c, from element c * partial_stride on, is the sum of chunk c, if it
-  /// lies in one run; num_positions / NSG_CHUNK rows of the largest dim of a
-  /// slot, aligned to 16 bytes. Null: runs are added up from gradients alone,
+  /// Row c, from element c * partial_stride on, is the sum of chunk c, if there
+  /// is one; num_positions / NSG_CHUNK rows of the largest dim of a slot,
+  /// aligned to 16 bytes. Null: runs are added up from gradients alone,
   /// and nsg_partials is not launched.
   float *partials;
   int64_t partial_stride;

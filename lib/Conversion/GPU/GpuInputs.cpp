@@ -333,31 +333,26 @@ Value RunInputs::loadStart(Value number) {
 
 Span ChunkInputs::getRun(Value) {
   Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
-  Value first = arith::MulIOp::create(b, chunk, size);
-  return {first, arith::AddIOp::create(b, first, size)};
+  return {arith::SubIOp::create(b, limit, size), limit};
 }
 
-/// If there is an array for the sums of chunks, those of all chunks that lie in
-/// the run have been computed.
+/// If there is an array for the sums of chunks, those of all chunks of the run
+/// have been computed.
 std::optional<SplitRun> RunInputs::splitRun(Span run) {
   Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
-  Value firstChunk = arith::CeilDivUIOp::create(b, run.first, size);
-  Value endChunk = arith::DivUIOp::create(b, run.limit, size);
+  Value chunks = arith::DivUIOp::create(
+      b, arith::SubIOp::create(b, run.limit, run.first), size);
   Value partials = sorted.pointer(offsetof(nsg_sorted, partials));
   Value null = LLVM::ZeroOp::create(b, partials.getType());
   Value isThere =
       LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, partials, null);
-  Value isLong =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, firstChunk, endChunk);
-  Value isSplit = arith::AndIOp::create(b, isThere, isLong);
-  auto choose = [&](Value split, Value whole) -> Value {
-    return arith::SelectOp::create(b, isSplit, split, whole);
-  };
+  chunks = arith::SelectOp::create(b, isThere, chunks,
+                                   arith::ConstantIndexOp::create(b, 0));
+  Value firstChunk = arith::DivUIOp::create(b, run.first, size);
   SplitRun result;
-  result.head = {run.first,
-                 choose(arith::MulIOp::create(b, firstChunk, size), run.limit)};
-  result.sums = {firstChunk, choose(endChunk, firstChunk)};
-  result.tail = {choose(arith::MulIOp::create(b, endChunk, size), run.limit),
+  result.sums = {firstChunk, arith::AddIOp::create(b, firstChunk, chunks)};
+  result.rest = {arith::AddIOp::create(b, run.first,
+                                       arith::MulIOp::create(b, chunks, size)),
                  run.limit};
   result.partials = makeArray(b, partials, getFlatType(b.getF32Type()),
                               /*invariant=*/true);

@@ -133,12 +133,12 @@ private:
   std::function<llvm::SmallVector<mlir::Value>()> readAhead;
 };
 
-/// The sum of a chunk, the item, which lies in one run.
+/// The sum of a chunk, the item, whose positions end before `limit`.
 class ChunkInputs : public SortedInputs {
 public:
   ChunkInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
-              const DeviceStruct &sorted, mlir::Value chunk)
-      : SortedInputs(b, slot, sorted), chunk(chunk) {}
+              const DeviceStruct &sorted, mlir::Value chunk, mlir::Value limit)
+      : SortedInputs(b, slot, sorted), chunk(chunk), limit(limit) {}
 
   void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override {
     emit(chunk);
@@ -147,7 +147,7 @@ public:
   Span getRun(mlir::Value chunk) override;
 
 private:
-  mlir::Value chunk;
+  mlir::Value chunk, limit;
 };
 
 } // namespace neuroshard

@@ -393,8 +393,8 @@ void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
 // Chunks of long runs
 //===----------------------------------------------------------------------===//
 
-/// One warp per chunk. Few chunks lie within one run, so idle lanes cost
-/// little.
+/// One warp for the positions of each multiple of NSG_CHUNK, in which at most
+/// one chunk begins. Few do, so idle lanes cost little.
 void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
@@ -424,11 +424,18 @@ void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   auto loop = scf::ForOp::create(b, first, end, stride);
   b.setInsertionPointToStart(loop.getBody());
   Value chunk = loop.getInductionVar();
-  Value begin = arith::MulIOp::create(b, chunk, size);
-  Value limit = arith::AddIOp::create(b, begin, size);
-  Value run = findLast(k, numRuns, begin,
+  // A chunk that begins here has the last of these positions.
+  Value one = k.constant(1);
+  Value last = arith::SubIOp::create(
+      b, arith::MulIOp::create(b, arith::AddIOp::create(b, chunk, one), size),
+      one);
+  Value run = findLast(k, numRuns, last,
                        [&](Value u) { return loadI32(b, starts, u); });
-  Value next = arith::AddIOp::create(b, run, k.constant(1));
+  Value next = arith::AddIOp::create(b, run, one);
+  Value inRun = arith::SubIOp::create(b, last, loadI32(b, starts, run));
+  Value inChunk = arith::RemUIOp::create(b, inRun, size);
+  Value limit =
+      arith::AddIOp::create(b, arith::SubIOp::create(b, last, inChunk), size);
   Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
                                          loadI32(b, starts, next), limit);
   Value slotNumber = findLast(k, numSlots, run,

@@ -159,7 +159,8 @@ VariantBuilder::makeUpdateInputs(ValueRange arguments) {
   if (spec.isBySums)
     return std::make_unique<SumInputs>(b, slot, item);
   if (spec.kernel.kind == KernelKind::Partial)
-    return std::make_unique<ChunkInputs>(b, slot, sorted, item);
+    return std::make_unique<ChunkInputs>(b, slot, sorted, item,
+                                         arguments[kRunEnd]);
   Items items{item, arguments[kRunEnd], 1};
   return std::make_unique<RunInputs>(b, slot, sorted, items,
                                      arguments[kFirstRun], spec.areShort);

@@ -24,11 +24,11 @@ struct Span {
   mlir::Value limit;
 };
 
-/// A run in which sums of chunks exist: the positions before the first chunk
-/// (head), those after the last one (tail), and the chunks' numbers (sums). Sum
-/// i begins at element i * stride of `partials`.
+/// A run whose first positions have been added up in chunks: the numbers of the
+/// chunks, and the positions behind them. The sum of chunk i begins at element
+/// i * stride of `partials`.
 struct SplitRun {
-  Span head, tail, sums;
+  Span sums, rest;
   mlir::Value partials, stride;
 };
 

@@ -37,49 +37,22 @@ static Row addGradients(const UpdateBody &body, const ColumnBlock &block,
   return emitSum(body, block, span, sum, inFlight, emitTerms);
 }
 
-/// Adds the gradients of `count` spans to `sum`, one after the other.
-static Row addSpans(const UpdateBody &body, const ColumnBlock &block,
-                    Value count, llvm::function_ref<Span(Value)> getSpan,
-                    Row sum) {
-  ImplicitLocOpBuilder &b = body.b;
-  RowBuilder &rows = body.rows;
-  auto loop = scf::ForOp::create(b, rows.index(0), count, rows.index(1), sum);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Span span = getSpan(loop.getInductionVar());
-  scf::YieldOp::create(
-      b, addGradients(body, block, span, Row(loop.getRegionIterArgs())));
-  return Row(loop.getResults());
-}
-
 /// Few runs have sums of chunks, so registers matter more than latency.
 static constexpr int64_t kSumsInFlight = 2;
 
-/// The sum of head, tail and sums. Head and tail are two rounds of one loop,
-/// which takes fewer registers than two loops.
 static Row sumParts(const UpdateBody &body, const ColumnBlock &block,
                     const SplitRun &run) {
-  ImplicitLocOpBuilder &b = body.b;
-  RowBuilder &rows = body.rows;
-  auto getPart = [&](Value number) -> Span {
-    Value isHead = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
-                                         rows.index(0));
-    auto choose = [&](Value head, Value tail) -> Value {
-      return arith::SelectOp::create(b, isHead, head, tail);
-    };
-    return {choose(run.head.first, run.tail.first),
-            choose(run.head.limit, run.tail.limit)};
-  };
-  Row sum = addSpans(body, block, rows.index(2), getPart, rows.zeros(block));
   auto emitSums = [&](ArrayRef<Value> numbers) {
     SmallVector<Term> terms;
     for (Value number : numbers) {
-      Value offset = arith::MulIOp::create(b, number, run.stride);
+      Value offset = arith::MulIOp::create(body.b, number, run.stride);
       terms.push_back({{run.partials, offset}, {}});
     }
     return terms;
   };
-  return emitSum(body, block, run.sums, sum, kSumsInFlight, emitSums);
+  Row sum = emitSum(body, block, run.sums, body.rows.zeros(block),
+                    kSumsInFlight, emitSums);
+  return addGradients(body, block, run.rest, sum);
 }
 
 static Row sumRun(const UpdateBody &body, const ColumnBlock &block, Span run) {

@@ -215,12 +215,10 @@ void addChunks(State &state, const nsg_slot *slots, int32_t numSlots,
       int64_t begin = sorted->starts[run], end = sorted->starts[run + 1];
       int64_t dim =
           state.updates[static_cast<size_t>(slots[s].partial_variant)].dim;
-      for (int64_t chunk = (begin + NSG_CHUNK - 1) / NSG_CHUNK;
-           (chunk + 1) * NSG_CHUNK <= end; ++chunk) {
-        float *sum = sorted->partials + chunk * sorted->partial_stride;
+      for (int64_t i = begin; i + NSG_CHUNK <= end; i += NSG_CHUNK) {
+        float *sum = sorted->partials + i / NSG_CHUNK * sorted->partial_stride;
         std::fill_n(sum, dim, 0.0f);
-        addGradients(*sorted, chunk * NSG_CHUNK, (chunk + 1) * NSG_CHUNK, dim,
-                     sum);
+        addGradients(*sorted, i, i + NSG_CHUNK, dim, sum);
       }
     }
 }
@@ -228,19 +226,14 @@ void addChunks(State &state, const nsg_slot *slots, int32_t numSlots,
 std::vector<float> sumOf(const nsg_sorted &sorted, int32_t run, int64_t dim) {
   std::vector<float> sum(static_cast<size_t>(dim));
   int64_t end = sorted.starts[run + 1];
-  for (int64_t i = sorted.starts[run]; i < end;) {
-    bool isChunk = i % NSG_CHUNK == 0 && i + NSG_CHUNK <= end;
-    if (!isChunk) {
-      addGradients(sorted, i, i + 1, dim, sum.data());
-      ++i;
-      continue;
-    }
+  int64_t i = sorted.starts[run];
+  for (; i + NSG_CHUNK <= end; i += NSG_CHUNK) {
     const float *chunk =
         sorted.partials + i / NSG_CHUNK * sorted.partial_stride;
     for (int64_t c = 0; c < dim; ++c)
       sum[static_cast<size_t>(c)] += chunk[c];
-    i += NSG_CHUNK;
   }
+  addGradients(sorted, i, end, dim, sum.data());
   return sum;
 }
 

@@ -93,20 +93,15 @@ def spread(ids, offsets, sample_weights, pooling, gradient):
     return factor[:, None] * gradient[bag]
 
 
-def with_chunks(values, begin, chunk):
-    """The terms of a run that begins at sorted position `begin`: those before and behind its
-    whole chunks, and then a sum of each chunk."""
-    first, last = -(-begin // chunk), (begin + len(values)) // chunk
-    if first >= last:
-        return values
-    head, tail = first * chunk - begin, last * chunk - begin
-    bounds = numpy.arange(head, tail + 1, chunk)
-    return numpy.concatenate([values[:head], values[tail:], sum_segments(values, bounds)])
+def with_chunks(values, chunk):
+    """The terms of a run: a sum of each whole chunk, and what is left."""
+    rest = len(values) // chunk * chunk
+    bounds = numpy.arange(0, rest + 1, chunk)
+    return numpy.concatenate([sum_segments(values, bounds), values[rest:]])
 
 
-def table_gradient(parts, rows, columns, first_position, chunk):
-    """(summed gradient [rows, columns], which rows have one, positions that were sorted).
-    `first_position`: sorted positions of the slots before this one."""
+def table_gradient(parts, rows, columns, chunk):
+    """(summed gradient [rows, columns], which rows have one)."""
     keys = numpy.concatenate([numpy.empty(0, numpy.int64)] + [part.rows for part in parts])
     values = numpy.concatenate([numpy.empty((0, columns), F32)] + [part.values for part in parts])
     good = (keys >= 0) & (keys < rows)
@@ -116,14 +111,13 @@ def table_gradient(parts, rows, columns, first_position, chunk):
     bounds = numpy.searchsorted(keys, numpy.arange(rows + 1))
     if chunk:
         runs = [values[bounds[row]:bounds[row + 1]] for row in range(rows)]
-        runs = [with_chunks(run, first_position + bounds[row], chunk) if len(run) >= chunk else run
-                for row, run in enumerate(runs)]
+        runs = [with_chunks(run, chunk) if len(run) >= chunk else run for run in runs]
         values = numpy.concatenate([numpy.empty((0, columns), F32), *runs])
         lengths = numpy.array([0] + [len(run) for run in runs])
         sums = sum_segments(values, lengths.cumsum())
     else:
         sums = sum_segments(values, bounds)
-    return sums, numpy.diff(bounds) > 0, len(keys)
+    return sums, numpy.diff(bounds) > 0
 
 
 # Optimizers

@@ -196,16 +196,14 @@ class Step:
 
     def slot_gradients(self):
         """Per slot (summed gradient, rows that have one), None if it is not trained."""
-        gradients, first = [None] * len(self.opened.slots), 0
+        gradients = [None] * len(self.opened.slots)
         for slot in self.opened.trained_slots():
             facts = self.opened.slots[slot]
             parts = [reference.Terms(work.ids, reference.spread(
                 work.ids, work.offsets, work.weights, work.pooling, work.gradient_view.numpy()))
                 for work in self.works if work.slot == slot]
-            total, touched, count = reference.table_gradient(parts, facts.rows, facts.columns,
-                                                             first, self.opened.chunk)
-            first += count
-            gradients[slot] = total, touched
+            gradients[slot] = reference.table_gradient(parts, facts.rows, facts.columns,
+                                                       self.opened.chunk)
         return gradients
 
     def check_update(self, learning_rate, number, norms=None, slots=None):

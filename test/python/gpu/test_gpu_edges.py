@@ -306,9 +306,9 @@ def test_rows_and_gradients_beyond_32_bits(far_artifact, generator):
 def check_far_update(near, ids, offsets, gradient, old, arrays):
     own = numpy.searchsorted(near.numpy(), ids.numpy())
     values = gradient.numpy()
-    total, touched, _ = reference.table_gradient(
+    total, touched = reference.table_gradient(
         [reference.Terms(own, reference.spread(own, offsets.numpy(), None, "sum", values[:2])),
-         reference.Terms(own, values[2:])], len(near), FAR_DIM, 0, None)
+         reference.Terms(own, values[2:])], len(near), FAR_DIM, None)
     assert touched.all()
     optimizer = models.OPTIMIZERS[1]
     new = reference.update(optimizer, old[0], [old[1]], total,

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from support import artifact, matrix, plans
-from support.batch import random_values
-from support.model import Plan, Shard
+from support.batch import from_features, random_values
+from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
 
 
@@ -100,6 +100,38 @@ def test_sums_of_rows_of_replicated_tables(devices, emulated, tmp_path, generato
             got = session.update(jagged, contexts, gradients, 0.125, step)
             session.check_update(before, jagged, gradients, 0.125, step)
             session.check_weight_gradients(before, jagged, gradients, got)
+
+
+@pytest.mark.parametrize("emulated", [False, True], ids=["cpu", "emulated"])
+def test_copies_keep_the_same_bits_beside_other_tables(emulated, tmp_path, generator):
+    """Two rows of a copied table have most ids of a batch, and one device has another table: what it
+    sorts before them must not change the order in which their gradients are added."""
+    devices, batch, hot = 2, 1200, 2
+    tables = [Table(name, rows, 4, "f32", Optimizer("adagrad"))
+              for name, rows in (("alone", 50), ("copied", 40_000))]
+    model = Model(tables, [Input("batch", ("alone", "copied"),
+                                 tuple(Lookup(table.name, table.name) for table in tables))])
+    plan = Plan(devices, [Shard("alone", (0, 50), (0, 4), (0,)),
+                          Shard("copied", (0, 40_000), (0, 4), tuple(range(devices)))])
+    folder = artifact.compile_model(model, plan, tmp_path / "model",
+                                    *(artifact.EMULATED if emulated else ()))
+    one = torch.ones(batch, dtype=torch.int64)
+    read = torch.arange(hot).repeat(devices)  # by each device
+    with Session(folder, model, plan, emulated=emulated) as session:
+        session.fill(generator, False)
+        for step in range(1, 6):
+            some = torch.randint(0, 4, (batch,), generator=generator)
+            jagged = [from_features(
+                [(torch.randint(0, 50, (int(some.sum()),), generator=generator), some, None),
+                 (torch.randint(0, hot, (batch,), generator=generator), one, None)], "i64", False)]
+            _, contexts = session.wait_results(jagged)
+            gradients = [random_values((batch, 4), generator, False) for _ in tables]
+            session.update(jagged, contexts, gradients, 0.125, step)
+            results, _ = session.wait_results([from_features(
+                [(read, one[:len(read)], None)] * 2, "i64", False)])
+            first, *others = results[1].split(hot)
+            for other in others:
+                assert torch.equal(first, other), f"copies differ after step {step}"
 
 
 def test_threads_do_not_change_a_bit(tmp_path, generator):
