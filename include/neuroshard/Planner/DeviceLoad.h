@@ -31,6 +31,8 @@ struct DeviceLoad {
   double insideGradientBytes = 0;
   double insideCopySumBytes = 0;
   double outsideCopySumBytes = 0;
+  /// Values of tables that lookups read.
+  double lookupValues = 0;
 };
 
 /// What a device sends by way of relays per step: as an owner to the relays of
@@ -41,6 +43,8 @@ struct RelayLoad {
   double forwardAcross = 0;
   double backwardInside = 0;
   double backwardAcross = 0;
+  /// The part of the device's lookupValues whose results go by relay.
+  double lookupValues = 0;
 };
 
 /// What devices with these loads exchange in one direction.

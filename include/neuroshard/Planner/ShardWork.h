@@ -50,6 +50,8 @@ struct ShardWork {
   /// Of the table; null when unknown.
   const AccessStatistics *access = nullptr;
 
+  double lookupValues() const { return lookups * static_cast<double>(width); }
+
   /// What the shard exchanges per step (0 for a replica's forward): elements
   /// of width per sample over the features, bytes each way.
   double dims = 0;

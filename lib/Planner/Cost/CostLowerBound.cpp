@@ -112,14 +112,16 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
   return tables;
 }
 
+/// `sendsInPieces`: results may be sent while others are looked up.
 double boundOf(std::span<const BoundTable> tables, const Topology &topology,
-               const CostModel &model, const ObjectiveOptions &options) {
+               const CostModel &model, const ObjectiveOptions &options,
+               bool sendsInPieces) {
   CostBound bound = model.lowerBound(tables, topology);
   if (options.kind == ObjectiveKind::Published)
     return bound.maxTotalMs + bound.minCommunicationMs;
-  double forward =
-      std::max({bound.maxForwardMs + options.denseBottomMs,
-                bound.maxForwardSendMs, bound.maxForwardCommunicationMs});
+  double forward = std::max({bound.maxForwardMs + options.denseBottomMs,
+                             sendsInPieces ? 0 : bound.maxForwardSendMs,
+                             bound.maxForwardCommunicationMs});
   double backward = std::max({bound.maxBackwardMs, bound.maxReceiveBackwardMs,
                               bound.maxBackwardCommunicationMs});
   double step =
@@ -314,7 +316,8 @@ void Solver::descend(size_t depth) {
     all.insert(all.end(),
                tables.begin() + static_cast<std::ptrdiff_t>(depth) + 1,
                tables.end());
-    if (boundOf(all, problem.topology, model, options) < best)
+    if (boundOf(all, problem.topology, model, options,
+                /*sendsInPieces=*/false) < best)
       descend(depth + 1);
     pieces.resize(before);
     place(depth, *spread, -1);
@@ -351,7 +354,8 @@ std::optional<double> exactCostMs(const ShardingProblem &problem,
 double boundMs(const ShardingProblem &problem, const CostModel &model,
                const ObjectiveOptions &options, int64_t maxNodes) {
   std::vector<BoundTable> tables = boundTables(problem, model);
-  double root = boundOf(tables, problem.topology, model, options);
+  double root = boundOf(tables, problem.topology, model, options,
+                        relayGroupSize(problem) > 0);
   std::optional<double> exact =
       exactCostMs(problem, tables, model, options, maxNodes);
   return exact ? std::max(root, *exact * (1 - kRounding)) : root;

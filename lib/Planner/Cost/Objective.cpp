@@ -40,7 +40,21 @@ double publishedCost(std::span<const DeviceLoad> loads, StagedExchange results,
   return cost;
 }
 
-double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
+/// How long each device looks up what goes by relay.
+std::vector<double> relayedLookupsMs(std::span<const DeviceLoad> loads,
+                                     std::span<const RelayLoad> relays) {
+  std::vector<double> times;
+  for (size_t i = 0; i < relays.size(); ++i) {
+    double all = loads[i].lookupValues;
+    times.push_back(all > 0 ? loads[i].compute.forwardMs *
+                                  std::min(1.0, relays[i].lookupValues / all)
+                            : 0);
+  }
+  return times;
+}
+
+double stepCost(std::span<const DeviceLoad> loads,
+                std::span<const RelayLoad> relays, StagedExchange ids,
                 StagedExchange results, StagedExchange gradients,
                 const CostModel &model, const ObjectiveOptions &options,
                 CostBreakdown &breakdown) {
@@ -57,11 +71,13 @@ double stepCost(std::span<const DeviceLoad> loads, StagedExchange ids,
     breakdown.maxBackwardMs =
         std::max(breakdown.maxBackwardMs, loads[i].compute.backwardMs);
   }
-  // A device looks up, sends its results, and waits for those of all others.
+  // A device looks up, sends its results, those of relays piece by piece, and
+  // waits for those of all others.
   std::vector<double> starts;
   for (const DeviceLoad &load : loads)
     starts.push_back(load.compute.forwardMs);
-  double resultsMs = largest(results.arrivalsMs(starts));
+  double resultsMs =
+      largest(results.arrivalsMs(starts, relayedLookupsMs(loads, relays)));
   breakdown.exposedForwardCommunicationMs =
       std::max(0.0, resultsMs - breakdown.maxForwardMs - options.denseBottomMs);
   breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
@@ -136,7 +152,7 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
       options.kind == ObjectiveKind::Published
           ? publishedCost(loads, exchange(Direction::Forward),
                           exchange(Direction::Backward), breakdown)
-          : stepCost(loads, exchange(Direction::Input),
+          : stepCost(loads, relays, exchange(Direction::Input),
                      exchange(Direction::Forward),
                      exchange(Direction::Backward), model, options, breakdown);
   if (options.kind == ObjectiveKind::Step) {
@@ -248,6 +264,7 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   std::vector<DeviceLoad> loads(devices);
   for (size_t d = 0; d < devices; ++d)
     for (const ShardWork *shard : work.sets[d].shards) {
+      loads[d].lookupValues += shard->lookupValues();
       loads[d].dims += shard->dims;
       loads[d].inputBytes += shard->inputBytes;
       loads[d].groupInputBytes += shard->groupInputBytes;

@@ -85,10 +85,16 @@ TableRelay::TableRelay(const ShardingProblem &problem,
                        std::span<const Shard *const> shards)
     : groupSize(static_cast<size_t>(relayGroupSize(problem))),
       wire(problem.batch.wireType) {
+  double idsOfRow = 0; // of the table
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
-    if (feature.pooling != Pooling::None)
-      rows += static_cast<double>(featureBatch(problem, feature));
+    if (feature.pooling == Pooling::None)
+      continue;
+    auto batch = static_cast<double>(featureBatch(problem, feature));
+    rows += batch;
+    idsOfRow += batch * feature.presence * feature.meanPooling /
+                static_cast<double>(
+                    problem.tables[static_cast<size_t>(feature.table)].rows);
   }
   if (rows == 0)
     return;
@@ -99,7 +105,9 @@ TableRelay::TableRelay(const ShardingProblem &problem,
       continue;
     auto device = static_cast<size_t>(shard->devices.front());
     ownersOfGroup[device / groupSize].push_back(owners.size());
-    owners.push_back({device, static_cast<double>(shard->width()), 0});
+    auto width = static_cast<double>(shard->width());
+    owners.push_back({device, width, 0,
+                      idsOfRow * static_cast<double>(shard->rows()) * width});
     colsOfGroup[device / groupSize].push_back({shard->colBegin, shard->colEnd});
   }
   for (const auto &[group, cols] : colsOfGroup) {
@@ -138,6 +146,7 @@ void TableRelay::add(std::vector<DeviceLoad> &loads,
     RelayLoad &relay = relays[owner.index];
     load.forwardBytes -= bytes(wire.results, owner, 1);
     load.backwardBytes -= bytes(wire.gradients, owner, 1);
+    relay.lookupValues += sign * owner.lookupValues;
     relay.forwardInside += bytes(wire.results, owner, owner.parts);
     relay.backwardInside += bytes(wire.gradients, owner, owner.parts);
   }

@@ -59,11 +59,13 @@ public:
            double sign) const;
 
 private:
-  /// Columns of a row, and the parts with a scale each that it is sent in.
+  /// Columns of a row, the parts with a scale each that it is sent in, and, of
+  /// an owner, what its lookups read.
   struct Columns {
     size_t index;
     double count;
     double parts;
+    double lookupValues = 0;
   };
 
   double bytesOf(WireFormat format, double columns, double parts) const;

@@ -252,21 +252,31 @@ StagedExchange::timesMs(std::span<const double> startSkewsMs) {
 }
 
 std::vector<double>
-StagedExchange::arrivalsMs(std::vector<double> startsMs) const {
+StagedExchange::arrivalsMs(std::vector<double> startsMs,
+                           std::span<const double> makesMs) const {
   if (pieces == 1) {
     for (size_t i = 0; i < stages.size(); ++i)
       startsMs = after(stages[i], slowestMs[i], startsMs);
     return startsMs;
   }
-  // Either the first stages go on all the time and the last piece follows, or
-  // the second ones do, once the first piece is there.
-  std::vector<double> firstStages = after(stages[0], piecesMs(0), startsMs);
-  std::vector<double> lastPiece =
-      after(laterPiece[1], laterPieceMs[1], firstStages);
-  std::vector<double> begun = after(firstPiece[0], firstPieceMs, startsMs);
-  std::vector<double> arrivals = after(stages[1], piecesMs(1), begun);
-  for (size_t i = 0; i < lastPiece.size(); ++i)
-    arrivals[i] = std::max(arrivals[i], lastPiece[i]);
+  auto later = [](std::vector<double> one, const std::vector<double> &other) {
+    for (size_t i = 0; i < one.size(); ++i)
+      one[i] = std::max(one[i], other[i]);
+    return one;
+  };
+  std::vector<double> firstMs = startsMs;
+  for (size_t i = 0; i < makesMs.size(); ++i)
+    firstMs[i] -= makesMs[i] * (1 - 1 / static_cast<double>(pieces));
+  // The first stages go on all the time, or the last one begins when its piece
+  // is made. Then its second stage follows; or the second ones go on all the
+  // time, once the first piece is there.
+  std::vector<double> firstStages =
+      later(after(stages[0], piecesMs(0), firstMs),
+            after(laterPiece[0], laterPieceMs[0], startsMs));
+  std::vector<double> begun = after(firstPiece[0], firstPieceMs, firstMs);
+  std::vector<double> arrivals =
+      later(after(laterPiece[1], laterPieceMs[1], firstStages),
+            after(stages[1], piecesMs(1), begun));
   for (size_t i = 2; i < stages.size(); ++i) // sums of copies
     arrivals = after(stages[i], slowestMs[i], arrivals);
   return arrivals;

@@ -41,7 +41,10 @@ public:
   }
 
   /// CostModel::arrivalsMs() of the last stage. After timesMs() without skews.
-  std::vector<double> arrivalsMs(std::vector<double> startsMs) const;
+  /// `makesMs`: of each device, how long it makes what goes by relay, piece by
+  /// piece, before it has all at `startsMs`.
+  std::vector<double> arrivalsMs(std::vector<double> startsMs,
+                                 std::span<const double> makesMs = {}) const;
 
 private:
   double slowestOf(const Traffic &stage) const;

@@ -43,6 +43,7 @@ struct Footprint {
 
 /// load += sign x other, but for compute.
 inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
+  load.lookupValues += sign * other.lookupValues;
   load.dims += sign * other.dims;
   load.inputBytes += sign * other.inputBytes;
   load.groupInputBytes += sign * other.groupInputBytes;

@@ -120,6 +120,7 @@ static void describe(const SearchContext &context,
   const ShardWork &work = demand.works.emplace_back(
       describeShard(problem, table, context.featuresOf(table), shard,
                     context.exchangesNormsOf(table, shard)));
+  demand.load.lookupValues = work.lookupValues();
   demand.load.dims = work.dims;
   demand.load.inputBytes = work.inputBytes;
   demand.load.groupInputBytes = work.groupInputBytes;

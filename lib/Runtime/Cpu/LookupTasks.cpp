@@ -101,6 +101,12 @@ void run(const LookupTask &task) {
     runInto(task, task.out, task.stride);
 }
 
+/// Those of its bags.
+int64_t numIds(const LookupPart &part, bool isPooled) {
+  const PeerIds &ids = part.ids;
+  return isPooled ? ids.offsets[ids.bags] - ids.offsets[0] : ids.numIds;
+}
+
 LookupTask makeTask(const nsrt_program &program, std::span<const Shard> slots,
                     const LookupPart &part) {
   const nsrt_lookup_entry &entry = program.lookups[part.lookup];
@@ -116,7 +122,7 @@ LookupTask makeTask(const nsrt_program &program, std::span<const Shard> slots,
                   part.stride,
                   0,
                   entry.pooled ? part.ids.bags : part.ids.numIds,
-                  part.ids.numIds * slot.dim * slot.element_bytes,
+                  numIds(part, entry.pooled) * slot.dim * slot.element_bytes,
                   part.divisors};
   if (slot.element_bytes == sizeof(float) && !part.ids.weights)
     task.single = {reinterpret_cast<const float *>(weights),

@@ -81,7 +81,8 @@ std::vector<RelayedPiece> makePieces(Device &device, const Routed &routed,
 std::vector<int64_t> directSizes(const std::vector<Block> &blocks,
                                  bool isFirst);
 
-/// Begins the first stage of results: sends `partials.sendBlocks`, in pieces.
+/// Looks up the relayed results and begins the first stage: sends
+/// `partials.sendBlocks`, in pieces.
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials);
 /// Waits for the first stage of each piece of results and begins its second.

@@ -2,13 +2,14 @@
 //
 // First stage: relayed partial sums to the relays of the owner's group, direct
 // results to the ranks of the samples. Second stage: one sum from each group to
-// the rank of each sample. Relayed results come in pieces (RelayPieces.h);
-// direct ones are in the messages of the first.
+// the rank of each sample. Relayed results are looked up and sent in pieces
+// (RelayPieces.h); direct ones are in the messages of the first.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
+#include "Step/EntryLookups.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <utility>
@@ -146,6 +147,8 @@ void startRelayedResults(Device &device, const Routed &routed,
   std::vector<Block> receive = makeBatchBlocks(device, routed, format);
   partials.pieces = makePieces(device, routed, format);
   for (RelayedPiece &piece : partials.pieces) {
+    lookUpRelayed(device, routed, partials, piece);
+    PhaseTimer timer(device.figures, Phase::ResultsExchange);
     HierarchicalExchange exchange(device, routed, format, piece.batches);
     bool isFirst = &piece == &partials.pieces.front();
     std::vector<int64_t> sent = directSizes(send, isFirst);

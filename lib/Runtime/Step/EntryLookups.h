@@ -17,6 +17,10 @@ void addLookups(const StreamSet &set, const ReceivedSet &received,
                 const std::function<bool(const EntryLayout &)> &takes,
                 std::vector<LookupPart> &parts);
 
+/// Runs the lookups whose results go by relay, for the samples of a piece.
+void lookUpRelayed(Device &device, const Routed &routed,
+                   const Partials &partials, const RelayedPiece &piece);
+
 } // namespace neuroshard::runtime
 
 #endif // NEUROSHARD_LIB_RUNTIME_STEP_ENTRYLOOKUPS_H

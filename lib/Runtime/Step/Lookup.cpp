@@ -1,7 +1,8 @@
 //===- Lookup.cpp - Runs the forward kernels ------------------------------===//
 //
-// Kernels write into the layout in which results travel; direct results wait
-// (DeferredResults.cpp).
+// Kernels write into the layout in which results travel. Direct results wait
+// (DeferredResults.cpp), and so do relayed ones, which are sent in pieces: one
+// travels while the next is looked up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,22 +13,64 @@
 
 namespace neuroshard::runtime {
 
-void addLookups(const StreamSet &set, const ReceivedSet &received,
-                const std::vector<Block> &blocks, float *rows,
-                const std::function<bool(const EntryLayout &)> &takes,
-                std::vector<LookupPart> &parts) {
+namespace {
+
+/// Calls function(entry number, rank, lookup) for the entries of a set and the
+/// ranks that read them.
+template <typename Function>
+void forEachLookup(const StreamSet &set, const ReceivedSet &received,
+                   const std::vector<Block> &blocks, float *rows,
+                   const Function &function) {
   for (size_t peer = 0; peer < blocks.size(); ++peer) {
     const Block &block = blocks[peer];
     for (size_t e = 0; e < set.entries.size(); ++e) {
       const EntryLayout &entry = set.entries[e];
-      if (takes(entry) && entry.readers.contains(static_cast<int64_t>(peer)))
-        parts.push_back(
-            {entry.kernel,
-             received.streams[static_cast<size_t>(entry.stream)][peer],
-             rows + block.begin[e], block.stride[e]});
+      if (entry.readers.contains(static_cast<int64_t>(peer)))
+        function(entry, peer,
+                 LookupPart{
+                     entry.kernel,
+                     received.streams[static_cast<size_t>(entry.stream)][peer],
+                     rows + block.begin[e], block.stride[e]});
     }
     rows += block.size;
   }
+}
+
+/// Of some bags of a pooled lookup.
+LookupPart ofBags(LookupPart part, int64_t begin, int64_t count) {
+  part.ids.offsets += begin;
+  part.ids.bags = count;
+  part.ids.isExact = false;
+  part.out += begin * part.stride;
+  return part;
+}
+
+} // namespace
+
+void addLookups(const StreamSet &set, const ReceivedSet &received,
+                const std::vector<Block> &blocks, float *rows,
+                const std::function<bool(const EntryLayout &)> &takes,
+                std::vector<LookupPart> &parts) {
+  forEachLookup(set, received, blocks, rows,
+                [&](const EntryLayout &entry, size_t, const LookupPart &part) {
+                  if (takes(entry))
+                    parts.push_back(part);
+                });
+}
+
+void lookUpRelayed(Device &device, const Routed &routed,
+                   const Partials &partials, const RelayedPiece &piece) {
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  std::vector<LookupPart> parts;
+  forEachLookup(
+      device.layout(routed.exchange).owners[device.rank()], routed.owned,
+      partials.sendBlocks, as<float>(partials.send),
+      [&](const EntryLayout &entry, size_t peer, const LookupPart &part) {
+        if (entry.relayed)
+          parts.push_back(
+              ofBags(part, piece.begins[peer], piece.batches[peer]));
+      });
+  device.backend->lookUp(parts, /*isRead=*/true);
 }
 
 void lookUp(Device &device, Routed &routed, Partials &partials) {
@@ -42,7 +85,7 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
   auto now = [&](const EntryLayout &entry) {
     bool direct = isDirect(device, routed, entry.lookup);
     partials.deferred |= direct;
-    return !direct;
+    return !direct && !entry.relayed;
   };
   partials.sendBlocks = makeOwnerBlocks(device, routed);
   partials.sendBegins = beginsOf(sizesOf(partials.sendBlocks));

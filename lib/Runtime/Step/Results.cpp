@@ -172,9 +172,9 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   if (device.numDevices() == 1 || !layout.hasRemote)
     return;
-  PhaseTimer timer(device.figures, Phase::ResultsExchange);
   if (!layout.relays.empty())
     return startRelayedResults(device, routed, partials);
+  PhaseTimer timer(device.figures, Phase::ResultsExchange);
   WireFormat format = device.wireType().results;
   std::vector<int64_t> counts =
       sizesOf(makeDirectOwnerBlocks(device, routed, format));

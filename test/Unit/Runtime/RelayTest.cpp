@@ -9,9 +9,6 @@
 #include "Device/Device.h"
 #include "RandomSteps.h"
 #include "Trial.h"
-#include "neuroshard/Artifact/HierarchicalSizes.h"
-#include "neuroshard/Artifact/RelayPieces.h"
-#include "neuroshard/Artifact/StepBuffers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -396,93 +393,6 @@ TEST(RelayedRows, RankThatDropsItsResultsRelaysThoseOfOthers) {
   RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, WireFormat::F32);
   EXPECT_EQ(invoke(rows, startAndDrop), 0) << nsrt_last_error();
   EXPECT_EQ(rows.sums(), std::vector<float>(4, 10));
-}
-
-/// Results of 240 columns by relay, and some that go directly.
-struct WideModel {
-  WideModel(Groups groups, WireType wire)
-      : model{{{"split", 40, 12, Element::F32}, {"whole", 16, 8, Element::F32}},
-              {{8, false, 3, {{1, 2}, {0, 2, Pool::None}}}},
-              Optimizer::Adagrad,
-              0.5f,
-              true,
-              wire,
-              std::move(groups)} {
-    for (int i = 0; i < 20; ++i)
-      model.exchanges[0].lookups.push_back(
-          {0, i % 3, i % 2 ? Pool::Mean : Pool::Sum});
-    shards = {{1, 0, 16, 0, 8, {1}}};
-    int devices = devicesIn(model.groups);
-    for (int d = 0; d < devices; ++d)
-      shards.push_back(
-          {0, 40 * d / devices, 40 * (d + 1) / devices, 0, 12, {d}});
-  }
-
-  Model model;
-  std::vector<ShardPlace> shards;
-};
-
-int64_t piecesOf(const TestWorld &world, int64_t batch, WireFormat format) {
-  const nsrt_device *device = nsrt_world_device(world.get(), 0);
-  auto devices = device->numDevices();
-  std::vector<int64_t> batches(static_cast<size_t>(devices), batch / devices);
-  neuroshard::HierarchicalSizes sizes(device->layout(0), device->plan->groups,
-                                      batches, format);
-  return neuroshard::relayPieces(sizes.relayBytes());
-}
-
-std::vector<neuroshard::BufferBytes> takenBytes(const TestWorld &world) {
-  std::vector<neuroshard::BufferBytes> bytes;
-  for (int32_t i = 0; i < nsrt_world_num_devices(world.get()); ++i)
-    bytes.push_back(nsrt_world_device(world.get(), i)->buffers->askedBytes());
-  return bytes;
-}
-
-TEST(RelayPieces, HaveTheBitsOfOneMessage) {
-  // A batch of so many samples takes a piece; pieces differ by a sample.
-  const int64_t bagsOfPiece = 4 * 2200;
-  WideModel wide(kMixedPairs, WireType());
-  Trial both(wide.model, wide.shards, 4, Data::Integers, 6);
-  for (int64_t pieces : {2, 4}) {
-    int64_t batch = bagsOfPiece * pieces + 3;
-    ASSERT_EQ(piecesOf(both.world, batch, WireFormat::F32), pieces);
-    both.expectSameForward({batch});
-  }
-  int64_t batch = bagsOfPiece * 3 + 3;
-  std::vector<Batch> batches = both.maker.batches({batch});
-  std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
-  std::vector<neuroshard::BufferBytes> before = takenBytes(both.world);
-  both.train(batches, gradients, 0.125f, 1);
-  both.expectSameTables();
-  std::vector<neuroshard::BufferBytes> after = takenBytes(both.world);
-  const neuroshard::Manifest &artifact =
-      nsrt_world_device(both.world.get(), 0)->manifest();
-  std::vector<neuroshard::BufferBytes> planned = neuroshard::stepBuffers(
-      artifact, artifact.layouts, loadOf(artifact, artifact.layouts, batches),
-      neuroshard::Engine::Cpu);
-  for (size_t rank = 0; rank < planned.size(); ++rank)
-    for (size_t i = 0; i < neuroshard::kNumBufferKinds; ++i) {
-      auto kind = static_cast<neuroshard::BufferKind>(i);
-      EXPECT_EQ(after[rank][kind] - before[rank][kind], planned[rank][kind])
-          << neuroshard::bufferName(kind);
-    }
-}
-
-TEST(RelayPieces, TakeTwiceAsManySamplesInHalfTheBytes) {
-  WideModel wide(kTwoPairs, WireFormat::F16);
-  Trial both(wide.model, wide.shards, 4, Data::Integers, 7);
-  int64_t batch = 4 * 4400 * 2 + 1;
-  ASSERT_EQ(piecesOf(both.world, batch, WireFormat::F16), 2);
-  both.expectSameForward({batch});
-}
-
-TEST(RelayPieces, RanksMayHaveLessSamplesThanPieces) {
-  EXPECT_EQ(neuroshard::samplesOfPiece(3, 0, 4).size(), 0);
-  EXPECT_EQ(neuroshard::samplesOfPiece(3, 1, 4), (neuroshard::Range{0, 1}));
-  EXPECT_EQ(neuroshard::samplesOfPiece(3, 3, 4), (neuroshard::Range{2, 3}));
-  EXPECT_EQ(neuroshard::relayPieces(0), 1);
-  EXPECT_EQ(neuroshard::relayPieces(3.5 * neuroshard::kLeastPieceBytes), 3);
-  EXPECT_EQ(neuroshard::relayPieces(1e12), neuroshard::kMostRelayPieces);
 }
 
 } // namespace

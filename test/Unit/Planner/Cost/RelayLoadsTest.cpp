@@ -183,6 +183,53 @@ TEST(RelayLoadsTest, BuffersOfRelays) {
   }
 }
 
+/// When results are there, of devices that look up for so long what goes by
+/// relay: so many MiB from each relay.
+double resultsAfterMs(double mebibytes, double lookupsMs, bool inPieces) {
+  Topology topology = twoNodes().topology;
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  double bytes = mebibytes * (1 << 20);
+  std::vector<RelayLoad> relays(
+      8, {.forwardInside = bytes, .forwardAcross = bytes});
+  StagedExchange exchange(*model, topology, std::vector<DeviceLoad>(8), relays,
+                          Direction::Forward);
+  exchange.timesMs();
+  std::vector<double> makes(8, inPieces ? lookupsMs : 0);
+  return std::ranges::max(
+      exchange.arrivalsMs(std::vector<double>(8, lookupsMs), makes));
+}
+
+TEST(RelayLoadsTest, PiecesTravelWhileOthersAreLookedUp) {
+  // Long lookups hide all pieces but the last of four.
+  EXPECT_NEAR(resultsAfterMs(16, 1e5, true), resultsAfterMs(4, 1e5, false),
+              1e-6);
+  EXPECT_LT(resultsAfterMs(16, 1e5, true),
+            resultsAfterMs(16, 1e5, false) - 1e-3);
+  // Of short ones only that of the first piece is waited for.
+  EXPECT_NEAR(resultsAfterMs(16, 1e-3, true),
+              resultsAfterMs(16, 0.25e-3, false), 1e-9);
+  // One piece is sent when it is there.
+  EXPECT_EQ(resultsAfterMs(4, 2, true), resultsAfterMs(4, 2, false));
+}
+
+// What relays lack of a device's lookups is unpooled or goes directly.
+TEST(RelayLoadsTest, LookupsOfRelayedResults) {
+  ShardingProblem problem = twoNodes();
+  std::vector<Shard> shards = {
+      routed(makeShard("a", "a", 0, 500, 0, 16, {5}), Route::Relay),
+      routed(makeShard("a", "a", 500, 1000, 0, 16, {6}), Route::Relay),
+      makeShard("b", "b", 0, 500, 0, 8, {5})};
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  std::vector<DeviceLoad> loads =
+      planLoads(problem, makePlan(problem, shards), *model);
+  std::vector<RelayLoad> relays = relayLoads(problem, shards, loads);
+  EXPECT_GT(relays[6].lookupValues, 0);
+  EXPECT_EQ(relays[6].lookupValues, loads[6].lookupValues);
+  EXPECT_EQ(relays[5].lookupValues, relays[6].lookupValues);
+  EXPECT_GT(loads[5].lookupValues, relays[5].lookupValues);
+  EXPECT_EQ(relays[0].lookupValues, 0);
+}
+
 // 2^20 samples: a relay sends 16 MiB of a's gradients, in four pieces, which
 // the owner puts together.
 TEST(RelayLoadsTest, OwnersHaveRoomForGradientsInPieces) {
