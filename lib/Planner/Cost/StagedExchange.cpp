@@ -99,6 +99,19 @@ static Traffic copySumsOf(const Topology &topology,
   return sums;
 }
 
+/// The second half of row sums, the totals, which are sent when all have the
+/// first; takes them out of the loads.
+static Traffic totalsOf(const Topology &topology,
+                        std::vector<DeviceLoad> &loads) {
+  std::vector<double> totals;
+  for (DeviceLoad &load : loads) {
+    totals.push_back(std::exchange(load.rowSumBytes, 0) / 2);
+    load.backwardBytes -= totals.back();
+  }
+  std::vector<double> none(loads.size());
+  return {&topology, none, totals, totals};
+}
+
 std::vector<Traffic> neuroshard::exchangeStages(
     const Topology &topology, std::span<const DeviceLoad> loads,
     std::span<const RelayLoad> relays, Direction direction) {
@@ -113,14 +126,18 @@ std::vector<Traffic> neuroshard::exchangeStages(
     stages.push_back(copySumsOf(topology, loads));
     return stages;
   }
-  int rowSumGroup = direction == Direction::Backward && anyRowSums(loads)
-                        ? relayGroupSize(topology)
-                        : 0;
-  if (rowSumGroup > 0) {
+  if (direction == Direction::Backward && anyRowSums(loads)) {
     std::vector<DeviceLoad> others(loads.begin(), loads.end());
     std::vector<RelayLoad> all(relays.begin(), relays.end());
-    stageRowSums(rowSumGroup, others, all);
-    return exchangeStages(topology, others, all, direction);
+    if (int groupSize = relayGroupSize(topology)) {
+      stageRowSums(groupSize, others, all);
+      return exchangeStages(topology, others, all, direction);
+    }
+    Traffic totals = totalsOf(topology, others);
+    std::vector<Traffic> stages =
+        exchangeStages(topology, others, all, direction);
+    stages.push_back(std::move(totals));
+    return stages;
   }
   if (!isStaged(loads, relays, direction))
     return {trafficOf(topology, loads, direction)};

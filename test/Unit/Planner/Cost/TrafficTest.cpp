@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Planner/Traffic.h"
+#include "Cost/StagedExchange.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/CostModel.h"
@@ -184,6 +185,22 @@ TEST(TrafficTest, CopiesOfFewRowsExchangeSums) {
     EXPECT_EQ(planTraffic(problem, shards).exchanges[0].copies,
               PairBytes(4, std::vector<int64_t>(4, (68 + 68) * 2)));
   }
+}
+
+// The sums of each rank with the gradients, the totals when they are there.
+TEST(TrafficTest, TotalsOfRowsGoAfterSums) {
+  std::vector<Shard> shards;
+  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
+  std::vector<DeviceLoad> loads(4);
+  for (DeviceLoad &load : loads) {
+    load.backwardBytes = 5000;
+    load.rowSumBytes = 2 * 272 * 4;
+  }
+  std::vector<Traffic> stages =
+      exchangeStages(problem.topology, loads, {}, Direction::Backward);
+  ASSERT_EQ(stages.size(), 2U);
+  EXPECT_EQ(stages[0].bytesIn, std::vector<double>(4, 5000 - 272 * 4));
+  EXPECT_EQ(stages[1].bytesIn, std::vector<double>(4, 272 * 4));
 }
 
 TEST(TrafficTest, SumsGoWithinGroupsAndThenBetweenThem) {
