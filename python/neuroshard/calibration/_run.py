@@ -36,6 +36,7 @@ from neuroshard.topology import Topology
 ALGORITHMS = ("default", "dim", "random")
 LEAST_MODELS = 4
 MEGABYTES = 120.0
+FEWEST_ROWS = (1000, 10)  # of the models' tables, in turn
 ROUNDS = 12
 
 
@@ -159,8 +160,10 @@ def measure(settings: Settings, topology: Topology
 
 def model_of(settings: Settings, topology: Topology, number: int
              ) -> tuple[ShardingProblem, Callable[[str, ShardingProblem], Tables]]:
-    """A random model, and what opens plans of it."""
-    problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES)
+    """A random model, and what opens plans of it. Every second one has tables of few rows, too, of which
+    plans make copies."""
+    problem = make_task(settings.seed + number, topology, settings.batch, MEGABYTES,
+                        fewest_rows=FEWEST_ROWS[number % len(FEWEST_ROWS)])
     if settings.engine == "neuroshard":
         return problem, open_plan
     from neuroshard.calibration import torchrec_engine as torchrec

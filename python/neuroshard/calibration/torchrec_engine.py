@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.distributed as dist
 import torchrec
+from torch.nn.parallel import DistributedDataParallel
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints
@@ -23,15 +26,18 @@ from neuroshard.topology import Topology
 # FBGEMM has no Adam for CPUs.
 OPTIMIZERS = {"sgd": torchrec.optim.SGD, "adagrad": torchrec.optim.Adagrad,
               "rowwise_adagrad": torchrec.optim.RowWiseAdagrad}
+# TorchRec's own optimizers but one are names for what FBGEMM fuses, and do nothing to the tables that
+# data parallelism copies.
+OPTIMIZERS_OF_COPIES = {**OPTIMIZERS, "sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad}
 SHARDERS = [EmbeddingBagCollectionSharder()]
 # TorchRec's bandwidths are in bytes per millisecond.
 BYTES_PER_MS = 1e6
 
 
 def problem_for_torchrec(problem: ShardingProblem) -> ShardingProblem:
-    """The same tables to be planned for TorchRec, which has one state for each column shard, and whose
-    fused optimizers do not update copies. An optimizer that it does not have becomes Adagrad."""
-    kinds = ("table_wise", "column_wise", "row_wise", "table_row_wise")
+    """The same tables to be planned for TorchRec, which has one state for each column shard. An
+    optimizer that it does not have becomes Adagrad."""
+    kinds = ("replicated", "table_wise", "column_wise", "row_wise", "table_row_wise")
     tables = [table if table.optimizer.kind in OPTIMIZERS else table.replace(optimizer="adagrad")
               for table in problem.tables]
     rules = [TableRule(table.name, kinds) for table in tables]
@@ -102,12 +108,30 @@ def as_keyed(ids: Jagged, problem: ShardingProblem) -> torchrec.KeyedJaggedTenso
                                       values=ids.ids, lengths=ids.offsets.diff())
 
 
+def update_of_copies(module: DistributedModelParallel, problem: ShardingProblem
+                     ) -> Callable[[], None]:
+    """Updates the tables that data parallelism copies, after a backward."""
+    copies = [parameter for part in module.modules() if isinstance(part, DistributedDataParallel)
+              for parameter in part.parameters()]
+    if not copies:
+        return lambda: None
+    optimizer = OPTIMIZERS_OF_COPIES[check(problem)](copies, lr=RATE)
+
+    def update() -> None:
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return update
+
+
 def open_torchrec(plan: ShardingPlan, problem: ShardingProblem) -> Tables:
     """TorchRec's module for the model."""
     module = open_module(plan, problem)
+    update = update_of_copies(module, problem)
 
     def step(batch: object) -> None:
         values = module(batch).wait().values()
         values.backward(torch.ones_like(values))
+        update()
 
     return Tables(lambda ids: as_keyed(ids, problem), step, dict, lambda: None, lambda: None)

@@ -112,14 +112,17 @@ def apart(model: Model, kind: str) -> Engine:
 
 def torchrec(model: Model, kind: str) -> Engine:
     """TorchRec's DistributedModelParallel with the plan of its own planner."""
-    from neuroshard.calibration.torchrec_engine import open_module, plan_of_torchrec
+    from neuroshard.calibration.torchrec_engine import (open_module, plan_of_torchrec,
+                                                        update_of_copies)
 
     problem = model.problem()
     module = open_module(plan_of_torchrec(problem), problem)
+    update = update_of_copies(module, problem)
     batches = batches_of(model, "keyed")
 
     def step(number: int) -> None:
         backward(module(batches[number % BATCHES]).wait().values())
+        update()
 
     return Engine(step)
 
