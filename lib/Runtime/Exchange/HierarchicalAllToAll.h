@@ -18,6 +18,8 @@
 #include "Wire.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 
+#include <functional>
+
 namespace neuroshard::runtime {
 
 /// One exchange with relays as one device sees it, for what travels in one
@@ -81,10 +83,11 @@ std::vector<RelayedPiece> makePieces(Device &device, const Routed &routed,
 std::vector<int64_t> directSizes(const std::vector<Block> &blocks,
                                  bool isFirst);
 
-/// Looks up the relayed results and begins the first stage: sends
-/// `partials.sendBlocks`, in pieces.
-void startRelayedResults(Device &device, const Routed &routed,
-                         Partials &partials);
+/// Begins the first stage of results: sends `partials.sendBlocks`, in pieces,
+/// each of which is looked up before it is sent.
+void startRelayedResults(
+    Device &device, const Routed &routed, Partials &partials,
+    const std::function<void(const RelayedPiece &)> &lookUp);
 /// Waits for the first stage of each piece of results and begins its second.
 /// Sets receivedBlocks and receivedRows.
 void startSecondStageOfResults(Device &device, const Routed &routed,

@@ -9,7 +9,6 @@
 
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
-#include "Step/EntryLookups.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <utility>
@@ -140,14 +139,15 @@ void sendSums(const HierarchicalExchange &exchange,
 
 } // namespace
 
-void startRelayedResults(Device &device, const Routed &routed,
-                         Partials &partials) {
+void startRelayedResults(
+    Device &device, const Routed &routed, Partials &partials,
+    const std::function<void(const RelayedPiece &)> &lookUp) {
   WireFormat format = device.wireType().results;
   std::vector<Block> send = makeDirectOwnerBlocks(device, routed, format);
   std::vector<Block> receive = makeBatchBlocks(device, routed, format);
   partials.pieces = makePieces(device, routed, format);
   for (RelayedPiece &piece : partials.pieces) {
-    lookUpRelayed(device, routed, partials, piece);
+    lookUp(piece);
     PhaseTimer timer(device.figures, Phase::ResultsExchange);
     HierarchicalExchange exchange(device, routed, format, piece.batches);
     bool isFirst = &piece == &partials.pieces.front();

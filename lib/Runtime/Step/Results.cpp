@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EntryLookups.h"
 #include "Exchange/Blocks.h"
 #include "Exchange/HierarchicalAllToAll.h"
 #include "Exchange/RelayDuties.h"
@@ -173,7 +174,10 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   if (device.numDevices() == 1 || !layout.hasRemote)
     return;
   if (!layout.relays.empty())
-    return startRelayedResults(device, routed, partials);
+    return startRelayedResults(device, routed, partials,
+                               [&](const RelayedPiece &piece) {
+                                 lookUpRelayed(device, routed, partials, piece);
+                               });
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   WireFormat format = device.wireType().results;
   std::vector<int64_t> counts =
