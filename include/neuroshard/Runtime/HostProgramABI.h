@@ -35,10 +35,12 @@ nsrt_routed *nsrt_route(nsrt_device *, int64_t exchange, const void *ids,
                         int64_t num_ids, const int64_t *offsets,
                         int64_t num_offsets, const float *weights);
 
-/// Waits for the ids and runs the forward kernels of the device's program.
+/// Waits for the ids and runs the forward kernels of the device's program, but
+/// for those whose results go by relay.
 nsrt_partials *nsrt_lookup(nsrt_device *, nsrt_routed *);
 
-/// Starts sending partial results (owner -> batch).
+/// Starts sending partial results (owner -> batch). Runs the other forward
+/// kernels, so no update may come between it and nsrt_lookup.
 void nsrt_results_start(nsrt_device *, nsrt_routed *, nsrt_partials *);
 
 /// Rows of one result on the local batch: the batch for a pooled lookup, the

@@ -393,8 +393,8 @@ void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
 // Chunks of long runs
 //===----------------------------------------------------------------------===//
 
-/// One warp for the positions of each multiple of NSG_CHUNK, in which at most
-/// one chunk begins. Few do, so idle lanes cost little.
+/// A warp for each NSG_CHUNK positions, counted from 0: at most one chunk
+/// begins there. In most none does, so idle lanes cost little.
 void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
@@ -424,7 +424,7 @@ void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   auto loop = scf::ForOp::create(b, first, end, stride);
   b.setInsertionPointToStart(loop.getBody());
   Value chunk = loop.getInductionVar();
-  // A chunk that begins here has the last of these positions.
+  // A chunk that begins at one of them has the last one, too.
   Value one = k.constant(1);
   Value last = arith::SubIOp::create(
       b, arith::MulIOp::create(b, arith::AddIOp::create(b, chunk, one), size),

@@ -106,7 +106,7 @@ static Traffic totalsOf(const Topology &topology,
   std::vector<double> totals;
   for (DeviceLoad &load : loads) {
     totals.push_back(std::exchange(load.rowSumBytes, 0) / 2);
-    load.backwardBytes -= totals.back();
+    load.backwardBytes = std::max(0.0, load.backwardBytes - totals.back());
   }
   std::vector<double> none(loads.size());
   return {&topology, none, totals, totals};
@@ -286,11 +286,12 @@ StagedExchange::arrivalsMs(std::vector<double> startsMs,
     firstMs[i] -= makesMs[i] * (1 - 1 / static_cast<double>(pieces));
   // The first stages go on all the time, or the last one begins when its piece
   // is made. Then its second stage follows; or the second ones go on all the
-  // time, once the first piece is there.
+  // time, once the first piece is there and all are made.
   std::vector<double> firstStages =
       later(after(stages[0], piecesMs(0), firstMs),
             after(laterPiece[0], laterPieceMs[0], startsMs));
-  std::vector<double> begun = after(firstPiece[0], firstPieceMs, firstMs);
+  std::vector<double> begun =
+      later(after(firstPiece[0], firstPieceMs, firstMs), startsMs);
   std::vector<double> arrivals =
       later(after(laterPiece[1], laterPieceMs[1], firstStages),
             after(stages[1], piecesMs(1), begun));

@@ -36,10 +36,10 @@ struct Period {
   std::vector<RelayLoad> relays;
 };
 
-/// A table that may go either way. Its bytes are the same under all snapshots.
+/// A table that may go either way.
 struct Candidate {
   size_t table;
-  TableRelay relay;
+  std::vector<TableRelay> relays; ///< in each period.
   bool relayed = false;
 };
 
@@ -48,12 +48,15 @@ public:
   RouteChooser(const SearchContext &context, const ShardingPlan &plan)
       : context(context),
         costsLeft(std::max(kMinCosts, kWork / context.deviceCount)) {
-    addCandidates(plan);
-    const ShardingProblem &problem = context.problem;
-    if (context.periods.empty())
-      addPeriod(problem, plan, 1);
-    for (size_t i = 0; i < context.periods.size(); ++i)
-      addPeriod(context.periods[i], plan, context.shares[i]);
+    std::vector<const ShardingProblem *> problems;
+    for (const ShardingProblem &period : context.periods)
+      problems.push_back(&period);
+    if (problems.empty())
+      problems.push_back(&context.problem);
+    addCandidates(problems, plan);
+    for (size_t i = 0; i < problems.size(); ++i)
+      addPeriod(*problems[i], plan,
+                context.periods.empty() ? 1 : context.shares[i]);
   }
 
   /// By table.
@@ -76,7 +79,8 @@ public:
   double directMs = 0, relayedMs = 0;
 
 private:
-  void addCandidates(const ShardingPlan &plan) {
+  void addCandidates(std::span<const ShardingProblem *const> problems,
+                     const ShardingPlan &plan) {
     const ShardingProblem &problem = context.problem;
     std::vector<std::vector<const Shard *>> shards(problem.tables.size());
     for (const Shard &shard : plan.shards)
@@ -86,13 +90,15 @@ private:
     for (size_t table = 0; table < shards.size(); ++table) {
       if (context.rulesOf(static_cast<int>(table)).fixed)
         continue;
-      TableRelay relay(problem, features[table], shards[table]);
-      if (!relay.isEmpty())
-        candidates.push_back({table, std::move(relay)});
+      Candidate candidate{table, {}};
+      for (const ShardingProblem *period : problems)
+        candidate.relays.emplace_back(*period, features[table], shards[table]);
+      if (!candidate.relays.front().isEmpty())
+        candidates.push_back(std::move(candidate));
     }
     std::ranges::stable_sort(
         candidates, std::greater(),
-        [](const Candidate &c) { return c.relay.directBytes(); });
+        [](const Candidate &c) { return c.relays.front().directBytes(); });
   }
 
   void addPeriod(const ShardingProblem &problem, const ShardingPlan &plan,
@@ -108,8 +114,9 @@ private:
     if (candidate.relayed == byRelay)
       return;
     candidate.relayed = byRelay;
-    for (Period &period : periods)
-      candidate.relay.add(period.loads, period.relays, byRelay ? 1 : -1);
+    for (size_t i = 0; i < periods.size(); ++i)
+      candidate.relays[i].add(periods[i].loads, periods[i].relays,
+                              byRelay ? 1 : -1);
   }
 
   double costMs() {

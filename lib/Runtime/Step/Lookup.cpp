@@ -15,8 +15,8 @@ namespace neuroshard::runtime {
 
 namespace {
 
-/// Calls function(entry number, rank, lookup) for the entries of a set and the
-/// ranks that read them.
+/// Calls function(entry, rank, lookup) for the entries of a set and the ranks
+/// that read them.
 template <typename Function>
 void forEachLookup(const StreamSet &set, const ReceivedSet &received,
                    const std::vector<Block> &blocks, float *rows,
@@ -36,11 +36,13 @@ void forEachLookup(const StreamSet &set, const ReceivedSet &received,
   }
 }
 
-/// Of some bags of a pooled lookup.
+/// Of some bags of a pooled lookup, which have their share of the ids.
 LookupPart ofBags(LookupPart part, int64_t begin, int64_t count) {
+  if (count == part.ids.bags)
+    return part;
+  part.ids.numIds = part.ids.numIds * count / part.ids.bags;
   part.ids.offsets += begin;
   part.ids.bags = count;
-  part.ids.isExact = false;
   part.out += begin * part.stride;
   return part;
 }

@@ -8,8 +8,9 @@
 namespace neuroshard::cuda {
 namespace {
 
-/// Of the same lookups: enough for inputs that rotate among a few buffers.
-constexpr size_t kKeptPlans = 8;
+/// Of the same lookups: enough for inputs that rotate among a few buffers, and
+/// have a plan for each piece of what goes by relay (RelayPieces.h).
+constexpr size_t kKeptPlans = 32;
 /// Of all. A step has a few lists of lookups for each of its inputs.
 constexpr size_t kMostPlans = 512;
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 import torchrec
-from torch.nn.parallel import DistributedDataParallel
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import EmbeddingShardingPlanner, ParameterConstraints
 from torchrec.distributed.planner import Topology as TorchRecTopology
 from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+from torchrec.optim.optimizers import in_backward_optimizer_filter
 
 from neuroshard._jagged import Jagged
 from neuroshard.calibration._engines import RATE, Tables
@@ -111,8 +111,7 @@ def as_keyed(ids: Jagged, problem: ShardingProblem) -> torchrec.KeyedJaggedTenso
 def update_of_copies(module: DistributedModelParallel, problem: ShardingProblem
                      ) -> Callable[[], None]:
     """Updates the tables that data parallelism copies, after a backward."""
-    copies = [parameter for part in module.modules() if isinstance(part, DistributedDataParallel)
-              for parameter in part.parameters()]
+    copies = [parameter for _, parameter in in_backward_optimizer_filter(module.named_parameters())]
     if not copies:
         return lambda: None
     optimizer = OPTIMIZERS_OF_COPIES[check(problem)](copies, lr=RATE)
