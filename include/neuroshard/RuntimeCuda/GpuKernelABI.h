@@ -74,8 +74,8 @@
 //
 // Long runs. A row with many ids in a batch would keep one warp busy long after
 // all others are done. So nsg_partials sums each NSG_CHUNK positions of a run,
-// counted from where it begins; the update adds these sums, and then the
-// positions that are left. A row's sum depends on its own gradients alone, so
+// counted from where it begins; the update adds up the positions that are left,
+// and then these sums. A row's sum depends on its own gradients alone, so
 // copies of a row on several devices keep the same bits. A chunk that begins at
 // order[p] has number p / NSG_CHUNK, as no other chunk has.
 //

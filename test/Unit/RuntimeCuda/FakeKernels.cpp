@@ -226,14 +226,15 @@ void addChunks(State &state, const nsg_slot *slots, int32_t numSlots,
 std::vector<float> sumOf(const nsg_sorted &sorted, int32_t run, int64_t dim) {
   std::vector<float> sum(static_cast<size_t>(dim));
   int64_t end = sorted.starts[run + 1];
-  int64_t i = sorted.starts[run];
-  for (; i + NSG_CHUNK <= end; i += NSG_CHUNK) {
+  int64_t begin = sorted.starts[run];
+  int64_t rest = end - (end - begin) % NSG_CHUNK;
+  addGradients(sorted, rest, end, dim, sum.data());
+  for (int64_t i = begin; i < rest; i += NSG_CHUNK) {
     const float *chunk =
         sorted.partials + i / NSG_CHUNK * sorted.partial_stride;
     for (int64_t c = 0; c < dim; ++c)
       sum[static_cast<size_t>(c)] += chunk[c];
   }
-  addGradients(sorted, i, end, dim, sum.data());
   return sum;
 }
 

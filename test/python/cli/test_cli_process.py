@@ -66,12 +66,9 @@ HOSTILE = "a\x1b[31m\x00\x07"
 
 def test_control_characters_of_names_are_shown():
     problem = small_problem()
-    costliest = "item"
     problem = problem.replace(
-        tables=[one.replace(name=HOSTILE) if one.name == costliest else one
-                for one in problem.tables],
-        features=[one.replace(table=HOSTILE) if one.table == costliest else one
-                  for one in problem.features])
+        tables=[one.replace(name=HOSTILE + one.name) for one in problem.tables],
+        features=[one.replace(table=HOSTILE + one.table) for one in problem.features])
     problem.save("hostile.json")
     for arguments in (["plan", "hostile.json", "--html", "report.html", "-o", "plan.json"],
                       ["explain", "hostile.json", "plan.json"],

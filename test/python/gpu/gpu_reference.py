@@ -94,10 +94,10 @@ def spread(ids, offsets, sample_weights, pooling, gradient):
 
 
 def with_chunks(values, chunk):
-    """The terms of a run: a sum of each whole chunk, and what is left."""
+    """The terms of a run: what is behind its whole chunks, and a sum of each chunk."""
     rest = len(values) // chunk * chunk
     bounds = numpy.arange(0, rest + 1, chunk)
-    return numpy.concatenate([sum_segments(values, bounds), values[rest:]])
+    return numpy.concatenate([values[rest:], sum_segments(values, bounds)])
 
 
 def table_gradient(parts, rows, columns, chunk):
