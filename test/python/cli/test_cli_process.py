@@ -67,7 +67,7 @@ HOSTILE = "a\x1b[31m\x00\x07"
 def test_control_characters_of_names_are_shown():
     problem = small_problem()
     problem = problem.replace(
-        tables=[one.replace(name=HOSTILE + one.name) for one in problem.tables],
+        tables=[one.replace(name=HOSTILE + one.name, dim=128) for one in problem.tables],
         features=[one.replace(table=HOSTILE + one.table) for one in problem.features])
     problem.save("hostile.json")
     for arguments in (["plan", "hostile.json", "--html", "report.html", "-o", "plan.json"],
