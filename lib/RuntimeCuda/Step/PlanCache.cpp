@@ -1,6 +1,7 @@
 //===- PlanCache.cpp - Plans of earlier steps -----------------------------===//
 
 #include "PlanCache.h"
+#include "neuroshard/Artifact/RelayPieces.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +11,7 @@ namespace {
 
 /// Of the same lookups: enough for inputs that rotate among a few buffers, and
 /// have a plan for each piece of what goes by relay (RelayPieces.h).
-constexpr size_t kKeptPlans = 32;
+constexpr size_t kKeptPlans = 8 * static_cast<size_t>(kMostRelayPieces);
 /// Of all. A step has a few lists of lookups for each of its inputs.
 constexpr size_t kMostPlans = 512;
 

@@ -94,7 +94,7 @@ class CopiesOf : public testing::TestWithParam<Case> {};
 
 const std::vector<std::vector<int>> kPairs = {{0, 1}, {2, 3}};
 const std::vector<std::vector<int>> kThrees = {{0, 1, 2}, {3, 4, 5}};
-const std::vector<std::vector<int>> kMixedPairs = {{4, 5}, {0, 2}, {1, 3}};
+const std::vector<std::vector<int>> kThreePairs = {{4, 5}, {0, 2}, {1, 3}};
 
 INSTANTIATE_TEST_SUITE_P(
     All, CopiesOf,
@@ -109,8 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ColumnsPerPair", PlanKind::Column, 4, kPairs},
         Case{"RowsPerPair", PlanKind::Row, 4, kPairs},
         Case{"RowsAndColumnsPerThree", PlanKind::RowColumn, 6, kThrees},
-        Case{"MixedPerMixedPair", PlanKind::Mixed, 6, kMixedPairs},
-        Case{"TwoOfSixInPairs", PlanKind::RowColumn, 6, kMixedPairs, 2},
+        Case{"MixedPerMixedPair", PlanKind::Mixed, 6, kThreePairs},
+        Case{"TwoOfSixInPairs", PlanKind::RowColumn, 6, kThreePairs, 2},
         Case{"FourOfSixInThrees", PlanKind::Column, 6, kThrees, 4}),
     [](const auto &info) { return info.param.name; });
 

@@ -8,6 +8,7 @@
 #include "neuroshard/Artifact/RelayPieces.h"
 #include "Device/Device.h"
 #include "RandomSteps.h"
+#include "RankGroups.h"
 #include "Trial.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/StepBuffers.h"
@@ -26,11 +27,6 @@ using neuroshard::WireFormat;
 using neuroshard::WireType;
 
 namespace {
-
-using RankGroups = std::vector<std::vector<int>>;
-
-const RankGroups kPairsInOrder = {{0, 1}, {2, 3}};
-const RankGroups kCrossedPairs = {{3, 0}, {1, 2}};
 
 /// Results of 240 columns by relay, and some that go directly.
 struct WideModel {
@@ -76,7 +72,7 @@ std::vector<neuroshard::BufferBytes> takenBytes(const TestWorld &world) {
 TEST(RelayPieces, HaveTheBitsOfOneMessage) {
   // A batch of so many samples takes a piece; pieces differ by a sample.
   const int64_t bagsOfPiece = 4 * 2200;
-  WideModel wide(kCrossedPairs, WireType());
+  WideModel wide(kMixedPairs, WireType());
   Trial both(wide.model, wide.shards, 4, Data::Integers, 6);
   for (int64_t pieces : {2, 4}) {
     int64_t batch = bagsOfPiece * pieces + 3;
@@ -122,7 +118,7 @@ private:
 };
 
 TEST(RelayPieces, AreLookedUpWhileOthersTravel) {
-  WideModel wide(kPairsInOrder, WireType());
+  WideModel wide(kTwoPairs, WireType());
   Trial both(wide.model, wide.shards, 4, Data::Integers, 8);
   const int64_t batch = 4 * 2200 * 3;
   ASSERT_EQ(piecesOf(both.world, batch, WireFormat::F32), 3);
@@ -141,7 +137,7 @@ TEST(RelayPieces, AreLookedUpWhileOthersTravel) {
 }
 
 TEST(RelayPieces, TakeTwiceAsManySamplesInHalfTheBytes) {
-  WideModel wide(kPairsInOrder, WireFormat::F16);
+  WideModel wide(kTwoPairs, WireFormat::F16);
   Trial both(wide.model, wide.shards, 4, Data::Integers, 7);
   int64_t batch = 4 * 4400 * 2 + 1;
   ASSERT_EQ(piecesOf(both.world, batch, WireFormat::F16), 2);

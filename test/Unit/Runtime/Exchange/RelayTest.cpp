@@ -8,6 +8,7 @@
 
 #include "Device/Device.h"
 #include "RandomSteps.h"
+#include "RankGroups.h"
 #include "Trial.h"
 
 #include <gmock/gmock.h>
@@ -23,29 +24,25 @@ using testing::StartsWith;
 
 namespace {
 
-using Groups = std::vector<std::vector<int>>;
-
-const Groups kTwoPairs = {{0, 1}, {2, 3}};
-const Groups kMixedPairs = {{3, 0}, {1, 2}};
-const Groups kTwoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
-const Groups kFourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+const RankGroups kTwoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+const RankGroups kFourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
 
 /// So many ranks that headers of ids go by relay, too.
-Groups eightFours() {
-  Groups groups(8, std::vector<int>(4));
+RankGroups eightFours() {
+  RankGroups groups(8, std::vector<int>(4));
   for (int device = 0; device < 32; ++device)
     groups[static_cast<size_t>(device / 4)][static_cast<size_t>(device % 4)] =
         device;
   return groups;
 }
 
-int devicesIn(const Groups &groups) {
+int devicesIn(const RankGroups &groups) {
   return static_cast<int>(groups.size() * groups[0].size());
 }
 
 struct RelayCase {
   const char *name;
-  Groups groups;
+  RankGroups groups;
   PlanKind plan;
 };
 
@@ -159,7 +156,7 @@ std::vector<ShardPlace> rowsInsideGroups(const Model &model) {
 }
 
 TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
-  for (const Groups &groups : {kTwoPairs, kTwoFours, kFourPairs}) {
+  for (const RankGroups &groups : {kTwoPairs, kTwoFours, kFourPairs}) {
     Model grouped = makeModel(Optimizer::Adagrad);
     grouped.groups = groups;
     Model direct = grouped;
@@ -185,7 +182,8 @@ TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
 
 /// A table with one column, and one row on each device.
 struct RowPerDevice {
-  RowPerDevice(const std::vector<float> &values, Groups groups, WireType wire)
+  RowPerDevice(const std::vector<float> &values, RankGroups groups,
+               WireType wire)
       : model{{{"t", static_cast<int64_t>(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
