@@ -28,10 +28,7 @@ struct Average {
     for (size_t k = 0; k < sum.size(); ++k)
       sum[k] += share * embedding[k];
     shards += share * static_cast<double>(count);
-    load.dims += share * piece.dims;
-    load.inputBytes += share * piece.inputBytes;
-    load.forwardBytes += share * piece.forwardBytes;
-    load.backwardBytes += share * piece.backwardBytes;
+    addLoads(load, piece, share);
   }
 };
 

@@ -1,5 +1,6 @@
 //===- ReplicasTest.cpp - Small hot tables go everywhere when it pays -----===//
 
+#include "Forms/Replicas.h"
 #include "Searches.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 
@@ -94,6 +95,53 @@ TEST(ReplicasTest, ModelsOfOneNumberGetNoneUnasked) {
   EXPECT_EQ(replicasOf(problem, *makeReferenceModel(), "hot",
                        ObjectiveKind::Published),
             4u);
+}
+
+/// One table a device, each of so many rows: the average device is every one.
+ShardingProblem evenTables(int64_t rows) {
+  ShardingProblem problem;
+  problem.batch.globalSize = 4096;
+  problem.topology = *parseTopology("2x2xCPU@1gbit");
+  for (const char *name : {"a", "b", "c", "d"})
+    addTable(problem, makeTable(name, rows, 64), 1);
+  return problem;
+}
+
+// Sums of rows go within groups first, and beside updates.
+TEST(ReplicasTest, AreChosenByThePriceOfTheirSums) {
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  SearchOptions options;
+  int copied = 0, whole = 0;
+  for (int64_t rows = 400; rows <= 12'800; rows *= 2) {
+    SCOPED_TRACE(rows);
+    ShardingProblem problem = evenTables(rows);
+    SearchContext context(problem, *model, options);
+    ShardingPlan each, all;
+    each.deviceCount = all.deviceCount = 4;
+    std::vector<UnitPtr> units;
+    for (int i = 0; i < 4; ++i) {
+      const std::string &name = problem.tables[static_cast<size_t>(i)].name;
+      each.shards.push_back(makeShard(name, name, 0, rows, 0, 64, {i}));
+      all.shards.push_back(makeShard(name, name, 0, rows, 0, 64, {0, 1, 2, 3}));
+      Shard unplaced = each.shards.back();
+      unplaced.devices.clear();
+      units.push_back(makeUnit(context, {unplaced}));
+    }
+    double ratio = evaluate(problem, all, *model, {}).costMs /
+                   evaluate(problem, each, *model, {}).costMs;
+    auto replicas = std::ranges::count_if(
+        withReplicas(context, units), [](const UnitPtr &unit) {
+          return unit->forcedDevice == Unit::kEverywhere;
+        });
+    copied += ratio < 0.95;
+    whole += ratio > 1.05;
+    if (ratio < 0.95)
+      EXPECT_EQ(replicas, 4) << ratio;
+    if (ratio > 1.05)
+      EXPECT_EQ(replicas, 0) << ratio;
+  }
+  EXPECT_GE(copied, 2);
+  EXPECT_GE(whole, 1);
 }
 
 } // namespace
