@@ -78,9 +78,15 @@ struct BoundTable {
   /// If it may: at least what all devices together exchange in backward over
   /// links between groups.
   double replicaBackwardBytes = 0;
+  /// The part of them that they have before they update other tables.
+  double replicaReceivedBytes = 0;
 
   double leastBackwardBytes() const {
     return mayReplicate ? std::min(whole.backwardBytes, replicaBackwardBytes)
+                        : whole.backwardBytes;
+  }
+  double leastReceivedBytes() const {
+    return mayReplicate ? std::min(whole.backwardBytes, replicaReceivedBytes)
                         : whole.backwardBytes;
   }
 };

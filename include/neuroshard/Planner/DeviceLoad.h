@@ -23,6 +23,8 @@ struct DeviceLoad {
   /// The part of backwardBytes that are sums of rows of replicated tables
   /// (Artifact/ReplicaUpdate.h).
   double rowSumBytes = 0;
+  /// The part of them that is exchanged beside updates of other tables.
+  double lateSumBytes = 0;
   /// The part of backwardBytes that are norms for devices of its group.
   double insideNormBytes = 0;
   /// Of copies (ShardWork): what their readers inside the group get and send,
@@ -31,8 +33,11 @@ struct DeviceLoad {
   double insideGradientBytes = 0;
   double insideCopySumBytes = 0;
   double outsideCopySumBytes = 0;
-  /// Values of tables that lookups read.
+  /// Values of tables that lookups read; that updates read and write, and those
+  /// of them that wait for sums of rows.
   double lookupValues = 0;
+  double updateValues = 0;
+  double lateUpdateValues = 0;
 };
 
 /// What a device sends by way of relays per step: as an owner to the relays of

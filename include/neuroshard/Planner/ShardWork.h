@@ -51,6 +51,16 @@ struct ShardWork {
   const AccessStatistics *access = nullptr;
 
   double lookupValues() const { return lookups * static_cast<double>(width); }
+  /// Values that the update reads and writes.
+  double updateValues() const {
+    return (updateGradientRows + 2 * updateUniqueRows) *
+           static_cast<double>(width);
+  }
+  /// The part of them that waits for sums of rows: those, and the rows.
+  double lateUpdateValues() const {
+    return rowSumBytes > 0 ? 3 * updateUniqueRows * static_cast<double>(width)
+                           : 0;
+  }
 
   /// What the shard exchanges per step (0 for a replica's forward): elements
   /// of width per sample over the features, bytes each way.
@@ -62,8 +72,10 @@ struct ShardWork {
   double forwardBytes = 0;
   double backwardBytes = 0;
   /// The parts of backwardBytes that are sums of rows of a replicated table,
-  /// and norms.
+  /// those of them that are exchanged beside updates of other tables, and
+  /// norms.
   double rowSumBytes = 0;
+  double lateSumBytes = 0;
   double normBytes = 0;
   /// Of a copy: the parts of forwardBytes and of the gradients among
   /// backwardBytes for readers in its group; and the part of backwardBytes that

@@ -256,7 +256,7 @@ CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
   CostBound bound;
   std::vector<Bytes> wholes;
   double forward = 0, backward = 0, backwardRepeated = 0;
-  double inputBytes = 0, forwardBytes = 0, backwardBytes = 0;
+  double inputBytes = 0, forwardBytes = 0, backwardBytes = 0, receivedBytes = 0;
   for (const BoundTable &table : tables) {
     Bytes bytes = countBytes(table.whole);
     wholes.push_back(bytes);
@@ -264,6 +264,7 @@ CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
     backward += bytes.backwardStream;
     backwardRepeated += bytes.backwardRepeated;
     backwardBytes += table.leastBackwardBytes();
+    receivedBytes += table.leastReceivedBytes();
     if (table.mayReplicate)
       continue;
     inputBytes += table.whole.inputBytes;
@@ -291,7 +292,7 @@ CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
   bound.maxForwardSendMs =
       bound.maxForwardMs + ownLinkBoundMs(topology, forwardBytes);
   bound.maxReceiveBackwardMs =
-      bound.maxBackwardMs + ownLinkBoundMs(topology, backwardBytes);
+      bound.maxBackwardMs + ownLinkBoundMs(topology, receivedBytes);
   return bound;
 }
 

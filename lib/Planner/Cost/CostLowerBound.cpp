@@ -35,23 +35,30 @@ int64_t smallestMemory(const ShardingProblem &problem) {
   return bytes;
 }
 
-/// What all copies of a table exchange in backward. Of sums of rows a device of
-/// each group has its part.
-double replicaBackwardBytes(const ShardingProblem &problem, int table,
-                            const std::vector<int> &features, Shard shard) {
+/// Sets what all copies of a table exchange in backward. Of sums of rows a
+/// device of each group has its part.
+void setReplicaBytes(const ShardingProblem &problem, int table,
+                     const std::vector<int> &features, Shard shard,
+                     BoundTable &bound) {
   int devices = problem.topology.deviceCount();
   shard.devices.resize(static_cast<size_t>(devices));
   ShardWork copy = describeShard(problem, table, features, shard);
   int groupSize = std::max(1, relayGroupSize(problem.topology));
-  double replicated = devices * (copy.backwardBytes - copy.rowSumBytes +
-                                 copy.rowSumBytes / groupSize);
+  double others = copy.backwardBytes - copy.rowSumBytes;
+  double early = groupSize > 1 ? 0 : copy.rowSumBytes - copy.lateSumBytes;
+  bound.replicaBackwardBytes =
+      devices * (others + copy.rowSumBytes / groupSize);
+  bound.replicaReceivedBytes = devices * (others + early);
   if (problem.target != Target::Native)
-    return replicated;
+    return;
   // Of copies on some devices at least one sends each row to another.
   CopyMessage message{static_cast<int32_t>(copy.idBytes), copy.width,
                       rowSumFormat(problem.batch.wireType.gradients)};
   auto rows = static_cast<int64_t>(copy.updateUniqueRows);
-  return std::min(replicated, static_cast<double>(message.bytes(rows)));
+  auto least = static_cast<double>(message.bytes(rows));
+  for (double *bytes :
+       {&bound.replicaBackwardBytes, &bound.replicaReceivedBytes})
+    *bytes = std::min(*bytes, least);
 }
 
 /// Whether a table may have copies: a whole one on each device or, for the
@@ -105,8 +112,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
     bound.mayReplicate = asked && allows({ShardingKind::Replicated}) &&
                          hasRoomForCopies(problem, table, features[i], whole);
     if (bound.mayReplicate)
-      bound.replicaBackwardBytes = replicaBackwardBytes(
-          problem, static_cast<int>(i), features[i], whole);
+      setReplicaBytes(problem, static_cast<int>(i), features[i], whole, bound);
     tables.push_back(bound);
   }
   return tables;

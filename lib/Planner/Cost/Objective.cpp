@@ -53,6 +53,14 @@ std::vector<double> relayedLookupsMs(std::span<const DeviceLoad> loads,
   return times;
 }
 
+/// How long a device updates what waits for sums of rows.
+double lateUpdatesMs(const DeviceLoad &load) {
+  return load.updateValues > 0
+             ? load.compute.backwardMs *
+                   std::min(1.0, load.lateUpdateValues / load.updateValues)
+             : 0;
+}
+
 double stepCost(std::span<const DeviceLoad> loads,
                 std::span<const RelayLoad> relays, StagedExchange ids,
                 StagedExchange results, StagedExchange gradients,
@@ -81,12 +89,18 @@ double stepCost(std::span<const DeviceLoad> loads,
   breakdown.exposedForwardCommunicationMs =
       std::max(0.0, resultsMs - breakdown.maxForwardMs - options.denseBottomMs);
   breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
-  // It updates once it has its own gradients.
+  // It updates once it has its own gradients, and copies once it has the sums
+  // of their rows.
   std::fill(starts.begin(), starts.end(), 0);
   std::vector<double> updates = gradients.arrivalsMs(starts);
-  double gradientsMs = largest(updates);
-  for (size_t i = 0; i < loads.size(); ++i)
-    updates[i] += loads[i].compute.backwardMs;
+  std::vector<double> sums = gradients.sumArrivalsMs(updates);
+  double gradientsMs = largest(sums);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    double lateMs = lateUpdatesMs(loads[i]);
+    updates[i] =
+        std::max(updates[i] + loads[i].compute.backwardMs - lateMs, sums[i]) +
+        lateMs;
+  }
   breakdown.backwardCommunicationMs =
       largest(updates) - breakdown.maxBackwardMs;
   breakdown.fixedMs = model.fixedStepMs();
@@ -265,12 +279,15 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   for (size_t d = 0; d < devices; ++d)
     for (const ShardWork *shard : work.sets[d].shards) {
       loads[d].lookupValues += shard->lookupValues();
+      loads[d].updateValues += shard->updateValues();
+      loads[d].lateUpdateValues += shard->lateUpdateValues();
       loads[d].dims += shard->dims;
       loads[d].inputBytes += shard->inputBytes;
       loads[d].groupInputBytes += shard->groupInputBytes;
       loads[d].forwardBytes += shard->forwardBytes;
       loads[d].backwardBytes += shard->backwardBytes;
       loads[d].rowSumBytes += shard->rowSumBytes;
+      loads[d].lateSumBytes += shard->lateSumBytes;
       loads[d].insideForwardBytes += shard->insideForwardBytes;
       loads[d].insideGradientBytes += shard->insideGradientBytes;
       double inside = shard->copySumBytes * shard->insideCopies;

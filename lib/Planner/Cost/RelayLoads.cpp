@@ -13,22 +13,6 @@
 
 using namespace neuroshard;
 
-bool neuroshard::anyRowSums(std::span<const DeviceLoad> loads) {
-  return std::ranges::any_of(
-      loads, [](const DeviceLoad &load) { return load.rowSumBytes > 0; });
-}
-
-void neuroshard::stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
-                              std::vector<RelayLoad> &relays) {
-  relays.resize(loads.size());
-  for (size_t i = 0; i < loads.size(); ++i) {
-    double bytes = std::exchange(loads[i].rowSumBytes, 0);
-    loads[i].backwardBytes -= bytes;
-    relays[i].backwardInside += bytes;
-    relays[i].backwardAcross += bytes / groupSize;
-  }
-}
-
 namespace {
 
 /// The part of the norms for a shard that stays in its group. `shards`: of its

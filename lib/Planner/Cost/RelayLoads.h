@@ -15,13 +15,6 @@
 
 namespace neuroshard {
 
-/// Whether some device exchanges sums of rows of replicated tables.
-bool anyRowSums(std::span<const DeviceLoad> loads);
-/// Moves these out of the loads and to what goes in stages, as they are
-/// all-reduced within groups and then between them.
-void stageRowSums(int groupSize, std::vector<DeviceLoad> &loads,
-                  std::vector<RelayLoad> &relays);
-
 /// What a shard, or one copy of it, adds to its device's load by the rows it
 /// has.
 struct OwnedRows {

@@ -150,6 +150,9 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
     work.updateGradientRows = work.outputRows + kRowSumPasses * rows;
     work.backwardBytes = work.rowSumBytes = static_cast<double>(
         rowSumBytes(source.rows, source.dim, wire.gradients));
+    // Our engine sends the first sums with gradients.
+    work.lateSumBytes =
+        work.rowSumBytes / (problem.target == Target::Native ? 2 : 1);
     return work;
   }
   if (replicated) {

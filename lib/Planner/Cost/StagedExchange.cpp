@@ -64,9 +64,11 @@ bool isStaged(std::span<const DeviceLoad> loads,
     return hasAny(loads, &DeviceLoad::groupInputBytes) || readsInside;
   if (readsInside)
     return true;
-  bool hasNorms = direction == Direction::Backward &&
-                  hasAny(loads, &DeviceLoad::insideNormBytes);
-  return hasNorms || std::ranges::any_of(relays, [&](const RelayLoad &relay) {
+  bool sendsInside = direction == Direction::Backward &&
+                     (hasAny(loads, &DeviceLoad::insideNormBytes) ||
+                      hasAny(loads, &DeviceLoad::insideGradientBytes));
+  return sendsInside ||
+         std::ranges::any_of(relays, [&](const RelayLoad &relay) {
            return direction == Direction::Forward
                       ? relay.forwardInside + relay.forwardAcross > 0
                       : relay.backwardInside + relay.backwardAcross > 0;
@@ -99,17 +101,54 @@ static Traffic copySumsOf(const Topology &topology,
   return sums;
 }
 
-/// The second half of row sums, the totals, which are sent when all have the
-/// first; takes them out of the loads.
-static Traffic totalsOf(const Topology &topology,
-                        std::vector<DeviceLoad> &loads) {
-  std::vector<double> totals;
-  for (DeviceLoad &load : loads) {
-    totals.push_back(std::exchange(load.rowSumBytes, 0) / 2);
-    load.backwardBytes = std::max(0.0, load.backwardBytes - totals.back());
+std::vector<Traffic> neuroshard::sumStages(const Topology &topology,
+                                           std::span<const DeviceLoad> loads) {
+  if (!hasAny(loads, &DeviceLoad::lateSumBytes))
+    return {};
+  std::vector<double> none(loads.size()), first, sums, shares;
+  int groupSize = relayGroupSize(topology);
+  for (const DeviceLoad &load : loads) {
+    sums.push_back(load.rowSumBytes / 2);
+    first.push_back(load.lateSumBytes - sums.back());
+    shares.push_back(sums.back() / std::max(groupSize, 1));
   }
-  std::vector<double> none(loads.size());
-  return {&topology, none, totals, totals};
+  bool isFirstLate = std::ranges::any_of(first, [](double b) { return b > 0; });
+  std::vector<Traffic> stages;
+  auto add = [&](std::vector<double> direct, std::vector<double> inside,
+                 std::vector<double> across) {
+    Traffic &stage = stages.emplace_back(
+        Traffic{&topology, none, direct, std::move(direct)});
+    if (groupSize == 0)
+      return;
+    stage.insideOut = stage.insideIn = std::move(inside);
+    stage.acrossOut = stage.acrossIn = std::move(across);
+  };
+  if (groupSize == 0) {
+    if (isFirstLate)
+      add(first, {}, {});
+    add(sums, {}, {});
+    return stages;
+  }
+  if (isFirstLate)
+    add(none, first, none);
+  add(none, none, shares);
+  add(none, none, shares);
+  add(none, sums, none);
+  return stages;
+}
+
+/// Takes late sums of rows out of the loads, and puts the others into the first
+/// messages: those within groups, where there are groups.
+static void splitRowSums(const Topology &topology,
+                         std::vector<DeviceLoad> &loads) {
+  bool hasGroups = relayGroupSize(topology) > 0;
+  for (DeviceLoad &load : loads) {
+    double late = std::exchange(load.lateSumBytes, 0);
+    double early = std::exchange(load.rowSumBytes, 0) - late;
+    load.backwardBytes = std::max(0.0, load.backwardBytes - late);
+    if (hasGroups)
+      load.insideGradientBytes += early;
+  }
 }
 
 std::vector<Traffic> neuroshard::exchangeStages(
@@ -126,18 +165,11 @@ std::vector<Traffic> neuroshard::exchangeStages(
     stages.push_back(copySumsOf(topology, loads));
     return stages;
   }
-  if (direction == Direction::Backward && anyRowSums(loads)) {
+  if (direction == Direction::Backward &&
+      hasAny(loads, &DeviceLoad::rowSumBytes)) {
     std::vector<DeviceLoad> others(loads.begin(), loads.end());
-    std::vector<RelayLoad> all(relays.begin(), relays.end());
-    if (int groupSize = relayGroupSize(topology)) {
-      stageRowSums(groupSize, others, all);
-      return exchangeStages(topology, others, all, direction);
-    }
-    Traffic totals = totalsOf(topology, others);
-    std::vector<Traffic> stages =
-        exchangeStages(topology, others, all, direction);
-    stages.push_back(std::move(totals));
-    return stages;
+    splitRowSums(topology, others);
+    return exchangeStages(topology, others, relays, direction);
   }
   if (!isStaged(loads, relays, direction))
     return {trafficOf(topology, loads, direction)};
@@ -209,6 +241,8 @@ StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
                                Direction direction)
     : model(model), stages(exchangeStages(topology, loads, relays, direction)),
       direction(direction), pieces(piecesOf(relays, direction)) {
+  if (direction == Direction::Backward)
+    sums = sumStages(topology, loads);
   if (pieces == 1)
     return;
   std::vector<RelayLoad> piece(relays.begin(), relays.end());
@@ -241,6 +275,26 @@ double StagedExchange::piecesMs(size_t stage) const {
 
 std::vector<double>
 StagedExchange::timesMs(std::span<const double> startSkewsMs) {
+  std::vector<double> times = gradientTimesMs(startSkewsMs);
+  slowestSumsMs.clear();
+  for (const Traffic &stage : sums) {
+    std::vector<double> one = model.communicationMs(stage, {}, direction);
+    slowestSumsMs.push_back(*std::ranges::max_element(one));
+    for (size_t i = 0; i < times.size(); ++i)
+      times[i] += one[i];
+  }
+  return times;
+}
+
+std::vector<double>
+StagedExchange::sumArrivalsMs(std::vector<double> startsMs) const {
+  for (size_t i = 0; i < sums.size(); ++i)
+    startsMs = after(sums[i], slowestSumsMs[i], startsMs);
+  return startsMs;
+}
+
+std::vector<double>
+StagedExchange::gradientTimesMs(std::span<const double> startSkewsMs) {
   std::vector<double> sum;
   slowestMs.clear();
   for (const Traffic &stage : stages) {

@@ -14,11 +14,17 @@ namespace neuroshard {
 /// What devices with these loads exchange in one direction: at once, or, if
 /// there are relays, in two stages. Results go to relays and then across;
 /// gradients across and then to owners. What goes directly is in the messages
-/// of the first.
+/// of the first. Without sumStages().
 std::vector<Traffic> exchangeStages(const Topology &topology,
                                     std::span<const DeviceLoad> loads,
                                     std::span<const RelayLoad> relays,
                                     Direction direction);
+
+/// The exchanges of sums of rows that go on beside updates of other tables,
+/// once gradients are there: of the totals, or between groups and back, within
+/// them.
+std::vector<Traffic> sumStages(const Topology &topology,
+                               std::span<const DeviceLoad> loads);
 
 /// In how many pieces (Artifact/RelayPieces.h) each relay exchanges what goes
 /// by relay.
@@ -45,8 +51,13 @@ public:
   /// piece, before it has all at `startsMs`.
   std::vector<double> arrivalsMs(std::vector<double> startsMs,
                                  std::span<const double> makesMs = {}) const;
+  /// After timesMs(): when sums of rows are there, if their exchanges start
+  /// at `startsMs`; these if there are none.
+  std::vector<double> sumArrivalsMs(std::vector<double> startsMs) const;
 
 private:
+  /// timesMs() without sums.
+  std::vector<double> gradientTimesMs(std::span<const double> startSkewsMs);
   double slowestOf(const Traffic &stage) const;
   std::vector<double> after(const Traffic &stage, double slowestMs,
                             std::span<const double> startsMs) const {
@@ -60,7 +71,8 @@ private:
   const CostModel &model;
   std::vector<Traffic> stages;
   Direction direction;
-  std::vector<double> slowestMs; ///< of each stage.
+  std::vector<Traffic> sums;
+  std::vector<double> slowestMs, slowestSumsMs; ///< of each stage.
 
   int64_t pieces = 1;
   /// Stages of the first piece, with what goes directly, and of a later one;

@@ -5,7 +5,8 @@
 /// replicated table, a table at a time, those that send most first. The first
 /// copies add an exchange to a step, which pays only for several tables. In a
 /// group a copy is whole, on the device that computes least, or cut evenly by
-/// rows or by columns over all devices of the group.
+/// rows or by columns over all devices of the group. At last the better state
+/// descends once more, with whole copies on any device.
 //===----------------------------------------------------------------------===//
 
 #include "ChooseCopies.h"
@@ -64,6 +65,9 @@ public:
       bestMs = allMs;
       best = std::move(all);
     }
+    costMs(best);
+    busyMs = triedBusyMs;
+    descend(best, bestMs, /*isLast=*/true);
     if (!(bestMs < withoutMs * (1 - kCopiesWorth)))
       return std::nullopt;
     return planOf(best);
@@ -118,12 +122,15 @@ private:
   bool isDone() const { return costsLeft <= 0 || context.deadlinePassed(); }
 
   /// Copies each table, or takes its shards back, where that is cheaper.
-  void descend(std::vector<Shards> &of, double &cost) {
+  /// The last time at all places in a group.
+  void descend(std::vector<Shards> &of, double &cost, bool isLast = false) {
     for (int pass = 0; pass < kCopyPasses; ++pass) {
       double before = cost;
       for (size_t table : order) {
         std::vector<Shards> forms = copiesOf(table);
         forms.push_back(tables[table]);
+        if (isLast)
+          addPlaces(table, forms);
         for (Shards &form : forms) {
           if (isDone())
             return;
@@ -171,6 +178,17 @@ private:
                             }));
     std::erase_if(forms, std::mem_fn(&Shards::empty));
     return forms;
+  }
+
+  /// Whole copies on each device of the first group and those like it.
+  void addPlaces(size_t table, std::vector<Shards> &forms) const {
+    for (int index = 0; index < groupSize; ++index) {
+      Shard shard = newShard(table);
+      for (int device = index; device < context.deviceCount;
+           device += groupSize)
+        shard.devices.push_back(device);
+      forms.push_back({shard});
+    }
   }
 
   Shard newShard(size_t table) const {

@@ -44,12 +44,15 @@ struct Footprint {
 /// load += sign x other, but for compute.
 inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.lookupValues += sign * other.lookupValues;
+  load.updateValues += sign * other.updateValues;
+  load.lateUpdateValues += sign * other.lateUpdateValues;
   load.dims += sign * other.dims;
   load.inputBytes += sign * other.inputBytes;
   load.groupInputBytes += sign * other.groupInputBytes;
   load.forwardBytes += sign * other.forwardBytes;
   load.backwardBytes += sign * other.backwardBytes;
   load.rowSumBytes += sign * other.rowSumBytes;
+  load.lateSumBytes += sign * other.lateSumBytes;
 }
 
 /// The statistics that a search looks at: one of SearchContext::periods, by

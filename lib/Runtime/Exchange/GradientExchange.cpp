@@ -251,8 +251,6 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
   if (gradients.gather)
     addGathered(device, routed, gradients, messages);
   RowSetter(device, messages, gradients).run();
-  if (gradients.sumsRequest)
-    receiveRowSums(device, gradients);
 }
 
 } // namespace neuroshard::runtime

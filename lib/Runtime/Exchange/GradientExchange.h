@@ -27,8 +27,9 @@ struct ResultGradient {
 void packGradients(Device &device, Routed &routed,
                    std::span<const ResultGradient> given, Partials &gradients);
 void startGradients(Device &device, Routed &routed, Partials &gradients);
-/// Waits for the gradients of an exchange. Sets gradients.gradients and, for
-/// replicated tables, gathered and gatheredGradients, or rowSums.
+/// Waits for the gradients of an exchange, but for sums of rows. Sets
+/// gradients.gradients and, for replicated tables, gathered and
+/// gatheredGradients.
 void receiveGradients(Device &device, Routed &routed, Partials &gradients);
 
 } // namespace neuroshard::runtime

@@ -26,20 +26,42 @@ public:
 
   void start() { startSums(levels.front(), packSums()); }
 
-  /// Sums level by level, then the totals back.
-  Buffer finish() {
-    Buffer part = addSections(levels.front());
-    for (size_t level = 1; level < levels.size(); ++level) {
-      startSums(levels[level], std::move(part));
-      part = addSections(levels[level]);
-    }
-    for (size_t level = levels.size() - 1; level > 0; --level)
-      part = gatherTotals(levels[level], part, BufferKind::Gradients, format);
-    return gatherTotals(levels.front(), part, BufferKind::ReceivedGradients,
-                        WireFormat::F32);
+  /// Exchanges whose end is not waited for: sums level by level, then the
+  /// totals back.
+  size_t numLeft() const {
+    return 2 * levels.size() - gradients.numSumExchanges;
+  }
+
+  /// Waits for the exchange under way and starts the next one, if any.
+  void proceed() {
+    size_t done = gradients.numSumExchanges++;
+    if (done < levels.size())
+      addUp(done);
+    else
+      join(2 * levels.size() - 1 - done);
   }
 
 private:
+  /// After the sums of a level, those of the next or the totals.
+  void addUp(size_t level) {
+    Buffer part = addSections(levels[level]);
+    if (level + 1 < levels.size())
+      startSums(levels[level + 1], std::move(part));
+    else
+      startTotals(levels[level], part);
+  }
+
+  /// After the totals of a level, those of the one before.
+  void join(size_t level) {
+    if (level == 0) {
+      gradients.rowSums = joinSections(
+          levels[level], BufferKind::ReceivedGradients, WireFormat::F32);
+      return;
+    }
+    startTotals(levels[level - 1],
+                joinSections(levels[level], BufferKind::Gradients, format));
+  }
+
   int64_t bytesOf(int64_t values) const { return values * valueBytes(format); }
 
   /// The sums in the format in which they travel.
@@ -95,10 +117,9 @@ private:
     return total;
   }
 
-  /// Sends this rank's section to the peers, and puts theirs side by side.
-  Buffer gatherTotals(const ReduceLevel &level, const Buffer &own,
-                      BufferKind kind, WireFormat target) {
-    startTotals(level, own);
+  /// Puts the sections of the peers side by side.
+  Buffer joinSections(const ReduceLevel &level, BufferKind kind,
+                      WireFormat target) {
     std::vector<const std::byte *> sections =
         waitForAll(*gradients.sumsRequest);
     Buffer totals =
@@ -115,6 +136,7 @@ private:
     return totals;
   }
 
+  /// Sends this rank's section to the peers.
   void startTotals(const ReduceLevel &level, const Buffer &own) {
     int64_t bytes = bytesOf(level.ownSection().size());
     std::vector<int64_t> receive = bytesOfRanks(level, [&](size_t peer) {
@@ -191,8 +213,21 @@ void startRowSums(Device &device, Partials &gradients) {
   RowSumReducer(device, gradients).start();
 }
 
+void continueRowSums(Device &device, Partials &gradients) {
+  if (gradients.replicas.tables.empty())
+    return;
+  RowSumReducer reducer(device, gradients);
+  if (reducer.numLeft() <= 1)
+    return;
+  PhaseTimer timer(device.figures, Phase::GradientsExchange);
+  reducer.proceed();
+}
+
 void receiveRowSums(Device &device, Partials &gradients) {
-  gradients.rowSums = RowSumReducer(device, gradients).finish();
+  PhaseTimer timer(device.figures, Phase::GradientsExchange);
+  RowSumReducer reducer(device, gradients);
+  while (reducer.numLeft() > 0)
+    reducer.proceed();
 }
 
 } // namespace neuroshard::runtime

@@ -19,6 +19,9 @@ namespace neuroshard::runtime {
 void addUpRows(Device &device, const Routed &routed, Partials &gradients);
 /// Sends each rank its section of the sums.
 void startRowSums(Device &device, Partials &gradients);
+/// Waits for the exchange under way and starts the next one, unless it is the
+/// last: other tables can be updated meanwhile.
+void continueRowSums(Device &device, Partials &gradients);
 /// Waits for the sums over all ranks.
 void receiveRowSums(Device &device, Partials &gradients);
 

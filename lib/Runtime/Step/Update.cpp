@@ -29,6 +29,30 @@ static std::unique_ptr<Update> prepare(Device &device,
   return device.backend->prepareUpdate(std::move(parts));
 }
 
+static void updateTables(Device &device, Update &update,
+                         std::span<const float> stepSizes) {
+  {
+    PhaseTimer timer(device.figures, Phase::Update);
+    update.run(stepSizes);
+  }
+  const std::vector<bool> &needsNorms = device.plan->needsNormExchange;
+  if (std::find(needsNorms.begin(), needsNorms.end(), true) == needsNorms.end())
+    return;
+  NormMessages norms = exchangeNorms(device, update);
+  PhaseTimer timer(device.figures, Phase::Update);
+  update.finish(norms.terms);
+}
+
+/// Updates the replicated tables whose gradients travel as sums of rows.
+static void updateCopies(Device &device, Partials &gradients,
+                         std::span<const float> stepSizes) {
+  if (gradients.replicas.tables.empty())
+    return;
+  receiveRowSums(device, gradients);
+  PhaseTimer timer(device.figures, Phase::Update);
+  device.backend->updateRows(slotSumsOf(gradients), stepSizes);
+}
+
 void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step) {
@@ -36,22 +60,18 @@ void update(Device &device, std::span<Routed *const> routed,
   device.order.addUpdate(learningRate, step);
   std::vector<GradientPart> parts =
       makeGradientParts(device, routed, gradients);
+  auto continueAll = [&] {
+    for (Partials *exchange : gradients)
+      continueRowSums(device, *exchange);
+  };
+  continueAll();
   CopyMessages copies = exchangeCopies(device, parts);
   std::unique_ptr<Update> update = prepare(device, std::move(parts));
-  {
-    PhaseTimer timer(device.figures, Phase::Update);
-    std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
-    update->run(stepSizes);
-    for (const Partials *exchange : gradients)
-      if (!exchange->replicas.tables.empty())
-        device.backend->updateRows(slotSumsOf(*exchange), stepSizes);
-  }
-  const std::vector<bool> &needsNorms = device.plan->needsNormExchange;
-  if (std::find(needsNorms.begin(), needsNorms.end(), true) == needsNorms.end())
-    return;
-  NormMessages norms = exchangeNorms(device, *update);
-  PhaseTimer timer(device.figures, Phase::Update);
-  update->finish(norms.terms);
+  continueAll();
+  std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
+  updateTables(device, *update, stepSizes);
+  for (Partials *exchange : gradients)
+    updateCopies(device, *exchange, stepSizes);
 }
 
 } // namespace neuroshard::runtime

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PhaseRecord.h"
 #include "Trial.h"
 #include "World/World.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
@@ -151,6 +152,29 @@ TEST_P(RowSumsOf, UpdateAsOneDeviceDoes) {
           EXPECT_EQ(both.result.weightGradients, both.expected.weightGradients);
       }
     }
+}
+
+// The last exchange after the updates of other tables; with groups the one
+// between them, too, beside the sort.
+TEST(RowSums, TravelWhileOtherTablesAreUpdated) {
+  for (bool isGrouped : {false, true}) {
+    Model model = oneInput(Optimizer::Sgd);
+    if (isGrouped)
+      model.groups = {{0, 1}, {2, 3}};
+    Trial both(model, makePlan(model, PlanKind::Mixed, 4), 4, Data::Integers,
+               13);
+    PhaseRecord record;
+    both.train({400}, 0.125f, 1);
+    both.expectSameTables();
+    std::vector<Phase> end = {Phase::Update, Phase::GradientsExchange,
+                              Phase::Update};
+    if (isGrouped)
+      end.insert(end.begin(), Phase::GradientsExchange);
+    end.insert(end.begin(), Phase::Sort);
+    EXPECT_EQ(record.ofThreads.size(), 4U);
+    for (const auto &[thread, phases] : record.ofThreads)
+      EXPECT_EQ(std::vector(phases.end() - std::ssize(end), phases.end()), end);
+  }
 }
 
 /// The bytes of a table's copy on a device.

@@ -187,7 +187,8 @@ TEST(TrafficTest, CopiesOfFewRowsExchangeSums) {
   }
 }
 
-// The sums of each rank with the gradients, the totals when they are there.
+// The sums of each rank go with the gradients, the totals beside the updates of
+// other tables.
 TEST(TrafficTest, TotalsOfRowsGoAfterSums) {
   std::vector<Shard> shards;
   ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
@@ -195,12 +196,57 @@ TEST(TrafficTest, TotalsOfRowsGoAfterSums) {
   for (DeviceLoad &load : loads) {
     load.backwardBytes = 5000;
     load.rowSumBytes = 2 * 272 * 4;
+    load.lateSumBytes = 272 * 4;
   }
   std::vector<Traffic> stages =
       exchangeStages(problem.topology, loads, {}, Direction::Backward);
-  ASSERT_EQ(stages.size(), 2U);
+  ASSERT_EQ(stages.size(), 1U);
   EXPECT_EQ(stages[0].bytesIn, std::vector<double>(4, 5000 - 272 * 4));
-  EXPECT_EQ(stages[1].bytesIn, std::vector<double>(4, 272 * 4));
+  std::vector<Traffic> sums = sumStages(problem.topology, loads);
+  ASSERT_EQ(sums.size(), 1U);
+  EXPECT_EQ(sums[0].bytesIn, std::vector<double>(4, 272 * 4));
+}
+
+TEST(TrafficTest, UpdatesGoOnBesideTotals) {
+  std::vector<Shard> shards;
+  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  auto costMs = [&](double updateMs, double lateShare) {
+    std::vector<DeviceLoad> loads(4);
+    for (DeviceLoad &load : loads) {
+      load.backwardBytes = load.rowSumBytes = 2e6;
+      load.lateSumBytes = 1e6;
+      load.compute.backwardMs = updateMs;
+      load.updateValues = 8;
+      load.lateUpdateValues = 8 * lateShare;
+    }
+    return composeCost(problem.topology, loads, *model, {}).costMs;
+  };
+  double exchangesMs = costMs(0, 0);
+  EXPECT_DOUBLE_EQ(costMs(0.25 * exchangesMs, 0), exchangesMs);
+  EXPECT_DOUBLE_EQ(costMs(0.25 * exchangesMs, 0.5), 1.125 * exchangesMs);
+  EXPECT_DOUBLE_EQ(costMs(0.25 * exchangesMs, 1), 1.25 * exchangesMs);
+  // Longer than the totals travel, which is half of all.
+  EXPECT_DOUBLE_EQ(costMs(2 * exchangesMs, 0), 2.5 * exchangesMs);
+}
+
+// TorchRec exchanges gradients first.
+TEST(TrafficTest, TorchRecReducesCopiesBesideUpdates) {
+  std::vector<Shard> shards;
+  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
+  problem.target = Target::TorchRec19;
+  ShardWork work = describeShard(problem, 0, {0}, shards[0]);
+  EXPECT_EQ(work.lateSumBytes, work.rowSumBytes);
+  std::vector<DeviceLoad> loads(4);
+  for (DeviceLoad &load : loads)
+    load.backwardBytes = load.rowSumBytes = load.lateSumBytes = 2 * 272 * 4;
+  EXPECT_EQ(exchangeStages(problem.topology, loads, {}, Direction::Backward)[0]
+                .bytesIn,
+            std::vector<double>(4, 0));
+  std::vector<Traffic> sums = sumStages(problem.topology, loads);
+  ASSERT_EQ(sums.size(), 2U);
+  for (const Traffic &stage : sums)
+    EXPECT_EQ(stage.bytesIn, std::vector<double>(4, 272 * 4));
 }
 
 TEST(TrafficTest, SumsGoWithinGroupsAndThenBetweenThem) {
@@ -213,18 +259,24 @@ TEST(TrafficTest, SumsGoWithinGroupsAndThenBetweenThem) {
                                   (68 + 68) * 4, 0}));
   EXPECT_EQ(bytes[3], (std::vector<int64_t>{0, (68 + 68) * 4, (136 + 136) * 4,
                                             (136 + 136 + 68 + 68) * 4}));
-  // As relays do, in the price.
+  // And in the price: within groups with the gradients, then late.
   std::vector<DeviceLoad> loads(4);
-  std::vector<RelayLoad> stages(4);
-  for (DeviceLoad &load : loads)
+  for (DeviceLoad &load : loads) {
     load.backwardBytes = load.rowSumBytes = 2 * 272 * 4;
-  for (RelayLoad &stage : stages)
-    stage = {0, 0, 2 * 272 * 4, 2 * 136 * 4};
-  std::unique_ptr<CostModel> model = makeRooflineModel();
-  EXPECT_EQ(composeCost(problem.topology, loads, *model, {}).costMs,
-            composeCost(problem.topology, std::vector<DeviceLoad>(4), *model,
-                        {}, stages)
-                .costMs);
+    load.lateSumBytes = 272 * 4;
+  }
+  EXPECT_EQ(exchangeStages(problem.topology, loads, {}, Direction::Backward)[0]
+                .insideIn,
+            std::vector<double>(4, 272 * 4));
+  std::vector<Traffic> sums = sumStages(problem.topology, loads);
+  ASSERT_EQ(sums.size(), 3U);
+  const std::vector<double> none(4);
+  for (size_t stage : {0, 1}) {
+    EXPECT_EQ(sums[stage].acrossIn, std::vector<double>(4, 136 * 4));
+    EXPECT_EQ(sums[stage].insideIn, none);
+  }
+  EXPECT_EQ(sums[2].insideIn, std::vector<double>(4, 272 * 4));
+  EXPECT_EQ(sums[2].acrossIn, none);
 }
 
 TEST(TrafficTest, RelaysSendEachWayInItsType) {

@@ -7,18 +7,15 @@
 
 #include "neuroshard/Artifact/RelayPieces.h"
 #include "Device/Device.h"
+#include "PhaseRecord.h"
 #include "RandomSteps.h"
 #include "RankGroups.h"
 #include "Trial.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/StepBuffers.h"
-#include "neuroshard/Runtime/PhaseObserver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 using namespace neuroshard::test;
@@ -98,24 +95,6 @@ TEST(RelayPieces, HaveTheBitsOfOneMessage) {
           << neuroshard::bufferName(kind);
     }
 }
-
-/// The phases that each thread, which is a rank, begins.
-class PhaseRecord : public neuroshard::runtime::PhaseObserver {
-public:
-  PhaseRecord() { nsrt_observe_phases(this); }
-  ~PhaseRecord() override { nsrt_observe_phases(nullptr); }
-
-  void begin(Phase phase) noexcept override {
-    std::scoped_lock lock(mutex);
-    ofThreads[std::this_thread::get_id()].push_back(phase);
-  }
-  void end(Phase) noexcept override {}
-
-  std::map<std::thread::id, std::vector<Phase>> ofThreads;
-
-private:
-  std::mutex mutex;
-};
 
 TEST(RelayPieces, AreLookedUpWhileOthersTravel) {
   WideModel wide(kTwoPairs, WireType());
