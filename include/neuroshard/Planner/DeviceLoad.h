@@ -5,6 +5,7 @@
 
 #include "neuroshard/Planner/CostModel.h"
 
+#include <array>
 #include <span>
 
 namespace neuroshard {
@@ -33,6 +34,14 @@ struct DeviceLoad {
   double insideGradientBytes = 0;
   double insideCopySumBytes = 0;
   double outsideCopySumBytes = 0;
+  /// Shards by ShardWork::exchangedForm.
+  std::array<double, ShardWork::kNumForms> exchangedForms = {};
+
+  void countForm(const ShardWork &shard) {
+    if (shard.exchangedForm)
+      ++exchangedForms[static_cast<size_t>(*shard.exchangedForm)];
+  }
+
   /// Values of tables that lookups read; that updates read and write, and those
   /// of them that wait for sums of rows.
   double lookupValues = 0;

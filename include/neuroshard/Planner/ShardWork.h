@@ -6,6 +6,7 @@
 #include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace neuroshard {
@@ -61,6 +62,12 @@ struct ShardWork {
     return rowSumBytes > 0 ? 3 * updateUniqueRows * static_cast<double>(width)
                            : 0;
   }
+
+  /// TorchRec exchanges shards of each form apart; nothing for replicas and for
+  /// our engine.
+  enum class Form { Whole, Columns, Rows };
+  static constexpr size_t kNumForms = 3;
+  std::optional<Form> exchangedForm;
 
   /// What the shard exchanges per step (0 for a replica's forward): elements
   /// of width per sample over the features, bytes each way.

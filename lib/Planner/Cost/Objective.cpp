@@ -61,7 +61,31 @@ double lateUpdatesMs(const DeviceLoad &load) {
              : 0;
 }
 
-double stepCost(std::span<const DeviceLoad> loads,
+/// Exchanges of a direction beyond the first: TorchRec has one for each
+/// sharding type.
+double furtherExchanges(std::span<const DeviceLoad> loads) {
+  double forms = 0;
+  for (size_t form = 0; form < ShardWork::kNumForms; ++form)
+    forms += std::ranges::any_of(loads, [&](const DeviceLoad &load) {
+      return load.exchangedForms[form] > 1e-6;
+    });
+  return std::max(0.0, forms - 1);
+}
+
+/// What they take beside the bytes of all: that of a byte each.
+double furtherExchangesMs(const CostModel &model, const Topology &topology,
+                          std::span<const DeviceLoad> loads,
+                          Direction direction) {
+  double exchanges = furtherExchanges(loads);
+  if (exchanges == 0)
+    return 0;
+  Traffic byte{&topology, std::vector<double>(loads.size()),
+               std::vector<double>(loads.size(), 1.0),
+               std::vector<double>(loads.size(), 1.0)};
+  return exchanges * largest(model.communicationMs(byte, {}, direction));
+}
+
+double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
                 std::span<const RelayLoad> relays, StagedExchange ids,
                 StagedExchange results, StagedExchange gradients,
                 const CostModel &model, const ObjectiveOptions &options,
@@ -69,11 +93,17 @@ double stepCost(std::span<const DeviceLoad> loads,
   std::vector<double> input = ids.timesMs();
   std::vector<double> forward = results.timesMs();
   std::vector<double> backward = gradients.timesMs();
+  auto furtherMs = [&](Direction direction) {
+    return furtherExchangesMs(model, topology, loads, direction);
+  };
+  double furtherInputMs = furtherMs(Direction::Input);
+  double furtherForwardMs = furtherMs(Direction::Forward);
+  double furtherBackwardMs = furtherMs(Direction::Backward);
   for (size_t i = 0; i < loads.size(); ++i) {
     DeviceCost &device = breakdown.devices[i];
-    device.inputMs = input[i];
-    device.forwardCommunicationMs = forward[i];
-    device.backwardCommunicationMs = backward[i];
+    device.inputMs = input[i] + furtherInputMs;
+    device.forwardCommunicationMs = forward[i] + furtherForwardMs;
+    device.backwardCommunicationMs = backward[i] + furtherBackwardMs;
     breakdown.maxForwardMs =
         std::max(breakdown.maxForwardMs, loads[i].compute.forwardMs);
     breakdown.maxBackwardMs =
@@ -85,13 +115,14 @@ double stepCost(std::span<const DeviceLoad> loads,
   for (const DeviceLoad &load : loads)
     starts.push_back(load.compute.forwardMs);
   double resultsMs =
-      largest(results.arrivalsMs(starts, relayedLookupsMs(loads, relays)));
+      largest(results.arrivalsMs(starts, relayedLookupsMs(loads, relays))) +
+      furtherForwardMs;
   breakdown.exposedForwardCommunicationMs =
       std::max(0.0, resultsMs - breakdown.maxForwardMs - options.denseBottomMs);
   breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
   // It updates once it has its own gradients, and copies once it has the sums
   // of their rows.
-  std::fill(starts.begin(), starts.end(), 0);
+  std::fill(starts.begin(), starts.end(), furtherBackwardMs);
   std::vector<double> updates = gradients.arrivalsMs(starts);
   std::vector<double> sums = gradients.sumArrivalsMs(updates);
   double gradientsMs = largest(sums);
@@ -108,7 +139,7 @@ double stepCost(std::span<const DeviceLoad> loads,
                         breakdown.exposedForwardCommunicationMs +
                         breakdown.denseMs + breakdown.backwardCommunicationMs +
                         breakdown.maxBackwardMs;
-  breakdown.inputMs = largest(input);
+  breakdown.inputMs = largest(input) + furtherInputMs;
   // Those of the next batch are sent when results are there, and travel during
   // dense work and updates; gradients have the same links. Relays hand them out
   // in the next step.
@@ -166,7 +197,7 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
       options.kind == ObjectiveKind::Published
           ? publishedCost(loads, exchange(Direction::Forward),
                           exchange(Direction::Backward), breakdown)
-          : stepCost(loads, relays, exchange(Direction::Input),
+          : stepCost(topology, loads, relays, exchange(Direction::Input),
                      exchange(Direction::Forward),
                      exchange(Direction::Backward), model, options, breakdown);
   if (options.kind == ObjectiveKind::Step) {
@@ -288,6 +319,7 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
       loads[d].backwardBytes += shard->backwardBytes;
       loads[d].rowSumBytes += shard->rowSumBytes;
       loads[d].lateSumBytes += shard->lateSumBytes;
+      loads[d].countForm(*shard);
       loads[d].insideForwardBytes += shard->insideForwardBytes;
       loads[d].insideGradientBytes += shard->insideGradientBytes;
       double inside = shard->copySumBytes * shard->insideCopies;

@@ -161,6 +161,10 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                          work.updateLookups * idEntry;
     return work;
   }
+  if (problem.target == Target::TorchRec19)
+    work.exchangedForm = work.rowSplit      ? ShardWork::Form::Rows
+                         : work.columnSplit ? ShardWork::Form::Columns
+                                            : ShardWork::Form::Whole;
   work.dims = width * static_cast<double>(work.features);
   // Ids, and a length of 4 bytes per bag.
   work.inputBytes = work.lookups * idEntry + sums.bags * 4;

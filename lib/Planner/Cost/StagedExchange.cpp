@@ -77,11 +77,13 @@ bool isStaged(std::span<const DeviceLoad> loads,
 
 } // namespace
 
-/// Sums that copies exchange once they have their gradients. Without groups
-/// all is outside. What a stage spreads evenly stays in part where it is; sums
-/// are for other devices alone.
-static Traffic copySumsOf(const Topology &topology,
-                          std::span<const DeviceLoad> loads) {
+// Without groups all is outside. What a stage spreads evenly stays in part
+// where it is; sums are for other devices alone.
+std::optional<Traffic>
+neuroshard::copySumStage(const Topology &topology,
+                         std::span<const DeviceLoad> loads) {
+  if (!haveCopySums(loads))
+    return std::nullopt;
   auto withOwn = [](double bytes, double peers) {
     return peers > 1 ? bytes * peers / (peers - 1) : 0;
   };
@@ -94,7 +96,7 @@ static Traffic copySumsOf(const Topology &topology,
                               groupSize > 0 ? devices / groupSize : devices));
   }
   if (groupSize == 0)
-    return {&topology, none, outside, outside};
+    return Traffic{&topology, none, outside, outside};
   Traffic sums{&topology, none, none, none};
   sums.insideOut = sums.insideIn = inside;
   sums.acrossOut = sums.acrossIn = outside;
@@ -160,10 +162,7 @@ std::vector<Traffic> neuroshard::exchangeStages(
       load.backwardBytes -= std::exchange(load.insideCopySumBytes, 0) +
                             std::exchange(load.outsideCopySumBytes, 0);
     }
-    std::vector<Traffic> stages =
-        exchangeStages(topology, others, relays, direction);
-    stages.push_back(copySumsOf(topology, loads));
-    return stages;
+    return exchangeStages(topology, others, relays, direction);
   }
   if (direction == Direction::Backward &&
       hasAny(loads, &DeviceLoad::rowSumBytes)) {
@@ -241,8 +240,10 @@ StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
                                Direction direction)
     : model(model), stages(exchangeStages(topology, loads, relays, direction)),
       direction(direction), pieces(piecesOf(relays, direction)) {
-  if (direction == Direction::Backward)
+  if (direction == Direction::Backward) {
+    copySums = copySumStage(topology, loads);
     sums = sumStages(topology, loads);
+  }
   if (pieces == 1)
     return;
   std::vector<RelayLoad> piece(relays.begin(), relays.end());
@@ -275,26 +276,41 @@ double StagedExchange::piecesMs(size_t stage) const {
 
 std::vector<double>
 StagedExchange::timesMs(std::span<const double> startSkewsMs) {
-  std::vector<double> times = gradientTimesMs(startSkewsMs);
-  slowestSumsMs.clear();
-  for (const Traffic &stage : sums) {
+  std::vector<double> times = valueTimesMs(startSkewsMs);
+  auto add = [&](const Traffic &stage) {
     std::vector<double> one = model.communicationMs(stage, {}, direction);
-    slowestSumsMs.push_back(*std::ranges::max_element(one));
     for (size_t i = 0; i < times.size(); ++i)
       times[i] += one[i];
-  }
+    return *std::ranges::max_element(one);
+  };
+  copySumsMs = copySums ? add(*copySums) : 0;
+  lateSumsMs = 0;
+  for (const Traffic &stage : sums)
+    lateSumsMs += add(stage);
   return times;
 }
 
-std::vector<double>
-StagedExchange::sumArrivalsMs(std::vector<double> startsMs) const {
-  for (size_t i = 0; i < sums.size(); ++i)
-    startsMs = after(sums[i], slowestSumsMs[i], startsMs);
+/// When all devices have ended, after an exchange that begins when the last is
+/// ready: until then the links have others to carry.
+static std::vector<double> afterAll(std::vector<double> startsMs, double ms) {
+  if (ms > 0)
+    std::ranges::fill(startsMs, *std::ranges::max_element(startsMs) + ms);
   return startsMs;
 }
 
 std::vector<double>
-StagedExchange::gradientTimesMs(std::span<const double> startSkewsMs) {
+StagedExchange::arrivalsMs(std::vector<double> startsMs,
+                           std::span<const double> makesMs) const {
+  return afterAll(valueArrivalsMs(std::move(startsMs), makesMs), copySumsMs);
+}
+
+std::vector<double>
+StagedExchange::sumArrivalsMs(std::vector<double> startsMs) const {
+  return afterAll(std::move(startsMs), lateSumsMs);
+}
+
+std::vector<double>
+StagedExchange::valueTimesMs(std::span<const double> startSkewsMs) {
   std::vector<double> sum;
   slowestMs.clear();
   for (const Traffic &stage : stages) {
@@ -323,8 +339,8 @@ StagedExchange::gradientTimesMs(std::span<const double> startSkewsMs) {
 }
 
 std::vector<double>
-StagedExchange::arrivalsMs(std::vector<double> startsMs,
-                           std::span<const double> makesMs) const {
+StagedExchange::valueArrivalsMs(std::vector<double> startsMs,
+                                std::span<const double> makesMs) const {
   if (pieces == 1) {
     for (size_t i = 0; i < stages.size(); ++i)
       startsMs = after(stages[i], slowestMs[i], startsMs);
@@ -346,10 +362,6 @@ StagedExchange::arrivalsMs(std::vector<double> startsMs,
             after(laterPiece[0], laterPieceMs[0], startsMs));
   std::vector<double> begun =
       later(after(firstPiece[0], firstPieceMs, firstMs), startsMs);
-  std::vector<double> arrivals =
-      later(after(laterPiece[1], laterPieceMs[1], firstStages),
-            after(stages[1], piecesMs(1), begun));
-  for (size_t i = 2; i < stages.size(); ++i) // sums of copies
-    arrivals = after(stages[i], slowestMs[i], arrivals);
-  return arrivals;
+  return later(after(laterPiece[1], laterPieceMs[1], firstStages),
+               after(stages[1], piecesMs(1), begun));
 }

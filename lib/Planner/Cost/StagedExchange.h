@@ -6,6 +6,7 @@
 #include "neuroshard/Planner/DeviceLoad.h"
 
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,11 +15,16 @@ namespace neuroshard {
 /// What devices with these loads exchange in one direction: at once, or, if
 /// there are relays, in two stages. Results go to relays and then across;
 /// gradients across and then to owners. What goes directly is in the messages
-/// of the first. Without sumStages().
+/// of the first. Without the sums of copies below.
 std::vector<Traffic> exchangeStages(const Topology &topology,
                                     std::span<const DeviceLoad> loads,
                                     std::span<const RelayLoad> relays,
                                     Direction direction);
+
+/// Sums of gradients that copies of shards exchange once they have these, if
+/// there are any.
+std::optional<Traffic> copySumStage(const Topology &topology,
+                                    std::span<const DeviceLoad> loads);
 
 /// The exchanges of sums of rows that go on beside updates of other tables,
 /// once gradients are there: of the totals, or between groups and back, within
@@ -56,8 +62,10 @@ public:
   std::vector<double> sumArrivalsMs(std::vector<double> startsMs) const;
 
 private:
-  /// timesMs() without sums.
-  std::vector<double> gradientTimesMs(std::span<const double> startSkewsMs);
+  /// The same without sums of copies.
+  std::vector<double> valueTimesMs(std::span<const double> startSkewsMs);
+  std::vector<double> valueArrivalsMs(std::vector<double> startsMs,
+                                      std::span<const double> makesMs) const;
   double slowestOf(const Traffic &stage) const;
   std::vector<double> after(const Traffic &stage, double slowestMs,
                             std::span<const double> startsMs) const {
@@ -71,8 +79,10 @@ private:
   const CostModel &model;
   std::vector<Traffic> stages;
   Direction direction;
-  std::vector<Traffic> sums;
-  std::vector<double> slowestMs, slowestSumsMs; ///< of each stage.
+  std::optional<Traffic> copySums;
+  std::vector<Traffic> sums;     ///< of rows.
+  std::vector<double> slowestMs; ///< of each stage of values.
+  double copySumsMs = 0, lateSumsMs = 0;
 
   int64_t pieces = 1;
   /// Stages of the first piece, with what goes directly, and of a later one;

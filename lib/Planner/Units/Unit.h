@@ -53,6 +53,8 @@ inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.backwardBytes += sign * other.backwardBytes;
   load.rowSumBytes += sign * other.rowSumBytes;
   load.lateSumBytes += sign * other.lateSumBytes;
+  for (size_t form = 0; form < load.exchangedForms.size(); ++form)
+    load.exchangedForms[form] += sign * other.exchangedForms[form];
 }
 
 /// The statistics that a search looks at: one of SearchContext::periods, by

@@ -130,6 +130,7 @@ static void describe(const SearchContext &context,
   demand.load.backwardBytes = work.backwardBytes;
   demand.load.rowSumBytes = work.rowSumBytes;
   demand.load.lateSumBytes = work.lateSumBytes;
+  demand.load.countForm(work);
   const SumEmbedding *embedding = context.model.sumEmbedding();
   if (!embedding)
     return;

@@ -43,6 +43,50 @@ std::vector<DeviceLoad> loads() {
   return {{{5, 1}, 3, 10, 0, 0}, {{2, 7}, 4, 30, 0, 0}};
 }
 
+/// 1, 2 and 4 ms for an exchange of ids, results and gradients, whatever it
+/// has.
+class LatencyModel : public ToyModel {
+public:
+  std::vector<double> communicationMs(const Traffic &traffic,
+                                      std::span<const double>,
+                                      Direction direction) const override {
+    double ms = direction == Direction::Input     ? 1
+                : direction == Direction::Forward ? 2
+                                                  : 4;
+    return std::vector<double>(traffic.dims.size(), ms);
+  }
+};
+
+// TorchRec has an exchange for each sharding type.
+TEST(ObjectiveTest, EachFormTakesAnExchangeOfItsOwn) {
+  ShardingProblem problem;
+  problem.batch.globalSize = 64;
+  problem.topology = *parseTopology("2xCPU@1GiB");
+  for (const char *name : {"a", "b", "c"})
+    addTable(problem, makeTable(name, 1000, 16), 1);
+  ShardingPlan plan;
+  plan.deviceCount = 2;
+  auto exchangesMs = [&](std::vector<Shard> shards) {
+    plan.shards = std::move(shards);
+    CostBreakdown cost = evaluate(problem, plan, LatencyModel(), {});
+    return cost.inputMs + cost.exposedForwardCommunicationMs +
+           cost.backwardCommunicationMs;
+  };
+  Shard a = makeShard("a", "a", 0, 1000, 0, 16, {0});
+  Shard c = makeShard("c", "c", 0, 1000, 0, 16, {1});
+  std::vector<Shard> whole = {a, makeShard("b", "b", 0, 1000, 0, 16, {1}), c};
+  std::vector<Shard> byColumns = {a, makeShard("b0", "b", 0, 1000, 0, 8, {0}),
+                                  makeShard("b1", "b", 0, 1000, 8, 16, {1}), c};
+  std::vector<Shard> byBoth = byColumns;
+  byBoth.back() = makeShard("c0", "c", 0, 500, 0, 16, {0});
+  byBoth.push_back(makeShard("c1", "c", 500, 1000, 0, 16, {1}));
+  for (const auto &shards : {whole, byColumns, byBoth})
+    EXPECT_EQ(exchangesMs(shards), exchangesMs(whole));
+  problem.target = Target::TorchRec19;
+  EXPECT_EQ(exchangesMs(byColumns) - exchangesMs(whole), 1 + 2 + 4);
+  EXPECT_EQ(exchangesMs(byBoth), 3 * (1 + 2 + 4));
+}
+
 TEST(ObjectiveTest, StepAddsTheMaximaOfEachPhase) {
   ToyModel model;
   Topology topology = *parseTopology("2xCPU");

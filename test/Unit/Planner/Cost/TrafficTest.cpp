@@ -207,6 +207,35 @@ TEST(TrafficTest, TotalsOfRowsGoAfterSums) {
   EXPECT_EQ(sums[0].bytesIn, std::vector<double>(4, 272 * 4));
 }
 
+// Links are busy with the gradients of one device until it has all of them.
+TEST(TrafficTest, SumsWaitForTheGradientsOfAll) {
+  std::vector<Shard> shards;
+  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  auto costMs = [&](double lateBytes, double copyBytes) {
+    std::vector<DeviceLoad> loads(4);
+    for (DeviceLoad &load : loads) {
+      load.backwardBytes = load.rowSumBytes = 2 * lateBytes;
+      load.lateSumBytes = lateBytes;
+    }
+    loads[3].backwardBytes += 4e8; // gradients
+    for (DeviceLoad &load : loads) {
+      load.outsideCopySumBytes = copyBytes;
+      load.backwardBytes += copyBytes;
+    }
+    return composeCost(problem.topology, loads, *model, {}).costMs;
+  };
+  double gradientsMs = costMs(0, 0);
+  double latencyMs = costMs(1, 0) - gradientsMs;
+  double totalsMs = costMs(1e7, 0) - gradientsMs - latencyMs;
+  EXPECT_GT(totalsMs, 1);
+  EXPECT_NEAR(costMs(0, 1e7) - gradientsMs,
+              costMs(0, 5e6) - gradientsMs + costMs(0, 5e6) - gradientsMs -
+                  (costMs(0, 1) - gradientsMs),
+              1e-6);
+  EXPECT_GT(costMs(1e7, 1e7), gradientsMs + totalsMs);
+}
+
 TEST(TrafficTest, UpdatesGoOnBesideTotals) {
   std::vector<Shard> shards;
   ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);

@@ -98,7 +98,7 @@ TEST(CopiesInGroupsTest, AreNearTheBest) {
 }
 
 TEST(CopiesInGroupsTest, SayWhatTheyBring) {
-  ShardingProblem problem = repeatedRows(0, "2x2xCPU@100mbit");
+  ShardingProblem problem = repeatedRows(6, "2x2xCPU@100mbit");
   std::unique_ptr<CostModel> model = makeRooflineModel();
   SearchResult result = test::mustPlan(problem, *model, fewEdits());
   ASSERT_TRUE(hasCopies(problem, result.plan));
@@ -114,10 +114,10 @@ TEST(CopiesInGroupsTest, NoneWhereTheyMayNotBe) {
     options.algorithm = algorithm;
     return hasCopies(problem, test::mustPlan(problem, *model, options).plan);
   };
-  ShardingProblem problem = repeatedRows(0, "2x2xCPU@100mbit");
+  ShardingProblem problem = repeatedRows(6, "2x2xCPU@100mbit");
   EXPECT_TRUE(find(problem));
   EXPECT_FALSE(find(problem, Algorithm::Dim));
-  EXPECT_FALSE(find(repeatedRows(0, "4xCPU@1GiB")));
+  EXPECT_FALSE(find(repeatedRows(6, "4xCPU@1GiB")));
   ShardingProblem pinned = problem;
   pinned.constraints.pins.push_back({0, {0}});
   EXPECT_FALSE(find(pinned));
