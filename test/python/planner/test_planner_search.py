@@ -295,7 +295,8 @@ def test_what_if():
     assert [case.topology.device_count for case in cases] == [8, 1, 16]
     assert cases[0].cost_ms == ns.plan(problem, cost_model="roofline").cost_ms
     assert cases[1].result is None and cases[1].error.limit == "device memory"
-    assert cases[2].peak_bytes < cases[0].peak_bytes
+    planned = ns.plan(problem.replace(topology=cases[2].topology), cost_model="roofline")
+    assert cases[2].peak_bytes == planned.memory.peak_bytes
     assert cases[2].cost_ms == cases[2].result.cost_ms
     lines = str(cases).splitlines()
     assert len(lines) == 4 and "no plan: device memory" in lines[2]
