@@ -275,6 +275,9 @@ void Solver::place(size_t table, const Spread &spread, int sign) {
     loads[d].inputBytes += sign * piece.inputBytes;
     loads[d].forwardBytes += sign * piece.forwardBytes;
     loads[d].backwardBytes += sign * piece.backwardBytes;
+    if (piece.exchangedForm)
+      loads[d].exchangedForms[static_cast<size_t>(*piece.exchangedForm)] +=
+          sign;
   }
 }
 

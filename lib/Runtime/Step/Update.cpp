@@ -64,12 +64,14 @@ void update(Device &device, std::span<Routed *const> routed,
     for (Partials *exchange : gradients)
       continueRowSums(device, *exchange);
   };
-  continueAll();
+  // What the updates of other tables wait for goes first.
   CopyMessages copies = exchangeCopies(device, parts);
+  continueAll();
   std::unique_ptr<Update> update = prepare(device, std::move(parts));
   continueAll();
   std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
   updateTables(device, *update, stepSizes);
+  continueAll();
   for (Partials *exchange : gradients)
     updateCopies(device, *exchange, stepSizes);
 }

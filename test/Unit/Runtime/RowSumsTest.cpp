@@ -154,8 +154,8 @@ TEST_P(RowSumsOf, UpdateAsOneDeviceDoes) {
     }
 }
 
-// The last exchange after the updates of other tables; with groups the one
-// between them, too, beside the sort.
+// The totals travel beside the updates of other tables; with groups the sums
+// between groups beside the sort, and the totals within them after the updates.
 TEST(RowSums, TravelWhileOtherTablesAreUpdated) {
   for (bool isGrouped : {false, true}) {
     Model model = oneInput(Optimizer::Sgd);
@@ -166,15 +166,40 @@ TEST(RowSums, TravelWhileOtherTablesAreUpdated) {
     PhaseRecord record;
     both.train({400}, 0.125f, 1);
     both.expectSameTables();
-    std::vector<Phase> end = {Phase::Update, Phase::GradientsExchange,
-                              Phase::Update};
+    constexpr Phase kWait = Phase::GradientsExchange;
+    std::vector<Phase> end = {Phase::Sort, Phase::Update, kWait, Phase::Update};
     if (isGrouped)
-      end.insert(end.begin(), Phase::GradientsExchange);
-    end.insert(end.begin(), Phase::Sort);
+      end = {Phase::Sort, kWait, Phase::Update, kWait, kWait, Phase::Update};
     EXPECT_EQ(record.ofThreads.size(), 4U);
     for (const auto &[thread, phases] : record.ofThreads)
       EXPECT_EQ(std::vector(phases.end() - std::ssize(end), phases.end()), end);
   }
+}
+
+// The exchanges of one input's sums go on between those of the other's.
+TEST(RowSums, OfTwoInputsUpdateAsOneDeviceDoes) {
+  for (bool isGrouped : {false, true})
+    for (Optimizer optimizer : {Optimizer::Sgd, Optimizer::RowwiseAdagrad}) {
+      Model model = twoTables();
+      model.optimizer = optimizer;
+      model.tables.push_back({"other", 12, 4, Element::F32});
+      Exchange second{8, false, 2, {}};
+      second.lookups = {{2, 0}, {2, 1}};
+      model.exchanges.push_back(second);
+      if (isGrouped)
+        model.groups = {{0, 1}, {2, 3}};
+      // Table "many" is cut by columns, whose owners exchange norms.
+      std::vector<ShardPlace> shards = {{1, 0, 1000, 0, 2, {0}},
+                                        {1, 0, 1000, 2, 4, {3}}};
+      for (int table : {0, 2}) {
+        const Table &source = model.tables[static_cast<size_t>(table)];
+        shards.push_back({table, 0, source.rows, 0, source.dim, {0, 1, 2, 3}});
+      }
+      Trial both(model, shards, 4, Data::Integers, 14);
+      for (int64_t step = 1; step <= 2; ++step)
+        both.train({400, 300}, 0.125f, step);
+      both.expectSameTables(optimizer == Optimizer::Sgd ? 0 : 1);
+    }
 }
 
 /// The bytes of a table's copy on a device.

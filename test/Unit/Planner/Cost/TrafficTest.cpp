@@ -227,13 +227,11 @@ TEST(TrafficTest, SumsWaitForTheGradientsOfAll) {
   };
   double gradientsMs = costMs(0, 0);
   double latencyMs = costMs(1, 0) - gradientsMs;
+  // Three of four parts of 10 MB at 8 GB/s: with the gradients, and late.
   double totalsMs = costMs(1e7, 0) - gradientsMs - latencyMs;
-  EXPECT_GT(totalsMs, 1);
-  EXPECT_NEAR(costMs(0, 1e7) - gradientsMs,
-              costMs(0, 5e6) - gradientsMs + costMs(0, 5e6) - gradientsMs -
-                  (costMs(0, 1) - gradientsMs),
-              1e-6);
-  EXPECT_GT(costMs(1e7, 1e7), gradientsMs + totalsMs);
+  EXPECT_NEAR(totalsMs, 2 * 0.75 * 1e7 / 8e6, 1e-3);
+  // All of 10 MB, since sums are for other devices alone, and a latency.
+  EXPECT_NEAR(costMs(0, 1e7) - gradientsMs, 1e7 / 8e6 + latencyMs, 1e-3);
 }
 
 TEST(TrafficTest, UpdatesGoOnBesideTotals) {
