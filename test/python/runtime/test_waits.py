@@ -39,14 +39,15 @@ def messages(exchange, *peers):
 # between devices 0 and 2.
 WAITS = {
     "cut": [*messages("ids", 1, 2), *messages("results", 1, 2), *messages("gradients", 1, 2),
-            *messages("row sums", 1, 2), *messages("totals", 1, 2), "sort begins", "sort ends",
-            *messages("norms", 2)],
+            *messages("row sums", 1, 2), "sort begins", "sort ends", *messages("norms", 2),
+            *messages("totals", 1, 2)],
     "copies": [*messages("gradients of copies", 1, 2), "sort begins", "sort ends"],
     "sums": [*messages("row sums", 1, 2), *messages("totals", 1, 2)],
 }
 # Of the waits of these models, what others order too. Gradients are added up by row before those for
-# the owners of rows are sent, for which a device waits first.
-ORDERED = {"cut": {"row sums of 1", "row sums of 2"}, "copies": set(), "sums": set()}
+# the owners of rows are sent, for which a device waits first; and the totals of device 2 before its
+# norms.
+ORDERED = {"cut": {"row sums of 1", "row sums of 2", "totals of 2"}, "copies": set(), "sums": set()}
 
 
 def load_emulator():
