@@ -36,18 +36,35 @@ struct DeviceLoad {
   double outsideCopySumBytes = 0;
   /// Shards by ShardWork::exchangedForm.
   std::array<double, ShardWork::kNumForms> exchangedForms = {};
-
-  void countForm(const ShardWork &shard) {
-    if (shard.exchangedForm)
-      ++exchangedForms[static_cast<size_t>(*shard.exchangedForm)];
-  }
-
   /// Values of tables that lookups read; that updates read and write, and those
   /// of them that wait for sums of rows.
   double lookupValues = 0;
   double updateValues = 0;
   double lateUpdateValues = 0;
 };
+
+/// What a shard, or one copy of it, adds to its device, but for compute.
+DeviceLoad loadOf(const ShardWork &shard);
+
+/// load += sign x other, but for compute and what planLoads() adds for groups.
+inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
+  load.dims += sign * other.dims;
+  load.inputBytes += sign * other.inputBytes;
+  load.groupInputBytes += sign * other.groupInputBytes;
+  load.forwardBytes += sign * other.forwardBytes;
+  load.backwardBytes += sign * other.backwardBytes;
+  load.rowSumBytes += sign * other.rowSumBytes;
+  load.lateSumBytes += sign * other.lateSumBytes;
+  load.insideForwardBytes += sign * other.insideForwardBytes;
+  load.insideGradientBytes += sign * other.insideGradientBytes;
+  load.insideCopySumBytes += sign * other.insideCopySumBytes;
+  load.outsideCopySumBytes += sign * other.outsideCopySumBytes;
+  for (size_t form = 0; form < load.exchangedForms.size(); ++form)
+    load.exchangedForms[form] += sign * other.exchangedForms[form];
+  load.lookupValues += sign * other.lookupValues;
+  load.updateValues += sign * other.updateValues;
+  load.lateUpdateValues += sign * other.lateUpdateValues;
+}
 
 /// What a device sends by way of relays per step: as an owner to the relays of
 /// its group, and as a relay to the ranks of the samples; gradients go the same

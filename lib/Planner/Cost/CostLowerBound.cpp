@@ -271,13 +271,7 @@ void Solver::place(size_t table, const Spread &spread, int sign) {
       placed[d].push_back(&piece);
     else
       placed[d].pop_back();
-    loads[d].dims += sign * piece.dims;
-    loads[d].inputBytes += sign * piece.inputBytes;
-    loads[d].forwardBytes += sign * piece.forwardBytes;
-    loads[d].backwardBytes += sign * piece.backwardBytes;
-    if (piece.exchangedForm)
-      loads[d].exchangedForms[static_cast<size_t>(*piece.exchangedForm)] +=
-          sign;
+    addLoads(loads[d], loadOf(piece), sign);
   }
 }
 

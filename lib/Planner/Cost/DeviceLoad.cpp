@@ -6,6 +6,27 @@
 
 using namespace neuroshard;
 
+DeviceLoad neuroshard::loadOf(const ShardWork &shard) {
+  DeviceLoad load;
+  load.dims = shard.dims;
+  load.inputBytes = shard.inputBytes;
+  load.groupInputBytes = shard.groupInputBytes;
+  load.forwardBytes = shard.forwardBytes;
+  load.backwardBytes = shard.backwardBytes;
+  load.rowSumBytes = shard.rowSumBytes;
+  load.lateSumBytes = shard.lateSumBytes;
+  load.insideForwardBytes = shard.insideForwardBytes;
+  load.insideGradientBytes = shard.insideGradientBytes;
+  load.insideCopySumBytes = shard.copySumBytes * shard.insideCopies;
+  load.outsideCopySumBytes = shard.copySumBytes - load.insideCopySumBytes;
+  if (shard.exchangedForm)
+    load.exchangedForms[static_cast<size_t>(*shard.exchangedForm)] = 1;
+  load.lookupValues = shard.lookupValues();
+  load.updateValues = shard.updateValues();
+  load.lateUpdateValues = shard.lateUpdateValues();
+  return load;
+}
+
 Traffic neuroshard::trafficOf(const Topology &topology,
                               std::span<const DeviceLoad> loads,
                               Direction direction) {

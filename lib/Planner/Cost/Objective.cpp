@@ -72,17 +72,13 @@ double furtherExchanges(std::span<const DeviceLoad> loads) {
   return std::max(0.0, forms - 1);
 }
 
-/// What they take beside the bytes of all: that of a byte each.
-double furtherExchangesMs(const CostModel &model, const Topology &topology,
-                          std::span<const DeviceLoad> loads,
-                          Direction direction) {
-  double exchanges = furtherExchanges(loads);
-  if (exchanges == 0)
-    return 0;
-  Traffic byte{&topology, std::vector<double>(loads.size()),
-               std::vector<double>(loads.size(), 1.0),
-               std::vector<double>(loads.size(), 1.0)};
-  return exchanges * largest(model.communicationMs(byte, {}, direction));
+/// What an exchange takes beside its bytes: that of a byte each.
+double exchangeOfByteMs(const CostModel &model, const Topology &topology,
+                        Direction direction) {
+  std::vector<double> none(topology.devices.size());
+  std::vector<double> bytes(topology.devices.size(), 1.0);
+  Traffic traffic{&topology, none, bytes, bytes};
+  return largest(model.communicationMs(traffic, {}, direction));
 }
 
 double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
@@ -93,8 +89,10 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
   std::vector<double> input = ids.timesMs();
   std::vector<double> forward = results.timesMs();
   std::vector<double> backward = gradients.timesMs();
+  double further = furtherExchanges(loads);
   auto furtherMs = [&](Direction direction) {
-    return furtherExchangesMs(model, topology, loads, direction);
+    return further > 0 ? further * exchangeOfByteMs(model, topology, direction)
+                       : 0;
   };
   double furtherInputMs = furtherMs(Direction::Input);
   double furtherForwardMs = furtherMs(Direction::Forward);
@@ -308,24 +306,8 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   size_t devices = work.sets.size();
   std::vector<DeviceLoad> loads(devices);
   for (size_t d = 0; d < devices; ++d)
-    for (const ShardWork *shard : work.sets[d].shards) {
-      loads[d].lookupValues += shard->lookupValues();
-      loads[d].updateValues += shard->updateValues();
-      loads[d].lateUpdateValues += shard->lateUpdateValues();
-      loads[d].dims += shard->dims;
-      loads[d].inputBytes += shard->inputBytes;
-      loads[d].groupInputBytes += shard->groupInputBytes;
-      loads[d].forwardBytes += shard->forwardBytes;
-      loads[d].backwardBytes += shard->backwardBytes;
-      loads[d].rowSumBytes += shard->rowSumBytes;
-      loads[d].lateSumBytes += shard->lateSumBytes;
-      loads[d].countForm(*shard);
-      loads[d].insideForwardBytes += shard->insideForwardBytes;
-      loads[d].insideGradientBytes += shard->insideGradientBytes;
-      double inside = shard->copySumBytes * shard->insideCopies;
-      loads[d].insideCopySumBytes += inside;
-      loads[d].outsideCopySumBytes += shard->copySumBytes - inside;
-    }
+    for (const ShardWork *shard : work.sets[d].shards)
+      addLoads(loads[d], loadOf(*shard), 1);
   std::vector<ComputeMs> compute(devices);
   model.computeMs(work.sets, compute);
   for (size_t d = 0; d < devices; ++d)

@@ -184,11 +184,15 @@ private:
   void addPlaces(size_t table, std::vector<Shards> &forms) const {
     for (int index = 0; index < groupSize; ++index) {
       Shard shard = newShard(table);
-      for (int device = index; device < context.deviceCount;
-           device += groupSize)
-        shard.devices.push_back(device);
+      placeInGroups(shard, index);
       forms.push_back({shard});
     }
+  }
+
+  /// On the device of this index in each group.
+  void placeInGroups(Shard &shard, int index) const {
+    for (int device = index; device < context.deviceCount; device += groupSize)
+      shard.devices.push_back(device);
   }
 
   Shard newShard(size_t table) const {
@@ -223,9 +227,7 @@ private:
       shard.name += "_copy" + std::to_string(k);
       setRange(shard, units * k / groupSize * unit,
                std::min(size, units * (k + 1) / groupSize * unit));
-      for (int device = static_cast<int>(k); device < context.deviceCount;
-           device += groupSize)
-        shard.devices.push_back(device);
+      placeInGroups(shard, static_cast<int>(k));
       shards.push_back(std::move(shard));
     }
     return shards;

@@ -41,22 +41,6 @@ struct Footprint {
   }
 };
 
-/// load += sign x other, but for compute.
-inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
-  load.lookupValues += sign * other.lookupValues;
-  load.updateValues += sign * other.updateValues;
-  load.lateUpdateValues += sign * other.lateUpdateValues;
-  load.dims += sign * other.dims;
-  load.inputBytes += sign * other.inputBytes;
-  load.groupInputBytes += sign * other.groupInputBytes;
-  load.forwardBytes += sign * other.forwardBytes;
-  load.backwardBytes += sign * other.backwardBytes;
-  load.rowSumBytes += sign * other.rowSumBytes;
-  load.lateSumBytes += sign * other.lateSumBytes;
-  for (size_t form = 0; form < load.exchangedForms.size(); ++form)
-    load.exchangedForms[form] += sign * other.exchangedForms[form];
-}
-
 /// The statistics that a search looks at: one of SearchContext::periods, by
 /// index, or their summary.
 inline constexpr int kSummary = -1;

@@ -120,17 +120,7 @@ static void describe(const SearchContext &context,
   const ShardWork &work = demand.works.emplace_back(
       describeShard(problem, table, context.featuresOf(table), shard,
                     context.exchangesNormsOf(table, shard)));
-  demand.load.lookupValues = work.lookupValues();
-  demand.load.updateValues = work.updateValues();
-  demand.load.lateUpdateValues = work.lateUpdateValues();
-  demand.load.dims = work.dims;
-  demand.load.inputBytes = work.inputBytes;
-  demand.load.groupInputBytes = work.groupInputBytes;
-  demand.load.forwardBytes = work.forwardBytes;
-  demand.load.backwardBytes = work.backwardBytes;
-  demand.load.rowSumBytes = work.rowSumBytes;
-  demand.load.lateSumBytes = work.lateSumBytes;
-  demand.load.countForm(work);
+  demand.load = loadOf(work);
   const SumEmbedding *embedding = context.model.sumEmbedding();
   if (!embedding)
     return;

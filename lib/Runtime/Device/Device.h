@@ -182,7 +182,7 @@ struct nsrt_partials {
   std::vector<neuroshard::runtime::RelayedPiece> pieces;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> sumsRequest;
-  size_t numSumExchanges = 0; ///< of row sums, that have ended.
+  size_t numSumExchanges = 0; ///< exchanges of row sums that have ended.
   bool received = false;
 
   // What was received directly, in the type in which it travels: results per

@@ -128,8 +128,8 @@ def test_fit(collected, tmp_path):
     figures = json.loads(out.read_text())
     level = figures["topologies"][0]["levels"][0]
     assert level["groups"] == [2]
-    assert 0 < level["latency_us"] < 1e6
-    assert 0.001 < level["bandwidth_gb_per_s"] < 1000
+    assert 1 < level["latency_us"] < 1e5
+    assert 0.01 < level["bandwidth_gb_per_s"] < 1000
     assert '#neuroshard.level<"node", groups = [2], bandwidth = ' in result.stdout
 
 

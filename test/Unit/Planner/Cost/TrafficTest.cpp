@@ -207,11 +207,14 @@ TEST(TrafficTest, TotalsOfRowsGoAfterSums) {
   EXPECT_EQ(sums[0].bytesIn, std::vector<double>(4, 272 * 4));
 }
 
+double stepMs(std::span<const DeviceLoad> loads) {
+  return composeCost(*parseTopology("4xCPU@1GiB"), loads, *makeRooflineModel(),
+                     {})
+      .costMs;
+}
+
 // Links are busy with the gradients of one device until it has all of them.
 TEST(TrafficTest, SumsWaitForTheGradientsOfAll) {
-  std::vector<Shard> shards;
-  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
-  std::unique_ptr<CostModel> model = makeRooflineModel();
   auto costMs = [&](double lateBytes, double copyBytes) {
     std::vector<DeviceLoad> loads(4);
     for (DeviceLoad &load : loads) {
@@ -223,7 +226,7 @@ TEST(TrafficTest, SumsWaitForTheGradientsOfAll) {
       load.outsideCopySumBytes = copyBytes;
       load.backwardBytes += copyBytes;
     }
-    return composeCost(problem.topology, loads, *model, {}).costMs;
+    return stepMs(loads);
   };
   double gradientsMs = costMs(0, 0);
   double latencyMs = costMs(1, 0) - gradientsMs;
@@ -235,9 +238,6 @@ TEST(TrafficTest, SumsWaitForTheGradientsOfAll) {
 }
 
 TEST(TrafficTest, UpdatesGoOnBesideTotals) {
-  std::vector<Shard> shards;
-  ShardingProblem problem = copiedTable("4xCPU@1GiB", shards);
-  std::unique_ptr<CostModel> model = makeRooflineModel();
   auto costMs = [&](double updateMs, double lateShare) {
     std::vector<DeviceLoad> loads(4);
     for (DeviceLoad &load : loads) {
@@ -247,7 +247,7 @@ TEST(TrafficTest, UpdatesGoOnBesideTotals) {
       load.updateValues = 8;
       load.lateUpdateValues = 8 * lateShare;
     }
-    return composeCost(problem.topology, loads, *model, {}).costMs;
+    return stepMs(loads);
   };
   double exchangesMs = costMs(0, 0);
   EXPECT_DOUBLE_EQ(costMs(0.25 * exchangesMs, 0), exchangesMs);
