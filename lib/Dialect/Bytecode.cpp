@@ -59,9 +59,16 @@ LogicalResult ShardOp::readProperties(DialectBytecodeReader &reader,
       failed(reader.readAttribute(shard.table)) ||
       failed(reader.readOptionalAttribute(shard.tier)))
     return failure();
-  if (versionOf(reader) >= 2)
-    return reader.readOptionalAttribute(shard.route);
+  uint64_t version = versionOf(reader);
   shard.route = RouteAttr::get(reader.getContext(), Route::Auto);
+  if (version >= 2 && failed(reader.readOptionalAttribute(shard.route)))
+    return failure();
+  if (version >= 3)
+    return success(succeeded(reader.readOptionalAttribute(shard.cache)) &&
+                   succeeded(reader.readOptionalAttribute(shard.policy)));
+  Builder builder(reader.getContext());
+  shard.cache = builder.getI64IntegerAttr(0);
+  shard.policy = CachePolicyAttr::get(reader.getContext(), CachePolicy::Lru);
   return success();
 }
 
@@ -76,4 +83,6 @@ void ShardOp::writeProperties(DialectBytecodeWriter &writer) {
   writer.writeAttribute(shard.table);
   writer.writeOptionalAttribute(shard.tier);
   writer.writeOptionalAttribute(shard.route);
+  writer.writeOptionalAttribute(shard.cache);
+  writer.writeOptionalAttribute(shard.policy);
 }

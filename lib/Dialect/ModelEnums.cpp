@@ -46,6 +46,15 @@ std::optional<Tier> neuroshard::symbolizeTier(llvm::StringRef name) {
   return parseTier(name);
 }
 
+llvm::StringRef neuroshard::stringifyCachePolicy(CachePolicy policy) {
+  return toString(policy);
+}
+
+std::optional<CachePolicy>
+neuroshard::symbolizeCachePolicy(llvm::StringRef name) {
+  return parseCachePolicy(name);
+}
+
 llvm::StringRef neuroshard::stringifyRoute(Route route) {
   return toString(route);
 }

@@ -150,6 +150,10 @@ LogicalResult ShardOp::verify() {
   if (getColBegin() % kColumnAlignment != 0)
     return emitOpError("inner column boundary must be a multiple of ")
            << kColumnAlignment << ", got: " << getColBegin();
+  if (std::string error = cacheError(getTier(), getCacheSpec(), getNumRows(),
+                                     static_cast<int64_t>(getDevices().size()));
+      !error.empty())
+    return emitOpError() << error;
   return verifyDeviceList(*this, getDevices());
 }
 

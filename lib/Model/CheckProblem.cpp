@@ -333,8 +333,7 @@ void Checker::checkFixedShards() {
                     problem.topology.deviceCount(), where, errors);
     checkReplica(problem.tables[found->second], shards[i],
                  problem.topology.deviceCount(), where + ".devices", errors);
-    if (!runsTier(problem.target, shards[i].tier))
-      error(where + ".tier", tierError(problem.target, shards[i].tier));
+    checkTier(problem, shards[i], where + ".tier", errors);
     ofTable[found->second].push_back(&shards[i]);
   }
   if (errors.size() != before)

@@ -1,6 +1,7 @@
 //===- Coverage.cpp - Exact cover of a table by shards --------------------===//
 
 #include "neuroshard/Model/Coverage.h"
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
@@ -174,6 +175,28 @@ void neuroshard::checkGaps(const Table &table,
   errors.push_back({"table '" + table.name + "'",
                     "no shard covers " + gap +
                         "; every element must be covered exactly once"});
+}
+
+void neuroshard::checkTier(const ShardingProblem &problem, const Shard &shard,
+                           const std::string &where, Diagnostics &errors) {
+  if (!runsTier(problem.target, shard.tier)) {
+    errors.push_back({where, tierError(problem.target, shard.tier)});
+    return;
+  }
+  if (std::string text = cacheError(shard.tier, shard.cache, shard.rows(),
+                                    static_cast<int64_t>(shard.devices.size()));
+      !text.empty())
+    errors.push_back({where, text});
+  if (shard.tier != Tier::Ssd)
+    return;
+  const std::vector<Device> &devices = problem.topology.devices;
+  for (int device : shard.devices)
+    if (device >= 0 && device < problem.topology.deviceCount() &&
+        !isCpu(devices[static_cast<size_t>(device)].deviceClass))
+      errors.push_back(
+          {where, "CPUs run tier ssd and GPUs do not yet, device " +
+                      std::to_string(device) + " is of class " +
+                      devices[static_cast<size_t>(device)].deviceClass});
 }
 
 void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,

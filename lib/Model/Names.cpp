@@ -36,7 +36,8 @@ template <typename Enum> std::string choicesOf() {
   }                                                                            \
   template std::string choicesOf<ENUM>();
 
-ENUM_NAMES(Tier, "hbm", "dram")
+ENUM_NAMES(Tier, "hbm", "dram", "ssd")
+ENUM_NAMES(CachePolicy, "lru", "lfu")
 ENUM_NAMES(Route, "auto", "direct", "relay")
 ENUM_NAMES(ElementType, "f32", "f16", "bf16")
 ENUM_NAMES(WireFormat, "f32", "f16", "bf16", "int8", "fp8")
@@ -86,6 +87,27 @@ template <> std::string choicesOf<WireType>() {
 std::string tierError(Target target, Tier tier) {
   return "target " + std::string(toString(target)) +
          " does not run shards in tier " + std::string(toString(tier));
+}
+
+std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
+                       int64_t copies) {
+  if (tier != Tier::Ssd)
+    return cache.rows == 0 ? ""
+                           : "a cache is for shards in tier ssd, found one in "
+                             "tier " +
+                                 std::string(toString(tier));
+  int64_t most = (rows + kCacheWays - 1) / kCacheWays * kCacheWays;
+  if (cache.rows < kCacheWays || cache.rows % kCacheWays != 0 ||
+      cache.rows > most)
+    return "the cache of a shard of " + std::to_string(rows) +
+           " rows in tier ssd must have a multiple of " +
+           std::to_string(kCacheWays) + " rows from " +
+           std::to_string(kCacheWays) + " to " + std::to_string(most) +
+           ", found " + std::to_string(cache.rows);
+  if (copies > 1)
+    return "a shard in tier ssd must be on one device, found " +
+           std::to_string(copies);
+  return "";
 }
 
 } // namespace neuroshard

@@ -71,6 +71,7 @@ nb::dict vocabulary() {
   words["optimizer_states"] = stateCounts();
   words["semantics"] = namesOf<OptimizerSemantics>();
   words["tiers"] = namesOf<Tier>();
+  words["cache_policies"] = namesOf<CachePolicy>();
   words["routes"] = namesOf<Route>();
   words["kinds"] = namesOf<ShardingKind>();
   words["targets"] = namesOf<Target>();

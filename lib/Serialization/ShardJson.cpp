@@ -29,6 +29,8 @@ Shard neuroshard::json::readShard(Reader &reader, const Json &value,
                   reader.read(item, where, shard.devices.emplace_back());
                 });
   object.name("tier", shard.tier, parseTier);
+  object.optional("cache_rows", shard.cache.rows);
+  object.name("cache_policy", shard.cache.policy, parseCachePolicy);
   object.name("route", shard.route, parseRoute);
   return shard;
 }
@@ -41,6 +43,10 @@ Json neuroshard::json::writeShard(const Shard &shard) {
   json["cols"] = {shard.colBegin, shard.colEnd};
   json["devices"] = shard.devices;
   json["tier"] = toString(shard.tier);
+  if (shard.cache.rows > 0) {
+    json["cache_rows"] = shard.cache.rows;
+    json["cache_policy"] = toString(shard.cache.policy);
+  }
   if (shard.route != Route::Auto)
     json["route"] = toString(shard.route);
   return json;

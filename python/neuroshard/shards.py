@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields
-from neuroshard._vocabulary import ROUTES, TIERS
+from neuroshard._vocabulary import CACHE_POLICIES, ROUTES, TIERS
 
-Tier = Literal["hbm", "dram"]
+Tier = Literal["hbm", "dram", "ssd"]
+CachePolicy = Literal["lru", "lfu"]
 Route = Literal["auto", "direct", "relay"]
 
 
@@ -18,7 +19,10 @@ class Shard(_fields.Record):
     """A rectangle of a table and where it lives.
 
     rows, cols: [begin, end). devices: one owner, or several that each hold a copy. tier:
-    "hbm" (device memory) or "dram" (the memory of the device's host). route: how pooled results
+    "hbm" (device memory), "dram" (the memory of the device's host) or "ssd" (a file on the host's
+    disks). cache_rows: of a shard in tier "ssd", how many of its rows device memory has room for, a
+    multiple of 32. cache_policy: which rows leave when there is no room, those used longest ago
+    ("lru") or least often ("lfu"). route: how pooled results
     and their gradients travel between the groups (nodes) of the topology: "direct", by "relay",
     or "auto"; one for all shards of a table. name: empty when the planner may give one.
     """
@@ -29,12 +33,15 @@ class Shard(_fields.Record):
     cols: tuple[int, int]
     devices: tuple[int, ...]
     tier: Tier = "hbm"
+    cache_rows: int = 0
+    cache_policy: CachePolicy = "lru"
     route: Route = "auto"
 
     if TYPE_CHECKING:
         def __init__(self, *, name: str = "", table: str, rows: Sequence[int],
                      cols: Sequence[int], devices: int | Iterable[int],
-                     tier: Tier = "hbm", route: Route = "auto") -> None:
+                     tier: Tier = "hbm", cache_rows: int = 0, cache_policy: CachePolicy = "lru",
+                     route: Route = "auto") -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -43,6 +50,8 @@ class Shard(_fields.Record):
         self._set("cols", _fields.span(self.cols, "Shard.cols"))
         self._set("devices", _fields.device_list(self.devices, "Shard.devices"))
         self._choice("tier", TIERS)
+        self._whole("cache_rows")
+        self._choice("cache_policy", CACHE_POLICIES)
         self._choice("route", ROUTES)
 
     @property

@@ -204,3 +204,43 @@ neuroshard.plan @plan on @cluster semantics exact {
   // expected-error@below {{must have the route of the other shards of table 't', direct, got: relay}}
   neuroshard.shard "b" of @t rows [50, 100) cols [0, 10) on [1] route relay
 }
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-error@below {{the cache of a shard of 100 rows in tier ssd must have a multiple of 32 rows from 32 to 128, found 0}}
+  neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0] tier ssd
+}
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-error@below {{must have a multiple of 32 rows from 32 to 128, found 160}}
+  neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0] tier ssd cache 160
+}
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-error@below {{a cache is for shards in tier ssd, found one in tier hbm}}
+  neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0] cache 32
+}
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-error@below {{a shard in tier ssd must be on one device, found 2}}
+  neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0, 1] tier ssd cache 32
+}

@@ -33,6 +33,9 @@ symbolizeOptimizerSemantics(llvm::StringRef name);
 llvm::StringRef stringifyTier(Tier tier);
 std::optional<Tier> symbolizeTier(llvm::StringRef name);
 
+llvm::StringRef stringifyCachePolicy(CachePolicy policy);
+std::optional<CachePolicy> symbolizeCachePolicy(llvm::StringRef name);
+
 llvm::StringRef stringifyRoute(Route route);
 std::optional<Route> symbolizeRoute(llvm::StringRef name);
 

@@ -42,7 +42,14 @@ def NeuroShard_OptimizerSemantics
 def NeuroShard_Tier
     : NeuroShard_ModelEnum<"Tier", "memory that holds a shard", [
   I32EnumAttrCase<"Hbm", 0, "hbm">,
-  I32EnumAttrCase<"Dram", 1, "dram">
+  I32EnumAttrCase<"Dram", 1, "dram">,
+  I32EnumAttrCase<"Ssd", 2, "ssd">
+]>;
+
+def NeuroShard_CachePolicy
+    : NeuroShard_ModelEnum<"CachePolicy", "which row leaves a full cache", [
+  I32EnumAttrCase<"Lru", 0, "lru">,
+  I32EnumAttrCase<"Lfu", 1, "lfu">
 ]>;
 
 def NeuroShard_Route
@@ -62,6 +69,8 @@ def NeuroShard_PoolingAttr : NeuroShard_EnumAttr<NeuroShard_Pooling, "pooling">;
 def NeuroShard_OptimizerSemanticsAttr
     : NeuroShard_EnumAttr<NeuroShard_OptimizerSemantics, "semantics">;
 def NeuroShard_TierAttr : NeuroShard_EnumAttr<NeuroShard_Tier, "tier">;
+def NeuroShard_CachePolicyAttr
+    : NeuroShard_EnumAttr<NeuroShard_CachePolicy, "cache_policy">;
 def NeuroShard_RouteAttr : NeuroShard_EnumAttr<NeuroShard_Route, "route">;
 
 #endif // NEUROSHARD_DIALECT_MODELENUMS_TD

@@ -52,7 +52,9 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     a copy of the shard. A whole table on all devices is replicated: ids stay
     where the batch is. Of other copies each rank reads the nearest: its own,
     else one in its group of the topology's innermost level, else any; where
-    there are several, ranks share them evenly. `tier` is `hbm` (default) or `dram`. `route` says how pooled
+    there are several, ranks share them evenly. `tier` is `hbm` (default), `dram`, or `ssd`:
+    a file on the host's disks, with a `cache` of so many rows in device memory, whose `policy` is `lru`
+    (default) or `lfu`. `route` says how pooled
     results, and their gradients, travel between the groups of the topology's
     innermost level: `direct`, by `relay` (each group adds its partial sums up
     and sends one row on, each device of it a part), or `auto` (default: by relay
@@ -61,6 +63,7 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
 
     ```mlir
     neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram
+    neuroshard.shard "page" of @page rows [0, 1000) cols [0, 64) on [0] tier ssd cache 96 policy lfu
     neuroshard.shard "item" of @item rows [0, 90) cols [0, 64) on [1] route relay
     neuroshard.shard "tag" of @tag rows [0, 30) cols [0, 64) on [0, 2]
     ```
@@ -73,21 +76,27 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     DenseI64ArrayAttr:$devices,
     DefaultValuedAttr<NeuroShard_TierAttr,
       "::neuroshard::Tier::Hbm">:$tier,
+    DefaultValuedAttr<I64Attr, "0">:$cache,
+    DefaultValuedAttr<NeuroShard_CachePolicyAttr,
+      "::neuroshard::CachePolicy::Lru">:$policy,
     DefaultValuedAttr<NeuroShard_RouteAttr,
       "::neuroshard::Route::Auto">:$route
   );
   let assemblyFormat = [{
     $name `of` $table `rows` custom<HalfOpen>($row_begin, $row_end)
     `cols` custom<HalfOpen>($col_begin, $col_end) `on` $devices
-    (`tier` `` $tier^)? (`route` `` $route^)? attr-dict
+    (`tier` `` $tier^)? (`cache` $cache^)? (`policy` `` $policy^)? (`route` `` $route^)? attr-dict
   }];
   let hasVerifier = 1;
-  // Version 1 of the bytecode had no route.
+  // Version 1 of the bytecode had no route, version 2 no cache.
   let useCustomPropertiesEncoding = 1;
   let extraClassDeclaration = [{
     int64_t getNumRows() { return getRowEnd() - getRowBegin(); }
     int64_t getWidth() { return getColEnd() - getColBegin(); }
     bool hasCopies() { return getDevices().size() > 1; }
+    CacheSpec getCacheSpec() {
+      return {static_cast<int64_t>(getCache()), getPolicy()};
+    }
     /// A whole table on all devices.
     bool isReplicated(TableOp table, TopologyOp topology);
   }];

@@ -32,6 +32,11 @@ void checkOverlap(const Table &table, const std::vector<const Shard *> &shards,
 void checkGaps(const Table &table, const std::vector<const Shard *> &shards,
                Diagnostics &errors);
 
+/// A tier that the target does not run, or not on these devices, and a cache
+/// that does not fit (cacheError).
+void checkTier(const ShardingProblem &problem, const Shard &shard,
+               const std::string &where, Diagnostics &errors);
+
 /// Shards of one table that differ in their route, and relays that the target
 /// has none of or that no pooled result of the table could take.
 void checkRoutes(const ShardingProblem &problem, size_t table,

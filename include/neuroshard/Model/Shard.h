@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_MODEL_SHARD_H
 #define NEUROSHARD_MODEL_SHARD_H
 
+#include "neuroshard/Model/RowCache.h"
 #include "neuroshard/Model/Target.h"
 
 #include <cstdint>
@@ -52,6 +53,8 @@ struct Shard {
   int64_t colEnd = 0;
   std::vector<int> devices;
   Tier tier = Tier::Hbm;
+  /// Of a shard in tier "ssd".
+  CacheSpec cache = {};
   /// The same for all shards of a table.
   Route route = Route::Auto;
 

@@ -18,20 +18,21 @@ namespace neuroshard {
 /// on all devices.
 enum class Target { Native, TorchRec19 };
 
-/// Where the weights of a shard live: device memory, or the memory of the host
-/// the device belongs to.
-enum class Tier { Hbm, Dram };
+/// Where the weights of a shard live: device memory, the memory of the host the
+/// device belongs to, or a file on the host's disks.
+enum class Tier { Hbm, Dram, Ssd };
 
-/// Does the executor keep shards in this tier? Native runs device memory alone.
+/// Does the executor keep shards in this tier?
 constexpr bool runsTier(Target target, Tier tier) {
-  return tier == Tier::Hbm || target == Target::TorchRec19;
+  return tier == Tier::Hbm ||
+         tier == (target == Target::TorchRec19 ? Tier::Dram : Tier::Ssd);
 }
 
 /// The error for a shard in a tier that the target does not run.
 std::string tierError(Target target, Tier tier);
 
 std::string_view toString(Target target);
-/// "hbm" or "dram".
+/// "hbm", "dram" or "ssd".
 std::string_view toString(Tier tier);
 std::optional<Target> parseTarget(std::string_view text);
 std::optional<Tier> parseTier(std::string_view text);

@@ -54,6 +54,7 @@ void addShards(const ShardingProblem &problem, std::span<const Shard> shards,
             {shard.colBegin, shard.colEnd},
             {shard.devices.begin(), shard.devices.end()},
             shard.tier,
+            shard.cache,
             shard.route};
     std::ranges::sort(spec.devices);
   }

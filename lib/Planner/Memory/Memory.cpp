@@ -8,6 +8,7 @@
 
 #include "CopyShares.h"
 #include "ReplicaGradients.h"
+#include "SpilledRows.h"
 #include "UpdateMemory.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
@@ -24,9 +25,8 @@ using namespace neuroshard;
 
 namespace {
 
-/// Software cache: slots come in sets of this many; bytes of bookkeeping per
-/// row of the table and per slot.
-constexpr int64_t kCacheSetSlots = 32;
+/// Software cache of TorchRec: bytes of bookkeeping per row of the table and
+/// per slot.
 constexpr int64_t kCacheRowBytes = 4;
 constexpr int64_t kCacheSlotBytes = 16;
 /// Largest bucket of a dense all-reduce.
@@ -85,10 +85,18 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
     return;
   int64_t wanted =
       ceilToInt(problem.cacheLoadFactor * static_cast<double>(shard.rows()));
-  int64_t slots = roundUp(wanted, kCacheSetSlots);
+  int64_t slots = roundUp(wanted, kCacheWays);
   terms.weightsBytes =
       slots * paddedRowBytes(shard.width(), table.elementType) +
       kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
+}
+
+/// The row cache of a shard on disk, in the place of its arrays.
+void addRowCache(const Table &table, const Shard &shard, MemoryTerms &terms) {
+  terms.weightsBytes =
+      shard.cache.rows * cachedRowBytes(optimizerStates(table.optimizer.kind),
+                                        shard.width(), table.elementType);
+  terms.optimizerStateBytes = 0;
 }
 
 /// Ids of a feature in the largest step that is planned for.
@@ -189,6 +197,23 @@ int64_t copySumMemory(const ShardingProblem &problem, const Table &table,
   return bytes;
 }
 
+/// Where the rows of the ids lie in the cache, and what does not fit into it of
+/// the rows that the batches under way use.
+void addCachePlaces(const ShardingProblem &problem, const Table &table,
+                    const std::vector<int> &features, const Shard &shard,
+                    int64_t ids, MemoryTerms &terms) {
+  int64_t copies = std::max<int64_t>(1, problem.batch.inputCopies);
+  if (!features.empty())
+    terms.idsBytes +=
+        copies * ids *
+        idBytes(packedIdType(problem, problem.tableIndex(table.name)));
+  terms.backwardBytes += ids * idBytes(IdType::I64);
+  terms.weightsBytes +=
+      spilledRows(std::min(copies * ids, shard.rows()), shard.cache.rows) *
+      cachedRowBytes(optimizerStates(table.optimizer.kind), shard.width(),
+                     table.elementType);
+}
+
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                     const std::vector<int> &features, const Shard &shard,
                     bool norms, MemoryTerms &terms) {
@@ -229,6 +254,8 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   }
   if (norms)
     terms.backwardBytes += allRows * reducedRowBytes(problem, shard);
+  if (shard.tier == Tier::Ssd)
+    addCachePlaces(problem, table, features, shard, allIds, terms);
 }
 
 } // namespace
@@ -284,6 +311,8 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
   if (problem.memoryModel == MemoryModel::WeightsOnly) {
     if (shard.tier == Tier::Dram)
       std::swap(terms.hostBytes, terms.weightsBytes);
+    if (shard.tier == Tier::Ssd)
+      terms.weightsBytes = 0;
     return terms;
   }
   terms.optimizerStateBytes =
@@ -291,6 +320,8 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
                           stateRowElements(problem, shard.width()));
   if (shard.tier == Tier::Dram)
     addHostTier(problem, table, shard, terms);
+  if (shard.tier == Tier::Ssd)
+    addRowCache(table, shard, terms);
   if (isReplicated(table, shard, problem.topology.deviceCount()))
     addReplicaPhases(problem, table, features, shard, terms);
   else

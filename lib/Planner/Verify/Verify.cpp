@@ -92,8 +92,7 @@ void Verifier::checkShards() {
     }
     checkShardShape(problem.tables[found->second], shard,
                     problem.topology.deviceCount(), where, errors);
-    if (!runsTier(problem.target, shard.tier))
-      error(where, tierError(problem.target, shard.tier));
+    checkTier(problem, shard, where, errors);
     shardsOfTable[found->second].push_back(&shard);
   }
 }

@@ -22,6 +22,7 @@ static Shard shardFrom(ShardOp op) {
   shard.colEnd = op.getColEnd();
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
   shard.tier = op.getTier();
+  shard.cache = op.getCacheSpec();
   shard.route = op.getRoute();
   return shard;
 }

@@ -59,14 +59,16 @@ bool isSame(ShardOp op, const Shard &shard) {
          static_cast<int64_t>(op.getColBegin()) == shard.colBegin &&
          static_cast<int64_t>(op.getColEnd()) == shard.colEnd &&
          llvm::equal(op.getDevices(), shard.devices) &&
-         op.getTier() == shard.tier && op.getRoute() == shard.route;
+         op.getTier() == shard.tier && op.getCacheSpec() == shard.cache &&
+         op.getRoute() == shard.route;
 }
 
 void createShard(OpBuilder &builder, Location loc, const Shard &shard) {
   SmallVector<int64_t> devices(shard.devices.begin(), shard.devices.end());
   ShardOp::create(builder, loc, shard.name, shard.table, shard.rowBegin,
                   shard.rowEnd, shard.colBegin, shard.colEnd, devices,
-                  shard.tier, shard.route);
+                  shard.tier, shard.cache.rows, shard.cache.policy,
+                  shard.route);
 }
 
 } // namespace

@@ -18,7 +18,8 @@ WORDS = _planner.vocabulary()
     (tables.ElementType, "element_bytes"), (tables.IdType, "id_bytes"),
     (tables.WireType, "wire_types"),
     (tables.OptimizerKind, "optimizers"), (tables.Pooling, "poolings"),
-    (shards.Tier, "tiers"), (constraints.Kind, "kinds"), (problem.Target, "targets"),
+    (shards.Tier, "tiers"), (shards.CachePolicy, "cache_policies"),
+    (constraints.Kind, "kinds"), (problem.Target, "targets"),
     (problem.MemoryModel, "memory_models"), (problem.Semantics, "semantics")])
 def test_literal_types(literal, word):
     assert get_args(literal) == tuple(WORDS[word])
@@ -28,7 +29,7 @@ def test_vocabulary_is_not_empty():
     assert WORDS["optimizer_states"] == {"sgd": [0, 0], "adagrad": [1, 0],
                                          "rowwise_adagrad": [0, 1], "adam": [2, 0]}
     assert WORDS["element_bytes"] == {"f32": 4, "f16": 2, "bf16": 2}
-    assert WORDS["tiers"] == ["hbm", "dram"] and len(WORDS["reuse_bin_upper"]) == 17
+    assert WORDS["tiers"] == ["hbm", "dram", "ssd"] and len(WORDS["reuse_bin_upper"]) == 17
 
 
 def test_optimizer_states():
