@@ -6,6 +6,7 @@ together when pytest-xdist gives the tests to several processes."""
 import os
 import re
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ os.environ.setdefault("NEUROSHARD_BUILD_DIR", str(ROOT / "build" / "release"))
 _tools = os.path.join(os.environ["NEUROSHARD_BUILD_DIR"], "bin")
 if _tools not in os.environ["PATH"].split(os.pathsep):
     os.environ["PATH"] = _tools + os.pathsep + os.environ["PATH"]
+
+# Files of shards in tier "ssd".
+os.environ.setdefault("NEUROSHARD_TIER_DIRECTORY", tempfile.gettempdir())
 
 # Shells have what they start in the background ignore SIGINT, and so what that starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

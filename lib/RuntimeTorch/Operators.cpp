@@ -114,14 +114,25 @@ at::Tensor embeddingsAnchor(const std::string &, const at::Tensor &,
 
 void join(const std::string &model, const std::string &directory,
           const std::vector<std::string> &groups, const std::string &device,
-          int64_t threads, bool checksLate) {
-  addSession(model, std::make_shared<RankSession>(
-                        directory, groups, device, threads,
-                        checksLate ? IdCheck::Late : IdCheck::Early));
+          int64_t threads, bool checksLate, const std::string &tierDirectory) {
+  addSession(model,
+             std::make_shared<RankSession>(
+                 directory, groups, device, threads,
+                 checksLate ? IdCheck::Late : IdCheck::Early, tierDirectory));
 }
 
 std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
   return findSession(model)->shards().at(static_cast<size_t>(shard));
+}
+
+/// The fields of nsrt_cache_figures, in order.
+std::vector<int64_t> cacheFigures(const std::string &model, int64_t shard) {
+  nsrt_cache_figures figures;
+  TORCH_CHECK(nsrt_device_cache(findSession(model)->device(),
+                                static_cast<int32_t>(shard), &figures) == 0,
+              nsrt_last_error());
+  return {figures.places, figures.batches, figures.rows,
+          figures.hits,   figures.written, figures.most_spilled};
 }
 
 /// What `valueOf` gives for each number below `count`.
@@ -184,7 +195,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor[] kept) -> ()");
   m.def("learning_rate(str model) -> float");
   m.def("join(str model, str directory, str[] groups, str device, int threads, "
-        "bool checks_late) -> ()",
+        "bool checks_late, str tier_directory) -> ()",
         &join);
   m.def("advance(str model, float learning_rate) -> ()",
         [](const std::string &model, double learningRate) {
@@ -213,6 +224,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("settle(str model) -> ()",
         [](const std::string &model) { findSession(model)->settle(); });
   m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
+  m.def("cache_figures(str model, int shard) -> int[]", &cacheFigures);
   m.def("phase_names() -> str[]", &phaseNames);
   m.def("phase_terms() -> str[]", &phaseTerms);
   m.def("phase_ms(str model) -> float[]", &phaseMs);

@@ -88,13 +88,15 @@ using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
 
 World openWorld(const std::string &directory,
                 const std::vector<std::string> &groups,
-                const Placement &placement, int64_t threads, IdCheck check) {
+                const Placement &placement, int64_t threads, IdCheck check,
+                const std::string &tierDirectory) {
   auto count = static_cast<int32_t>(std::clamp<int64_t>(threads, -1, 1 << 20));
   std::unique_ptr<BackendFactory> backends =
       placement.makeBackends(directory, check);
   nsrt_world *world = nullptr;
   if (groups.empty())
-    world = nsrt_world_open_on(directory.c_str(), count, backends.get());
+    world = nsrt_world_open_on(directory.c_str(), count, backends.get(),
+                               tierDirectory.c_str());
   else
     world =
         nsrt_world_join(directory.c_str(), count,
@@ -102,7 +104,7 @@ World openWorld(const std::string &directory,
                             groups[0], findWatch(groups[0]), placement.place(),
                             groups.size() > 1 ? groups[1] : "")
                             .release(),
-                        backends.get());
+                        backends.get(), tierDirectory.c_str());
   TORCH_CHECK_VALUE(world, nsrt_last_error());
   return {world, nsrt_world_close};
 }
@@ -112,7 +114,7 @@ World openWorld(const std::string &directory,
 RankSession::RankSession(const std::string &directory,
                          const std::vector<std::string> &groups,
                          const std::string &device, int64_t threads,
-                         IdCheck check)
+                         IdCheck check, const std::string &tierDirectory)
     : placement(device), manifest(readManifest(directory)),
       stepInputs(inputsOf(manifest, directory), placement.place()),
       results(resultsOf(manifest)), world(nullptr, nsrt_world_close),
@@ -123,7 +125,8 @@ RankSession::RankSession(const std::string &directory,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
                     " devices; expected a process group of as many ranks");
-  world = openWorld(directory, groups, placement, threads, check);
+  world =
+      openWorld(directory, groups, placement, threads, check, tierDirectory);
   for (int32_t rank = 0; rank < manifest.numDevices && !ownDevice; ++rank)
     ownDevice = nsrt_world_device(world.get(), rank);
 }

@@ -32,10 +32,10 @@ public:
   /// groups; without one, the artifact's only device. A second one is that of
   /// second hops (ProcessGroupCommunicator). `device`: as in Placement. 0
   /// threads: as many as the machine has. With late checks settle() tells of
-  /// wrong ids, where a device can.
+  /// wrong ids, where a device can. `tierDirectory`: as in Open.h.
   RankSession(const std::string &directory,
               const std::vector<std::string> &groups, const std::string &device,
-              int64_t threads, IdCheck check = IdCheck::Early);
+              int64_t threads, IdCheck check, const std::string &tierDirectory);
   ~RankSession();
 
   /// Puts ids (StepInputs.h) in flight and returns the step's number.

@@ -27,15 +27,15 @@ Memory memoryOf(const std::string &device, const FunctionSpec &function) {
 }
 
 World openWorld(const std::string &directory, int32_t threadsPerDevice,
-                const std::string &device) {
+                const std::string &device, const std::string &tierDirectory) {
   Backends backends;
   if (device != "cpu") {
     backends.reset(nsrt_make_backends(directory.c_str(), device.c_str()));
     if (!backends)
       throw std::runtime_error(nsrt_last_error());
   }
-  World world(
-      nsrt_world_open_on(directory.c_str(), threadsPerDevice, backends.get()));
+  World world(nsrt_world_open_on(directory.c_str(), threadsPerDevice,
+                                 backends.get(), tierDirectory.c_str()));
   if (!world)
     throw std::runtime_error(nsrt_last_error());
   return world;

@@ -28,7 +28,7 @@ Memory memoryOf(const std::string &device, const FunctionSpec &function);
 /// programs for GPUs on those of the machine ("cuda") or in the emulator
 /// ("emulator"). Throws std::runtime_error.
 World openWorld(const std::string &directory, int32_t threadsPerDevice,
-                const std::string &device);
+                const std::string &device, const std::string &tierDirectory);
 
 } // namespace neuroshard::run
 

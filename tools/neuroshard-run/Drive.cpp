@@ -40,8 +40,8 @@ template <typename Work> double milliseconds(Work &&work) {
 }
 
 World openFilled(const DriveOptions &options) {
-  World world =
-      openWorld(options.directory, options.threadsPerDevice, options.device);
+  World world = openWorld(options.directory, options.threadsPerDevice,
+                          options.device, options.tierDirectory);
   if (nsrt_table_initialize(world.get(), -1, options.seed))
     throw std::runtime_error(nsrt_last_error());
   return world;
@@ -148,6 +148,28 @@ void printMemory(nsrt_world *world, std::ostream &out) {
                   "MiB\n",
                   rank, mebibytes(NSRT_MEMORY_WEIGHTS),
                   mebibytes(NSRT_MEMORY_STATE), mebibytes(NSRT_MEMORY_BUFFERS));
+  }
+}
+
+void printCaches(nsrt_world *world, std::ostream &out) {
+  for (int32_t rank = 0; rank < nsrt_world_num_devices(world); ++rank) {
+    nsrt_device *device = nsrt_world_device(world, rank);
+    for (int32_t i = 0; i < nsrt_device_num_shards(device); ++i) {
+      nsrt_cache_figures cache;
+      if (nsrt_device_cache(device, i, &cache) || cache.places == 0)
+        continue;
+      nsrt_shard_info shard;
+      if (nsrt_device_shard(device, i, &shard))
+        throw std::runtime_error(nsrt_last_error());
+      auto per = static_cast<double>(std::max<int64_t>(cache.batches, 1));
+      out << format("device %d: cache of shard \"%s\": %.1f rows per step, "
+                    "%.2f %% hits, %.1f written back\n",
+                    rank, shard.name, static_cast<double>(cache.rows) / per,
+                    cache.rows > 0 ? 100.0 * static_cast<double>(cache.hits) /
+                                         static_cast<double>(cache.rows)
+                                   : 100.0,
+                    static_cast<double>(cache.written) / per);
+    }
   }
 }
 
@@ -323,6 +345,7 @@ void Driver::run() {
   }
   printPhases(world.get(), options.steps, out);
   printMemory(world.get(), out);
+  printCaches(world.get(), out);
 }
 
 } // namespace

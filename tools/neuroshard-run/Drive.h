@@ -19,6 +19,8 @@ struct DriveOptions {
   int32_t threadsPerDevice = 0;
   /// One of deviceNames().
   std::string device = "cpu";
+  /// Of files of shards in tier "ssd"; empty: of the environment.
+  std::string tierDirectory;
   uint64_t seed = 1;
   PoolingFactors pooling;
   /// File with the features' mean pooling; empty: none.

@@ -33,6 +33,9 @@ void addOptions(Command &program, DriveOptions &options) {
            "where lookups and updates run: on threads of the host, on GPUs "
            "(neuroshard-compile --gpu), or on emulated ones (--emulate)")
       .oneOf(deviceNames());
+  program.add("--tier-dir", options.tierDirectory,
+              "folder for the files of shards in tier \"ssd\" (default: that "
+              "of NEUROSHARD_TIER_DIRECTORY)");
   program.addFlag("--train", options.train,
                   "also update the tables, with random gradients");
   program.add("--learning-rate", options.learningRate).range(0.0, 1e30);

@@ -87,6 +87,7 @@ struct ShardSpec {
   Range cols;
   std::vector<int32_t> devices; ///< ascending.
   Tier tier = Tier::Hbm;
+  CacheSpec cache = {};
   Route route = Route::Auto;
 
   /// Several devices have it.
@@ -125,6 +126,10 @@ struct ExchangePlan {
   int32_t packedIdBytes(const ExchangeSpec &exchange) const;
   const TableSpec &tableOf(const ShardSpec &shard) const {
     return tables[static_cast<size_t>(shard.table)];
+  }
+  const ShardSpec &shardOfSlot(size_t device, int32_t slot) const {
+    const std::vector<int32_t> &slots = bindings[device].slots;
+    return shards[static_cast<size_t>(slots[static_cast<size_t>(slot)])];
   }
   /// A whole table on every device: ids stay where the batch is.
   bool isReplicated(const ShardSpec &shard) const;

@@ -17,6 +17,7 @@ namespace neuroshard {
 enum class Phase : int32_t {
   Route,
   IdsExchange,
+  Fetch, ///< of rows of lower tiers.
   Lookup,
   ResultsExchange,
   Results,
@@ -28,7 +29,7 @@ enum class Phase : int32_t {
   Update,
 };
 
-inline constexpr size_t kNumPhases = 11;
+inline constexpr size_t kNumPhases = 12;
 
 struct PhaseNames {
   const char *phase;
@@ -40,6 +41,7 @@ struct PhaseNames {
 inline constexpr std::array<PhaseNames, kNumPhases> kPhases = {{
     {"route", "input"},
     {"ids_exchange", "input"},
+    {"fetch", "forward"},
     {"lookup", "forward"},
     {"results_exchange", "forward_communication"},
     {"results", "forward_communication"},

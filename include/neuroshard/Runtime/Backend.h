@@ -105,7 +105,26 @@ struct PeerIds {
   bool isExact = true;
 };
 
-/// One lookup of a shard on the ids of one rank. Row i of the results, a bag or
+/// The ids of a lookup of a shard with a row cache.
+struct CachedLookup {
+  int32_t lookup; ///< of the device's program.
+  const std::byte *ids;
+  int64_t numIds;
+  /// Gets the place of each id's row, in the type of the ids.
+  std::byte *places;
+};
+
+/// Cached rows of a batch, which stay where they are while it lives.
+class RowsInUse {
+public:
+  virtual ~RowsInUse() = default;
+
+  /// Until the rows are there.
+  virtual void wait() = 0;
+};
+
+/// One lookup of a shard on the ids of one rank. If the shard has a row cache,
+/// the ids are places in it. Row i of the results, a bag or
 /// an id, is written to out + i * stride.
 struct LookupPart {
   int32_t lookup; ///< of the device's program.
@@ -271,6 +290,12 @@ public:
   virtual void check() { finish(); }
 
   virtual void addUp(std::span<const BagLengths> bags) = 0;
+  /// Starts to bring the rows of a batch, to be called once with all its ids of
+  /// shards with a cache. Backends without such shards have none.
+  virtual std::unique_ptr<RowsInUse>
+  fetchRows(std::span<const CachedLookup> /*lookups*/) {
+    return nullptr;
+  }
   /// `isRead`: kernels read the results soon. Else the caller does, later.
   virtual void lookUp(std::span<const LookupPart> parts, bool isRead) = 0;
   virtual void moveRows(std::span<const RowMove> moves) = 0;
@@ -314,7 +339,7 @@ public:
   virtual void write(std::byte *to, const void *from, int64_t bytes) = 0;
 };
 
-/// The memory of one shard, in the layout of its Shard (Host/Shard.h).
+/// The memory of one shard, in the layout of its Shard (Shards/Shard.h).
 struct SlotMemory {
   std::byte *weights = nullptr;
   std::array<float *, 2> states = {}; ///< null if the optimizer has fewer.

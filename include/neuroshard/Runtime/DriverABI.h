@@ -130,9 +130,11 @@ int32_t nsrt_world_touch_memory(nsrt_world *);
 // Shards of one device
 //===----------------------------------------------------------------------===//
 
-/// One shard, in the device's own memory: writing there is writing the table.
-/// Values of row r and column c lie at index (r - row_begin) * stride + (c -
-/// col_begin); state of row-wise optimizers at (r - row_begin) * stride.
+/// One shard, in the device's own memory, or, in tier "ssd", in its file:
+/// writing there is writing the table. What such a file has is current until
+/// the next step; ask again after it. Values of row r and column c lie at index
+/// (r - row_begin) * stride + (c - col_begin); state of row-wise optimizers at
+/// (r - row_begin) * stride.
 typedef struct nsrt_shard_info {
   const char *name; ///< lives as long as the world.
   int32_t table;
@@ -149,6 +151,23 @@ typedef struct nsrt_shard_info {
 
 int32_t nsrt_device_num_shards(const nsrt_device *);
 int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
+
+/// The row cache of a shard in tier "ssd", since the world was opened. Rows of
+/// a batch count once, however many of its ids name them.
+typedef struct nsrt_cache_figures {
+  int64_t places; ///< rows it has room for; 0: the shard has no cache.
+  int64_t batches;
+  int64_t rows;         ///< that batches used.
+  int64_t hits;         ///< of these, that were there; the others were fetched.
+  int64_t written;      ///< rows written back.
+  int64_t most_spilled; ///< most rows at a time beside the places.
+} nsrt_cache_figures;
+
+int32_t nsrt_device_cache(nsrt_device *, int32_t shard, nsrt_cache_figures *);
+
+/// Writes what steps have changed in caches to the files of their shards, so
+/// that these can be read through an nsrt_shard_info from before.
+int32_t nsrt_device_flush(nsrt_device *);
 
 /// Computes results that lookups have deferred, and waits for the work of the
 /// device. Call it before you read or write weights through nsrt_shard_info.

@@ -28,21 +28,26 @@ extern "C" void nsrt_free_backends(neuroshard::runtime::BackendFactory *);
 
 /// As nsrt_world_open, with the backends that `backends` makes; null: those of
 /// the host. It must live until this function returns, and its library until
-/// the world is closed.
+/// the world is closed. `tier_directory`: where the files of shards in tier
+/// "ssd" are made; null or "": the one that NEUROSHARD_TIER_DIRECTORY names in
+/// the environment.
 extern "C" nsrt_world *
 nsrt_world_open_on(const char *directory, int32_t threads_per_device,
-                   neuroshard::runtime::BackendFactory *backends);
+                   neuroshard::runtime::BackendFactory *backends,
+                   const char *tier_directory = nullptr);
 
 /// Opens device communicator->rank() of `directory`/manifest.json, whose number
 /// of devices must be communicator->size(). Allocates this device's memory
 /// only; nsrt_world_device knows no other. Run functions with nsrt_invoke. Read
 /// shards through nsrt_device_shard; whole tables cannot be read.
 /// nsrt_table_initialize, nsrt_table_write and nsrt_state_write write this
-/// rank's part. `backends` as above. Takes ownership of the communicator, also
-/// on failure: then returns null, and nsrt_last_error says why.
+/// rank's part. `backends` and `tier_directory` as above. Takes ownership of
+/// the communicator, also on failure: then returns null, and nsrt_last_error
+/// says why.
 extern "C" nsrt_world *
 nsrt_world_join(const char *directory, int32_t threads,
                 neuroshard::runtime::Communicator *communicator,
-                neuroshard::runtime::BackendFactory *backends);
+                neuroshard::runtime::BackendFactory *backends,
+                const char *tier_directory = nullptr);
 
 #endif // NEUROSHARD_RUNTIME_OPEN_H

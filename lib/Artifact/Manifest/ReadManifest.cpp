@@ -142,9 +142,18 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
   if (shard.devices.empty())
     value["devices"].wrong("at least one device");
   std::ranges::sort(shard.devices);
-  shard.tier = readName(value["tier"], {Tier::Hbm, Tier::Dram});
+  shard.tier = readName(value["tier"], {Tier::Hbm, Tier::Dram, Tier::Ssd});
   if (!runsTier(Target::Native, shard.tier))
-    value["tier"].wrong("\"hbm\", the only tier that runtimes keep shards in");
+    value["tier"].wrong("\"hbm\" or \"ssd\", the tiers of target native");
+  if (value.has("cache_rows"))
+    shard.cache.rows = value["cache_rows"].integer(0, table.rows + kCacheWays);
+  if (value.has("cache_policy"))
+    shard.cache.policy =
+        readName(value["cache_policy"], {CachePolicy::Lru, CachePolicy::Lfu});
+  if (std::string error = cacheError(shard.tier, shard.cache, shard.rows.size(),
+                                     std::ssize(shard.devices));
+      !error.empty())
+    value.wrong("a sound cache: " + error);
   if (value.has("route"))
     shard.route =
         readName(value["route"], {Route::Auto, Route::Direct, Route::Relay});

@@ -66,13 +66,18 @@ Json exchangeJson(const ExchangeSpec &exchange) {
 }
 
 Json shardJson(const ShardSpec &shard) {
-  return {{"name", shard.name},
-          {"table", shard.table},
-          {"rows", rangeJson(shard.rows)},
-          {"cols", rangeJson(shard.cols)},
-          {"tier", toString(shard.tier)},
-          {"route", toString(shard.route)},
-          {"devices", shard.devices}};
+  Json json = {{"name", shard.name},
+               {"table", shard.table},
+               {"rows", rangeJson(shard.rows)},
+               {"cols", rangeJson(shard.cols)},
+               {"tier", toString(shard.tier)},
+               {"route", toString(shard.route)},
+               {"devices", shard.devices}};
+  if (shard.cache.rows > 0) {
+    json["cache_rows"] = shard.cache.rows;
+    json["cache_policy"] = toString(shard.cache.policy);
+  }
+  return json;
 }
 
 Json programJson(const ProgramFiles &program) {

@@ -28,7 +28,7 @@ public:
                   const ExchangeLayout &layout, const StepLoad &load,
                   Engine engine, size_t headerNumbers,
                   std::vector<BufferBytes> &devices)
-      : ExchangeCounts(plan, exchange, load.exchanges[exchange]),
+      : ExchangeCounts(plan, exchange, load.exchanges[exchange]), plan(plan),
         layout(layout), engine(engine), travels(count > 1),
         wire(travels ? plan.wireType : WireType()),
         headerNumbers(headerNumbers), groups(plan),
@@ -46,7 +46,7 @@ public:
     }
     for (size_t owner = 0; owner < count; ++owner) {
       devices[owner][BufferKind::ReceivedIds] +=
-          offsetBytes(layout.owners[owner]);
+          offsetBytes(layout.owners[owner]) + cachePlaceBytes(owner);
       if (travels)
         devices[owner][BufferKind::Headers] +=
             static_cast<int64_t>(count * headerNumbers) * kIndexBytes *
@@ -63,6 +63,16 @@ public:
   }
 
 private:
+  /// Where the rows of shards with a cache lie in it.
+  int64_t cachePlaceBytes(size_t owner) const {
+    int64_t ids = 0;
+    const StreamSet &set = layout.owners[owner];
+    for (const EntryLayout &entry : set.entries)
+      if (plan.shardOfSlot(owner, entry.slot).cache.rows > 0)
+        ids += idsOfReaders(set, entry);
+    return ids * packedIdBytes;
+  }
+
   const ExchangeLookup &lookupOf(int32_t index) const {
     return spec.lookups[static_cast<size_t>(index)];
   }
@@ -329,6 +339,7 @@ private:
 
   bool castsGradients() const { return wire.gradients != WireFormat::F32; }
 
+  const ExchangePlan &plan;
   const ExchangeLayout &layout;
   Engine engine;
   bool travels;         ///< there are other ranks.

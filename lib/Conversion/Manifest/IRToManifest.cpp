@@ -59,6 +59,7 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
   std::ranges::sort(shard.devices);
   shard.tier = op.getTier();
+  shard.cache = op.getCacheSpec();
   shard.route = op.getRoute();
   return shard;
 }

@@ -32,9 +32,9 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
   info.row_end = spec.rows.end;
   info.col_begin = spec.cols.begin;
   info.col_end = spec.cols.end;
-  info.weights = shard.weights();
+  info.weights = shard.allWeights();
   info.weight_stride = shard.weightStrideBytes() / elementSize;
-  for (float *state : {shard.state(0), shard.state(1)})
+  for (float *state : {shard.allState(0), shard.allState(1)})
     if (state)
       info.states[info.num_states++] = state;
   info.has_row_state = shard.hasRowState();
@@ -70,6 +70,15 @@ template <typename Function> int32_t status(const Function &function) noexcept {
     function();
     return 0;
   });
+}
+
+std::string textOr(const char *text) { return text ? text : ""; }
+
+runtime::Shard &shardOf(nsrt_device *device, int32_t index) {
+  if (index < 0 || static_cast<size_t>(index) >= device->slots.size())
+    fail("device ", device->rank(), " has ", device->slots.size(),
+         " shards; there is no shard ", index);
+  return device->slots[static_cast<size_t>(index)];
 }
 
 bool isTable(const nsrt_world *world, int32_t table) {
@@ -109,9 +118,12 @@ NSRT_EXPORT void nsrt_free_backends(BackendFactory *backends) {
 
 NSRT_EXPORT nsrt_world *nsrt_world_open_on(const char *directory,
                                            int32_t threads_per_device,
-                                           BackendFactory *backends) {
+                                           BackendFactory *backends,
+                                           const char *tier_directory) {
   return orElse<nsrt_world *>(nullptr, [&] {
-    return openWorld(directory, threads_per_device, backends).release();
+    return openWorld(directory, threads_per_device, backends,
+                     textOr(tier_directory))
+        .release();
   });
 }
 
@@ -142,10 +154,13 @@ NSRT_EXPORT int32_t nsrt_world_register(nsrt_world *world, int32_t program,
 
 NSRT_EXPORT nsrt_world *nsrt_world_join(const char *directory, int32_t threads,
                                         Communicator *communicator,
-                                        BackendFactory *backends) {
+                                        BackendFactory *backends,
+                                        const char *tier_directory) {
   std::unique_ptr<Communicator> owned(communicator);
   return orElse<nsrt_world *>(nullptr, [&] {
-    return joinWorld(directory, threads, std::move(owned), backends).release();
+    return joinWorld(directory, threads, std::move(owned), backends,
+                     textOr(tier_directory))
+        .release();
   });
 }
 
@@ -258,10 +273,31 @@ NSRT_EXPORT int32_t nsrt_device_num_shards(const nsrt_device *device) {
 NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
                                       nsrt_shard_info *info) {
   return status([&] {
-    if (index < 0 || static_cast<size_t>(index) >= device->slots.size())
-      fail("device ", device->rank(), " has ", device->slots.size(),
-           " shards; there is no shard ", index);
-    *info = infoOf(device->slots[static_cast<size_t>(index)]);
+    runtime::Shard &shard = shardOf(device, index);
+    shard.expose();
+    *info = infoOf(shard);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_cache(nsrt_device *device, int32_t index,
+                                      nsrt_cache_figures *figures) {
+  return status([&] {
+    *figures = {};
+    const runtime::RowCache *cache = shardOf(device, index).cache();
+    if (!cache)
+      return;
+    CacheFigures sums = cache->figures();
+    *figures = {cache->capacity(), sums.batches, sums.rows,
+                sums.hits,         sums.written, sums.mostSpilled};
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_flush(nsrt_device *device) {
+  return status([&] {
+    finishDeferred(*device);
+    for (runtime::Shard &shard : device->slots)
+      if (shard.cache())
+        shard.cache()->flush();
   });
 }
 

@@ -10,6 +10,7 @@
 #include "Exchange/RelayDuties.h"
 #include "Export.h"
 #include "HostTensors.h"
+#include "Step/FetchRows.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
 
@@ -215,8 +216,11 @@ nsrt_routed *route(nsrt_device *device, int64_t exchange,
     if (error.empty())
       error = failure.what();
   }
-  guarded(device, routed.get(),
-          [&] { routeIds(*device, placed, *routed, error); });
+  guarded(device, routed.get(), [&] {
+    routeIds(*device, placed, *routed, error);
+    if (routed->error.empty())
+      expectIds(*device, *routed);
+  });
   usable(device, routed.get());
   return routed.release();
 }
@@ -314,8 +318,10 @@ nsrt_gradients_pack(nsrt_device *device, nsrt_routed *routed, int64_t count,
 NSRT_EXPORT void nsrt_gradients_start(nsrt_device *device, nsrt_routed *routed,
                                       nsrt_partials *gradients) {
   if (usable(device, routed) && gradients)
-    guarded(device, routed,
-            [&] { startGradients(*device, *routed, *gradients); });
+    guarded(device, routed, [&] {
+      startGradients(*device, *routed, *gradients);
+      fetchAhead(*device);
+    });
 }
 
 NSRT_EXPORT void nsrt_weights_gradient(nsrt_device *device, nsrt_routed *routed,

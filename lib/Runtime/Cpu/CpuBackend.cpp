@@ -1,6 +1,7 @@
 //===- CpuBackend.cpp - A backend on the threads of the host --------------===//
 
 #include "CpuBackend.h"
+#include "CachedRows.h"
 #include "CpuUpdate.h"
 #include "LookupTasks.h"
 #include "MoveRows.h"
@@ -37,6 +38,11 @@ void CpuBackend::addUp(std::span<const BagLengths> bags) {
     }
     run.offsets[run.bags] = next;
   });
+}
+
+std::unique_ptr<RowsInUse>
+CpuBackend::fetchRows(std::span<const CachedLookup> lookups) {
+  return fetchCachedRows(program, shards, lookups, threads);
 }
 
 void CpuBackend::lookUp(std::span<const LookupPart> parts, bool isRead) {

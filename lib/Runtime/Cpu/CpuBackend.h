@@ -4,7 +4,7 @@
 #define NEUROSHARD_LIB_RUNTIME_CPU_CPUBACKEND_H
 
 #include "Host/BufferPool.h"
-#include "Host/Shard.h"
+#include "Shards/Shard.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -30,6 +30,8 @@ public:
   std::unique_ptr<IdPacker> packIds(int32_t exchange, const JaggedInput &input,
                                     int64_t batch) override;
   void addUp(std::span<const BagLengths> bags) override;
+  std::unique_ptr<RowsInUse>
+  fetchRows(std::span<const CachedLookup> lookups) override;
   void lookUp(std::span<const LookupPart> parts, bool isRead) override;
   void moveRows(std::span<const RowMove> moves) override;
   std::unique_ptr<Update>

@@ -121,6 +121,23 @@ void CpuUpdate::fillInputs(SlotUpdate &update) const {
     as<int64_t>(update.gradientOffsets)[k] = as<int64_t>(ofNumber)[order[k]];
   if (kernelsOf(update).weighted)
     fillSampleWeights(update, as<float>(ofNumber));
+  if (shards[update.slot].cache())
+    placeRows(update);
+}
+
+/// The rows are in use since they were looked up, and are about to change.
+void CpuUpdate::placeRows(SlotUpdate &update) const {
+  RowCache &cache = *shards[update.slot].cache();
+  update.places =
+      buffers.acquireArray<int64_t>(BufferKind::Sort, update.numIds);
+  auto count = static_cast<size_t>(update.sorted->numRows);
+  auto *places = as<int64_t>(update.places);
+  cache.wait();
+  cache.findPlaces({as<const int64_t>(update.sorted->rows), count}, places);
+  if (std::any_of(places, places + count, [](int64_t p) { return p < 0; }))
+    fail("the update of table \"", shards[update.slot].table().name,
+         "\" is of a step whose rows were not looked up");
+  cache.markChanged({places, count});
 }
 
 void CpuUpdate::fillSampleWeights(SlotUpdate &update, float *ofNumber) const {
@@ -180,9 +197,8 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
   const auto *weights = as<const float>(update.sampleWeights);
   if (kernels.update)
     kernels.update(shard.weights(), shard.state(0), shard.state(1),
-                   as<const int64_t>(update.sorted->rows), segments, offsets,
-                   weights, update.gradients, stepSizes[update.slot],
-                   task.begin, task.end);
+                   rowsOf(update), segments, offsets, weights, update.gradients,
+                   stepSizes[update.slot], task.begin, task.end);
   else
     kernels.reduce(segments, offsets, weights, update.gradients,
                    as<float>(update.reduced), as<float>(update.norms),
@@ -192,10 +208,10 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
 void CpuUpdate::runSecondPhase(const Task &task) const {
   const SlotUpdate &update = *task.update;
   const Shard &shard = shards[update.slot];
-  kernelsOf(update).apply(
-      shard.weights(), shard.state(0), as<const int64_t>(update.sorted->rows),
-      as<const float>(update.reduced), as<const float>(update.norms),
-      stepSizes[update.slot], task.begin, task.end);
+  kernelsOf(update).apply(shard.weights(), shard.state(0), rowsOf(update),
+                          as<const float>(update.reduced),
+                          as<const float>(update.norms), stepSizes[update.slot],
+                          task.begin, task.end);
 }
 
 Range CpuUpdate::distinctRows(int32_t slot, Range rows, RowNumber) const {

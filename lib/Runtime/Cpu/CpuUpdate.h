@@ -10,8 +10,8 @@
 #define NEUROSHARD_LIB_RUNTIME_CPU_CPUUPDATE_H
 
 #include "Host/BufferPool.h"
-#include "Host/Shard.h"
 #include "RowSort.h"
+#include "Shards/Shard.h"
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/ThreadPool.h"
@@ -55,6 +55,8 @@ private:
     const SortedRows *sorted = nullptr;
     const float *gradients = nullptr; ///< from which offsets count.
     Buffer gradientOffsets;           ///< i64 [sorted->numIds].
+    /// i64 [sorted->numRows], of the rows in the shard's cache; null without.
+    Buffer places;
     Buffer sampleWeights; ///< f32 [sorted->numIds]; weighted slots only.
     // Two-phase optimizers, and sumRows().
     Buffer reduced;
@@ -73,6 +75,7 @@ private:
   void sort();
   void sortIds(const SlotUpdate &update, SortedRows &sorted) const;
   void fillInputs(SlotUpdate &update) const;
+  void placeRows(SlotUpdate &update) const;
   void fillSampleWeights(SlotUpdate &update, float *ofNumber) const;
   void makeTasks();
   int64_t strideOf(const SlotUpdate &update) const;
@@ -82,6 +85,11 @@ private:
   Buffer addUpNorms(const SlotUpdate &update,
                     std::span<const NormTerm *const> terms) const;
 
+  /// Rows as kernels count them.
+  static const int64_t *rowsOf(const SlotUpdate &update) {
+    return as<const int64_t>(update.places ? update.places
+                                           : update.sorted->rows);
+  }
   const SlotUpdate &updateOf(int32_t slot) const {
     return updates[static_cast<size_t>(slot)];
   }

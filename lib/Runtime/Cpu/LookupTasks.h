@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_CPU_LOOKUPTASKS_H
 #define NEUROSHARD_LIB_RUNTIME_CPU_LOOKUPTASKS_H
 
-#include "Host/Shard.h"
+#include "Shards/Shard.h"
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/ThreadPool.h"

@@ -9,7 +9,7 @@
 #define NEUROSHARD_LIB_RUNTIME_CPU_ROWSUMS_H
 
 #include "Host/BufferPool.h"
-#include "Host/Shard.h"
+#include "Shards/Shard.h"
 #include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/ThreadPool.h"

@@ -11,6 +11,7 @@
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdHeader.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -22,12 +23,17 @@ WorldPlan::WorldPlan(Manifest contents)
       needsNormExchange(manifest.tablesWithNormExchange()),
       hasCopies(manifest.tablesWithCopies()),
       copiedShards(manifest.trainedCopies()),
-      headerNumbers(idHeaderNumbers(manifest.layouts)) {}
+      headerNumbers(idHeaderNumbers(manifest.layouts)),
+      hasCaches(
+          std::ranges::any_of(manifest.shards, [](const ShardSpec &shard) {
+            return shard.cache.rows > 0;
+          })) {}
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          int32_t rank, const ProgramLibrary &programLibrary,
                          std::unique_ptr<Communicator> groupEnd, int numThreads,
-                         BackendFactory *backends)
+                         BackendFactory *backends,
+                         const std::string &tierDirectory)
     : plan(std::move(worldPlan)), ownRank(rank), library(programLibrary),
       program(programLibrary.program()), communicator(std::move(groupEnd)),
       threads(numThreads),
@@ -35,9 +41,12 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
       hostBuffers(std::make_shared<BufferPool>()),
       buffers(memory ? std::make_shared<BufferPool>(memory) : hostBuffers) {
   checkProgram(manifest(), rank, program);
+  if (plan->hasCaches)
+    io = std::make_unique<IoQueue>();
+  ShardPlaces places{threads, memory, tierDirectory, io.get()};
   for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
-    slots.emplace_back(spec, manifest().tableOf(spec), threads, memory);
+    slots.emplace_back(spec, manifest().tableOf(spec), places);
   }
   backend = std::make_unique<CpuBackend>(manifest(), program, slots,
                                          *hostBuffers, threads);
@@ -114,6 +123,7 @@ void nsrt_device::forget(const nsrt_routed *routed,
     return lookup.first == routed || lookup.second == partials;
   });
   std::erase(idsToRelay, routed);
+  std::erase(idsToFetch, routed);
   std::erase_if(resultsToRelay, [&](const auto &results) {
     return results.first == routed || results.second == partials;
   });

@@ -10,8 +10,8 @@
 
 #include "CallOrder.h"
 #include "Host/BufferPool.h"
-#include "Host/Shard.h"
 #include "Phases.h"
+#include "Shards/Shard.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/MessageLayout.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
@@ -45,6 +45,7 @@ struct WorldPlan {
   /// Those shards of trained tables.
   std::vector<int32_t> copiedShards;
   size_t headerNumbers; ///< of each header of ids (IdHeader.h).
+  bool hasCaches;       ///< whether some shard has a row cache.
 };
 
 /// A function of a program.
@@ -72,6 +73,19 @@ struct BucketState {
 struct ReceivedSet {
   std::vector<std::vector<PeerIds>> streams; ///< by stream, then rank.
   Buffer offsets;                            ///< of all bags.
+  /// By entry, then rank: places of rows in the cache of the entry's shard, in
+  /// the type of ids; null without a cache. Empty: no shard has one.
+  std::vector<std::vector<const std::byte *>> places;
+  Buffer placeMemory;
+
+  /// The ids of one rank as the kernels of an entry read them.
+  PeerIds idsOf(const std::vector<EntryLayout> &entries, size_t entry,
+                size_t rank) const {
+    PeerIds ids = streams[static_cast<size_t>(entries[entry].stream)][rank];
+    if (!places.empty() && places[entry][rank])
+      ids.ids = places[entry][rank];
+    return ids;
+  }
 };
 
 /// Rows of a replicated table's lookup on the local batch.
@@ -155,6 +169,9 @@ struct nsrt_routed {
   bool received = false;
   neuroshard::runtime::ReceivedSet owned;
   neuroshard::runtime::ReceivedSet local; ///< replicated tables, own batch.
+  bool isFetched = false; ///< rows of shards with a cache are brought.
+  /// Those rows; null if there are none.
+  std::unique_ptr<neuroshard::runtime::RowsInUse> rows;
 };
 
 struct nsrt_partials {
@@ -209,7 +226,8 @@ struct nsrt_device {
   nsrt_device(std::shared_ptr<const neuroshard::runtime::WorldPlan> plan,
               int32_t rank, const neuroshard::runtime::ProgramLibrary &library,
               std::unique_ptr<neuroshard::runtime::Communicator> communicator,
-              int threads, neuroshard::runtime::BackendFactory *backends);
+              int threads, neuroshard::runtime::BackendFactory *backends,
+              const std::string &tierDirectory);
 
   int32_t rank() const { return ownRank; }
   int32_t numDevices() const { return plan->manifest.numDevices; }
@@ -257,6 +275,8 @@ struct nsrt_device {
   std::shared_ptr<neuroshard::runtime::BufferPool> hostBuffers;
   /// In memory of the device.
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
+  /// Null if no shard is in tier "ssd".
+  std::unique_ptr<neuroshard::runtime::IoQueue> io;
   std::vector<neuroshard::runtime::Shard> slots;
   std::unique_ptr<neuroshard::runtime::Backend> backend;
   /// Factor of all gradients, applied before they travel.
@@ -264,6 +284,8 @@ struct nsrt_device {
   /// What this device still has to hand on as a relay, in the order in which
   /// all ranks have sent it: ids, and results (RelayDuties.h).
   std::vector<nsrt_routed *> idsToRelay;
+  /// Where shards have caches: the steps whose ids it has not received yet.
+  std::vector<nsrt_routed *> idsToFetch;
   std::vector<std::pair<const nsrt_routed *, nsrt_partials *>> resultsToRelay;
   /// Lookups whose results are not computed yet.
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;

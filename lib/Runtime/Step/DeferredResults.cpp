@@ -42,7 +42,8 @@ void addDirect(const Device &device, const Routed &routed,
         layout.owners[0].entries[static_cast<size_t>(columns.entry)];
     LookupPart &part = parts.emplace_back();
     part.lookup = entry.kernel;
-    part.ids = routed.owned.streams[static_cast<size_t>(entry.stream)][0];
+    part.ids = routed.owned.idsOf(layout.owners[0].entries,
+                                  static_cast<size_t>(columns.entry), 0);
     part.out = reinterpret_cast<float *>(target.out) + columns.cols.begin;
     part.stride = target.stride;
     if (isMean)

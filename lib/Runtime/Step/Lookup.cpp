@@ -8,7 +8,7 @@
 
 #include "EntryLookups.h"
 #include "Exchange/Blocks.h"
-#include "Exchange/IdExchange.h"
+#include "FetchRows.h"
 #include "Steps.h"
 
 namespace neuroshard::runtime {
@@ -27,10 +27,8 @@ void forEachLookup(const StreamSet &set, const ReceivedSet &received,
       const EntryLayout &entry = set.entries[e];
       if (entry.readers.contains(static_cast<int64_t>(peer)))
         function(entry, peer,
-                 LookupPart{
-                     entry.kernel,
-                     received.streams[static_cast<size_t>(entry.stream)][peer],
-                     rows + block.begin[e], block.stride[e]});
+                 LookupPart{entry.kernel, received.idsOf(set.entries, e, peer),
+                            rows + block.begin[e], block.stride[e]});
     }
     rows += block.size;
   }
@@ -76,7 +74,7 @@ void lookUpRelayed(Device &device, const Routed &routed,
 }
 
 void lookUp(Device &device, Routed &routed, Partials &partials) {
-  receiveIds(device, routed);
+  waitForRows(device, routed);
   PhaseTimer timer(device.figures, Phase::Lookup);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   auto acquire = [&](int64_t values) {

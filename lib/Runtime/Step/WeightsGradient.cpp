@@ -88,8 +88,7 @@ private:
       if (!isWeighted(entry) ||
           !entry.readers.contains(firstRank + static_cast<int64_t>(peer)))
         continue;
-      const PeerIds &ids =
-          received.streams[static_cast<size_t>(entry.stream)][peer];
+      PeerIds ids = received.idsOf(set.entries, e, peer);
       EntryGradients of = ids.numIds > 0 ? gradientsOf(e) : EntryGradients{};
       parts.push_back({entry.kernel, ids, of.first, of.stride, next});
       next += ids.numIds;

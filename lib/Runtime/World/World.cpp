@@ -12,6 +12,7 @@
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <iomanip>
 #include <ios>
@@ -65,6 +66,12 @@ int chooseThreads(int requested, int32_t devices) {
                          devices);
 }
 
+/// The directory that was given, or else the one in the environment.
+std::string directoryOr(const std::string &given) {
+  const char *usual = std::getenv("NEUROSHARD_TIER_DIRECTORY");
+  return given.empty() && usual ? usual : given;
+}
+
 std::unique_ptr<ProgramLibrary>
 loadProgram(const fs::path &root, const Manifest &manifest, size_t program) {
   const std::string &name = manifest.programs[program].library;
@@ -88,7 +95,8 @@ std::string runStep(Device &device, HostFunction function, void **args) {
 
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice,
-                                      BackendFactory *backends) {
+                                      BackendFactory *backends,
+                                      const std::string &tierDirectory) {
   fs::path root = fs::absolute(directory);
   Manifest manifest = openManifest(root);
   checkCpu(manifest);
@@ -96,13 +104,14 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
   for (size_t program = 0; program < manifest.programs.size(); ++program)
     libraries.push_back(loadProgram(root, manifest, program));
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
-                                      threadsPerDevice, backends);
+                                      threadsPerDevice, backends,
+                                      tierDirectory);
 }
 
 std::unique_ptr<nsrt_world>
 joinWorld(const std::string &directory, int threads,
-          std::unique_ptr<Communicator> communicator,
-          BackendFactory *backends) {
+          std::unique_ptr<Communicator> communicator, BackendFactory *backends,
+          const std::string &tierDirectory) {
   fs::path root = fs::absolute(directory);
   Manifest manifest = openManifest(root);
   checkCpu(manifest);
@@ -115,7 +124,7 @@ joinWorld(const std::string &directory, int threads,
   libraries[own] = loadProgram(root, manifest, own);
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threads, std::move(communicator),
-                                      backends);
+                                      backends, tierDirectory);
 }
 
 } // namespace neuroshard::runtime
@@ -124,7 +133,8 @@ using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
-                       int threadsPerDevice, BackendFactory *backends)
+                       int threadsPerDevice, BackendFactory *backends,
+                       const std::string &tierDirectory)
     : libraries(std::move(programLibraries)) {
   setPlan(std::move(manifest));
   int32_t numDevices = plan->manifest.numDevices;
@@ -136,19 +146,22 @@ nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
   int threads = chooseThreads(threadsPerDevice, numDevices);
   group = std::make_shared<InProcessGroup>(numDevices);
   for (int32_t rank = 0; rank < numDevices; ++rank)
-    addDevice(rank, threads, group->makeCommunicator(rank), backends);
+    addDevice(rank, threads, group->makeCommunicator(rank), backends,
+              directoryOr(tierDirectory));
 }
 
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
                        int threads, std::unique_ptr<Communicator> communicator,
-                       BackendFactory *backends)
+                       BackendFactory *backends,
+                       const std::string &tierDirectory)
     : libraries(std::move(programLibraries)) {
   setPlan(std::move(manifest));
   int32_t rank = communicator->rank();
   if (!backends)
     checkMemory(bytesOfDevice(plan->manifest, rank),
                 "rank " + std::to_string(rank));
-  addDevice(rank, chooseThreads(threads, 1), std::move(communicator), backends);
+  addDevice(rank, chooseThreads(threads, 1), std::move(communicator), backends,
+            directoryOr(tierDirectory));
 }
 
 void nsrt_world::setPlan(Manifest manifest) {
@@ -161,11 +174,12 @@ void nsrt_world::setPlan(Manifest manifest) {
 
 void nsrt_world::addDevice(int32_t rank, int threads,
                            std::unique_ptr<Communicator> communicator,
-                           BackendFactory *backends) {
+                           BackendFactory *backends,
+                           const std::string &tierDirectory) {
   int32_t program = plan->manifest.bindings[static_cast<size_t>(rank)].program;
   devices.push_back(std::make_unique<nsrt_device>(
       plan, rank, *libraries[static_cast<size_t>(program)],
-      std::move(communicator), threads, backends));
+      std::move(communicator), threads, backends, tierDirectory));
   nsrt_device &device = *devices.back();
   device.communicator->receiveInto(*device.hostBuffers);
   if (backends)
@@ -257,6 +271,7 @@ void nsrt_world::resetGroup() {
   group->reset();
   for (const auto &device : devices) {
     device->idsToRelay.clear();
+    device->idsToFetch.clear();
     device->resultsToRelay.clear();
     device->order = {};
   }

@@ -23,13 +23,17 @@ struct nsrt_world {
 
   /// Throws a RuntimeError if programs and manifest do not fit, or the machine
   /// has not enough memory. Null `backends`: those on threads of the host.
+  /// `tierDirectory`: of the files of shards in tier "ssd"; "": the one that
+  /// the environment names.
   nsrt_world(neuroshard::Manifest manifest, Libraries libraries,
              int threadsPerDevice,
-             neuroshard::runtime::BackendFactory *backends);
+             neuroshard::runtime::BackendFactory *backends,
+             const std::string &tierDirectory = "");
   /// The same for one device, that of the communicator's rank.
   nsrt_world(neuroshard::Manifest manifest, Libraries libraries, int threads,
              std::unique_ptr<neuroshard::runtime::Communicator> communicator,
-             neuroshard::runtime::BackendFactory *backends);
+             neuroshard::runtime::BackendFactory *backends,
+             const std::string &tierDirectory = "");
   /// Fails running steps and waits until they have ended.
   ~nsrt_world();
 
@@ -58,7 +62,8 @@ private:
   void setPlan(neuroshard::Manifest manifest);
   void addDevice(int32_t rank, int threads,
                  std::unique_ptr<neuroshard::runtime::Communicator>,
-                 neuroshard::runtime::BackendFactory *backends);
+                 neuroshard::runtime::BackendFactory *backends,
+                 const std::string &tierDirectory);
   /// Lets the device exchange messages in its memory.
   void connect(nsrt_device &device,
                neuroshard::runtime::BackendFactory &backends);
@@ -77,10 +82,12 @@ std::string runStep(Device &device, HostFunction function, void **args);
 
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice,
-                                      BackendFactory *backends);
+                                      BackendFactory *backends,
+                                      const std::string &tierDirectory = "");
 std::unique_ptr<nsrt_world> joinWorld(const std::string &directory, int threads,
                                       std::unique_ptr<Communicator>,
-                                      BackendFactory *backends);
+                                      BackendFactory *backends,
+                                      const std::string &tierDirectory = "");
 
 } // namespace neuroshard::runtime
 

@@ -1,6 +1,6 @@
 //===- ShardMemory.h - Weights and state of one shard on a GPU -*- C++ -*-===//
 //
-// The same layout as on the CPU (lib/Runtime/Host/Shard.h): rows of weights
+// The same layout as on the CPU (lib/Runtime/Shards/Shard.h): rows of weights
 // and of per-element state are padded to 16 bytes; per-row state is one f32 per
 // row.
 //

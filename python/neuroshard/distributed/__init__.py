@@ -21,6 +21,7 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._problem_of_modules import problem_of
     from neuroshard.distributed._planning import plan
 
+from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._lockstep import lockstep
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._tables import EmbeddingTables
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
     from neuroshard.errors import CheckpointError
 
-__all__ = ["CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
+__all__ = ["CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "latest",
            "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
 

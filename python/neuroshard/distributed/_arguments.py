@@ -3,6 +3,8 @@ none, and else gives the value."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from neuroshard import _fields
 
 MOST_THREADS = 1024  # As lib/Runtime/World takes.
@@ -25,6 +27,15 @@ def threads(value: object) -> int | None:
         raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, "
                          f"found {_fields.shown(value)}")
     return value
+
+
+def tier_directory(value: object) -> Path | None:
+    if value is None:
+        return None
+    path = Path(_fields.path(value, "tier_directory"))
+    if not path.is_dir():
+        raise ValueError(f"tier_directory: expected a directory, found {_fields.shown(str(path))}")
+    return path.resolve()
 
 
 def is_whole(value: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -11,6 +12,7 @@ import torch.distributed as dist
 from neuroshard import _fields
 from neuroshard._group.agreement import require_same, together
 from neuroshard.distributed import _arguments
+from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._inputs import as_tensors
@@ -68,7 +70,8 @@ class _Sharded(Learning, torch.nn.Module):
                  process_group: dist.ProcessGroup | None = None, seed: int = 0,
                  artifact: str | os.PathLike | None = None, name: str | None = None,
                  gradient_division: bool = True, threads: int | None = None,
-                 device: torch.device | str | int | None = None) -> None:
+                 device: torch.device | str | int | None = None,
+                 tier_directory: str | os.PathLike | None = None) -> None:
         super().__init__()
         self._plan, self._problem = plan, problem
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
@@ -76,18 +79,19 @@ class _Sharded(Learning, torch.nn.Module):
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
         self._token = torch.zeros((), dtype=torch.float32, device="cpu")
 
-        def make() -> tuple[FusedOptimizer, Engine]:
+        def make() -> tuple[FusedOptimizer, Engine, Path | None]:
             check_arguments(plan, problem, seed, name, gradient_division, threads)
             self._check_features(problem)
-            return FusedOptimizer(self._anchor, learning_rate), Engine(pick_device(device))
+            return (FusedOptimizer(self._anchor, learning_rate), Engine(pick_device(device)),
+                    _arguments.tier_directory(tier_directory))
 
-        self._optimizer, own_engine = together(make, process_group, "the check of the arguments")
+        self._optimizer, own_engine, files = together(make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         optimizer = self._optimizer
-        self._session = Session(plan, problem, process_group, artifact, name, threads,
+        self._session = Session(plan, problem, process_group, artifact, name, threads, files,
                                 own_engine, lambda: optimizer.learning_rate)
         self._engine = self._session.engine
         self._frozen = False
@@ -145,8 +149,14 @@ class _Sharded(Learning, torch.nn.Module):
         self._engine.set_num_updates(_fields.update_count(count, "step"))
 
     def local_shards(self) -> tuple[LocalShard, ...]:
-        """This rank's shards as tensors on their own memory: writing to them is allowed."""
+        """This rank's shards as tensors on their own memory: writing to them is allowed. Of a
+        shard in tier "ssd" they are views of its file, current until the next step: call this again
+        after it."""
         return self._session.shards()
+
+    def caches(self) -> dict[str, CacheFigures]:
+        """What the row caches of this rank's shards in tier "ssd" have done so far, by shard."""
+        return self._session.caches()
 
     def phases(self) -> dict[str, tuple[float, int]]:
         """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
@@ -290,7 +300,9 @@ class ShardedEmbeddingBagCollection(_Sharded):
     the tables by the mean over all ranks' samples (as TorchRec does). Gradients of sample weights
     are not divided, as they belong to the rank. threads: of this rank; None: the machine's,
     divided by the ranks on it. device: of ids, tables and results, "cpu" or a GPU; or
-    "emulator", which runs the kernels for GPUs on ids of the CPU (docs/devices.md)."""
+    "emulator", which runs the kernels for GPUs on ids of the CPU (docs/devices.md).
+    tier_directory: where files of shards in tier "ssd" are made, on this rank's host; None: where
+    NEUROSHARD_TIER_DIRECTORY says (docs/tiers.md)."""
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:

@@ -25,12 +25,14 @@ class Engine:
         _operators.register()
 
     def join(self, name: str, folder: pathlib.Path, groups: Sequence[str], threads: int,
-             checks_late: bool = False) -> None:
+             checks_late: bool = False, tier_directory: pathlib.Path | None = None) -> None:
         """Opens the shards. groups: names of process groups for this engine alone: none for one
         rank; one; or two, of which the second is for what relays send on. checks_late: settle()
-        tells of wrong ids, where a device can."""
+        tells of wrong ids, where a device can. tier_directory: of the files of shards in tier
+        "ssd"."""
         self.name = name
-        self._ops.join(name, str(folder.resolve()), list(groups), self.device.name, threads, checks_late)
+        self._ops.join(name, str(folder.resolve()), list(groups), self.device.name, threads,
+                       checks_late, "" if tier_directory is None else str(tier_directory))
 
     def initialize(self, seed: int) -> None:
         self._ops.initialize(self.name, seed)
@@ -83,6 +85,10 @@ class Engine:
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:
         """Weights and states as tensors on the shard's own memory."""
         return self._ops.shard_tensors(self.name, shard)
+
+    def cache_figures(self, shard: int) -> Sequence[int]:
+        """The fields of a CacheFigures."""
+        return self._ops.cache_figures(self.name, shard)
 
     def phases(self) -> dict[str, tuple[float, int]]:
         return dict(zip(self._ops.phase_names(), zip(self._ops.phase_ms(self.name),

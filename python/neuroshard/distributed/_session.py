@@ -21,6 +21,7 @@ from neuroshard._host import local_ranks
 from neuroshard._manifest import Manifest
 from neuroshard._torch_library import code_version
 from neuroshard.distributed import _operators
+from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._artifact_check import check_artifact
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._engine import Engine
@@ -40,8 +41,8 @@ class Session:
 
     def __init__(self, plan: Plan, problem: ShardingProblem,
                  process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
-                 name: str | None, threads: int | None, engine: Engine,
-                 learning_rate: Callable[[], float]) -> None:
+                 name: str | None, threads: int | None, tier_directory: pathlib.Path | None,
+                 engine: Engine, learning_rate: Callable[[], float]) -> None:
         """learning_rate: called at each update."""
         self.engine = engine
         self.group = process_group
@@ -58,7 +59,8 @@ class Session:
         self.input = only_input_of(self.manifest)
         self.joins = self.manifest.joins
         self._own_groups: list[dist.ProcessGroup] = []
-        together(lambda: self._join(folder, threads), process_group, "opening the tables")
+        together(lambda: self._join(folder, threads, tier_directory), process_group,
+                 "opening the tables")
         shapes = shapes_of(self.manifest)
         self.results = shapes.results
         self.result_names = [self.input.features[one.feature] for one in self.results]
@@ -86,7 +88,7 @@ class Session:
         if odd:
             raise ValueError(f"feature \"{odd[0]}\" has sample weights, which are for pooling "
                              "\"sum\" only")
-        host = [shard.name for shard in plan.shards if shard.tier != "hbm"]
+        host = [shard.name for shard in plan.shards if shard.tier == "dram"]
         if host:
             raise ValueError(f"shard \"{host[0]}\" is in host memory (tier \"dram\"), which "
                              "collections do not run")
@@ -106,7 +108,8 @@ class Session:
         together(make, self.group, "compiling the plan", leaders)
         return together(make, self.group, "compiling the plan")
 
-    def _join(self, folder: pathlib.Path, threads: int | None) -> None:
+    def _join(self, folder: pathlib.Path, threads: int | None,
+              tier_directory: pathlib.Path | None) -> None:
         if self.size > 1:
             device = self.engine.device
             self._own_groups = make_groups(self.group, device.backend, device.place,
@@ -114,12 +117,17 @@ class Session:
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder,
-                         [group.group_name for group in self._own_groups], threads)
+                         [group.group_name for group in self._own_groups], threads,
+                         tier_directory=tier_directory)
 
     def shards(self) -> tuple[LocalShard, ...]:
         self.require_open()
         self.engine.settle()
         return local_shards(self.engine.shard_tensors, self.manifest, self.rank)
+
+    def caches(self) -> dict[str, CacheFigures]:
+        self.require_open()
+        return cache_figures(self.engine.cache_figures, self.manifest, self.rank)
 
     def refuse(self, text: str) -> None:
         """Ends the step that the other ranks start, with the error of this rank's arguments."""

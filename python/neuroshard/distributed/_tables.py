@@ -15,6 +15,7 @@ from neuroshard import _fields
 from neuroshard._jagged import Jagged, as_jagged
 from neuroshard._manifest import Manifest
 from neuroshard.distributed import _arguments, _operators
+from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import (Input, as_tensors, inputs_of, names_of_results,
@@ -36,6 +37,8 @@ class EmbeddingTables(Learning, torch.nn.Module):
     artifact: a folder of neuroshard-compile, with --training to train. device: of ids, tables and
     results, as for the sharded collections (docs/devices.md). seed: of the first weights. name: what
     traced programs call the tables; give one to what is exported. threads: None: the machine's.
+    tier_directory: where files of shards in tier "ssd" are made; None: where
+    NEUROSHARD_TIER_DIRECTORY says (docs/tiers.md).
 
     check_every: calls between two calls of check(). On GPUs kernels read ids where they are and
     check them then, so that the host waits for nothing in a step; a wrong id reads the first row
@@ -45,7 +48,8 @@ class EmbeddingTables(Learning, torch.nn.Module):
     def __init__(self, artifact: str | os.PathLike, *,
                  device: torch.device | str | int | None = None, learning_rate: float = 0.01,
                  seed: int = 0, name: str | None = None, check_every: int = 100,
-                 threads: int | None = None) -> None:
+                 threads: int | None = None,
+                 tier_directory: str | os.PathLike | None = None) -> None:
         super().__init__()
         folder = Path(_fields.path(artifact, "artifact"))
         self._check_every = _fields.whole(check_every, "check_every")
@@ -59,7 +63,8 @@ class EmbeddingTables(Learning, torch.nn.Module):
         self._engine = Engine(pick_device(device))
         self._name = _arguments.name(name) or f"embedding_tables_{next(_numbers)}"
         self._calls = 0
-        self._open(folder, _arguments.seed(seed), _arguments.threads(threads))
+        self._open(folder, _arguments.seed(seed), _arguments.threads(threads),
+                   _arguments.tier_directory(tier_directory))
         self._manifest = Manifest.read(folder)
         self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
@@ -67,11 +72,13 @@ class EmbeddingTables(Learning, torch.nn.Module):
         _operators.add_model(self._name, shapes_of(self._manifest),
                              lambda: optimizer.learning_rate)
 
-    def _open(self, folder: Path, seed: int, threads: int | None) -> None:
+    def _open(self, folder: Path, seed: int, threads: int | None,
+              tier_directory: Path | None) -> None:
         self._engine.load()
         try:
             self._engine.join(self._name, folder, (), threads or os.cpu_count() or 1,
-                              checks_late=self._check_every != 1)
+                              checks_late=self._check_every != 1,
+                              tier_directory=tier_directory)
         except ValueError as error:  # whatever is wrong with the artifact
             raise TensorError(str(error)) from None
         self._end = weakref.finalize(self, close, self._engine, self._name)
@@ -105,10 +112,16 @@ class EmbeddingTables(Learning, torch.nn.Module):
         return self._engine.num_updates()
 
     def shards(self) -> tuple[LocalShard, ...]:
-        """The shards as tensors on their own memory: writing to them is allowed."""
+        """The shards as tensors on their own memory: writing to them is allowed. Of a shard in tier
+        "ssd" they are views of its file, current until the next step: call this again after it."""
         self._require_open()
         self._engine.settle()
         return local_shards(self._engine.shard_tensors, self._manifest, rank=0)
+
+    def caches(self) -> dict[str, CacheFigures]:
+        """What the row caches of shards in tier "ssd" have done so far, by shard."""
+        self._require_open()
+        return cache_figures(self._engine.cache_figures, self._manifest, rank=0)
 
     @property
     def weights(self) -> dict[str, torch.Tensor]:

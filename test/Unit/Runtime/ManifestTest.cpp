@@ -67,8 +67,13 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
        "$.schema: expected one of \"neuroshard.manifest/7\", found "
        "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
-       "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
-       "shards in, found \"dram\""},
+       "$.shards[0].tier: expected \"hbm\" or \"ssd\", the tiers of target "
+       "native, found \"dram\""},
+      {"/shards/0/cache_rows", 33,
+       "$.shards[0]: expected a sound cache: a cache is for shards in tier "
+       "ssd, found one in tier hbm"},
+      {"/shards/0/tier", "ssd",
+       "$.shards[0]: expected a sound cache: the cache of a shard of"},
       {"/devices", 0, "$.devices: expected an integer from 1 to 65536"},
       {"/devices", 4, "$.bindings: expected 4 bindings, one per device"},
       {"/tables", 3, "$.tables: expected an array, found 3"},

@@ -47,6 +47,14 @@ std::vector<int> RandomPlan::someDevices() {
   return {some.begin(), some.end()};
 }
 
+/// One of three shards on one device is in tier "ssd".
+ShardPlace RandomPlan::withCache(ShardPlace shard) {
+  if (shard.devices.size() == 1 && below(3) == 0)
+    shard.cache = {kCacheWays,
+                   below(2) == 0 ? CachePolicy::Lru : CachePolicy::Lfu};
+  return shard;
+}
+
 void RandomPlan::place(int index) {
   const test::Table &table = model.tables[static_cast<size_t>(index)];
   if (below(6) == 0) {
@@ -59,8 +67,8 @@ void RandomPlan::place(int index) {
   for (size_t r = 0; r + 1 < rows.size(); ++r) {
     std::vector<int64_t> cols = cuts(table.dim, 1 + below(3));
     for (size_t c = 0; c + 1 < cols.size(); ++c)
-      shards.push_back(
-          {index, rows[r], rows[r + 1], cols[c], cols[c + 1], someDevices()});
+      shards.push_back(withCache(
+          {index, rows[r], rows[r + 1], cols[c], cols[c + 1], someDevices()}));
   }
 }
 
@@ -112,6 +120,8 @@ std::vector<neuroshard::Shard> describeShards(const RandomPlan &plan) {
     shard.colBegin = place.colBegin;
     shard.colEnd = place.colEnd;
     shard.devices = place.devices;
+    shard.tier = place.cache.rows > 0 ? Tier::Ssd : Tier::Hbm;
+    shard.cache = place.cache;
     shards.push_back(shard);
   }
   return shards;

@@ -35,6 +35,7 @@ private:
   int64_t below(int64_t count);
   std::vector<int64_t> cuts(int64_t size, int64_t count);
   std::vector<int> someDevices();
+  ShardPlace withCache(ShardPlace shard);
   void place(int index);
 };
 

@@ -50,6 +50,8 @@ struct ShardPlace {
   int table;
   int64_t rowBegin, rowEnd, colBegin, colEnd;
   std::vector<int> devices;
+  /// Of a shard in tier "ssd".
+  CacheSpec cache = {};
 };
 
 struct Model {

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 using nlohmann::json;
@@ -258,6 +259,7 @@ TestWorld::TestWorld(Model model, const std::vector<ShardPlace> &shards,
 
 TestWorld::TestWorld(Model testModel, const json &manifest, int threads)
     : model(std::move(testModel)), programs(makePrograms(model, manifest)) {
+  setenv("NEUROSHARD_TIER_DIRECTORY", testing::TempDir().c_str(), 1);
   world = nsrt_world_create(manifest.dump().c_str(), programs.pointers.data(),
                             static_cast<int32_t>(programs.pointers.size()),
                             threads);

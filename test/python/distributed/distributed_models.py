@@ -76,6 +76,14 @@ def make_plan(problem, kinds, ranks, seed, idle=()):
     return plan
 
 
+def on_disk(plan, seed):
+    """The plan with half of the shards that are on one device in tier "ssd", with small caches."""
+    chooser = random.Random(f"{seed} on disk")
+    return plan.replace(shards=[
+        one.replace(tier="ssd", cache_rows=32, cache_policy=chooser.choice(("lru", "lfu")))
+        if len(one.devices) == 1 and chooser.random() < 0.5 else one for one in plan.shards])
+
+
 def cut(table, kind, owners, ranks, chooser):
     if kind == "even_rows":
         return grid(table, evenly(table.rows, len(owners), 1), [(0, table.dim)], owners)

@@ -5,7 +5,7 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
 from distributed_context import column_groups, whole
-from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem,
+from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem, on_disk,
                                 random_parts)
 from support import matrix, optimizers, oracle
 from support.batch import random_values
@@ -162,8 +162,8 @@ def describe(context, number, unpooled):
     """(problem, plan); in a quarter of the problems the last rank owns nothing."""
     problem = make_problem(number, context.size, unpooled)
     idle = (context.size - 1,) if number % 4 == 3 and context.size > 1 else ()
-    return problem, make_plan(problem, kinds_of(number), context.size,
-                              f"{matrix.seed()} {number}", idle)
+    plan = make_plan(problem, kinds_of(number), context.size, f"{matrix.seed()} {number}", idle)
+    return problem, on_disk(plan, f"{matrix.seed()} {number}") if number % 2 else plan
 
 
 def case_matrix(context, number, unpooled="0"):

@@ -47,6 +47,14 @@ PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
             "pipeline.other_ids:depth=3", "pipeline.not_taken", "pipeline.modes",
             "pipeline.several_modules", "pipeline.uneven", "pipeline.arguments",
             *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "empty", "loader"))]
+TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:depth={depth}"
+           for optimizer, type, policy, depth in (
+               ("sgd", "f16", "lru", 1), ("adagrad", "f32", "lfu", 2), ("adam", "bf16", "lru", 3),
+               ("rowwise_adagrad", "f32", "lru", 2))),
+         "tiers.same_bits:cache=608", "tiers.shards", "tiers.errors",
+         *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"
+           for cache, policy, depth in ((32, "lru", 1), (128, "lru", 2), (128, "lfu", 1),
+                                        (608, "lfu", 3), (256, "lfu", 2)))]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
@@ -58,11 +66,11 @@ RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
           "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2",
           "steps.dropped_on_one_rank:groups=2:thread=1", "steps.dropped_looked_up:groups=2"]
 
-ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TORCH,
+ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TIERS, *TORCH,
             "training.seeds"]
 SOME = {
-    1: [*PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
-    2: [*PIPELINE, *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
+    1: [*TIERS, *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
+    2: [*PIPELINE, *TIERS, *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",

@@ -39,7 +39,7 @@ def load_runtime():
         "nsrt_world_open": (pointer, [text, int32]),
         "nsrt_make_backends": (pointer, [text, text, int32]),
         "nsrt_free_backends": (None, [pointer]),
-        "nsrt_world_open_on": (pointer, [text, int32, pointer]),
+        "nsrt_world_open_on": (pointer, [text, int32, pointer, text]),
         "nsrt_world_close": (None, [pointer]),
         "nsrt_world_num_devices": (int32, [pointer]),
         "nsrt_world_device": (pointer, [pointer, int32]),
@@ -89,7 +89,7 @@ def open_world(folder, threads_per_device, emulated, checks_late):
     if not backends:
         raise RuntimeFailure(runtime().nsrt_last_error().decode())
     try:
-        return runtime().nsrt_world_open_on(place, threads_per_device, backends)
+        return runtime().nsrt_world_open_on(place, threads_per_device, backends, None)
     finally:
         runtime().nsrt_free_backends(backends)
 

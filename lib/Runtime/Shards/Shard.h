@@ -1,18 +1,23 @@
 //===- Shard.h - Weights and optimizer state of one local shard -*- C++ -*-===//
 //
 // Rows of weights and of per-element state are padded to 16 bytes
-// (nsrt_row_stride); per-row state is one f32 per row.
+// (nsrt_row_stride); per-row state is one f32 per row. All lie in memory, or,
+// in tier "ssd", in a file with a cache of rows in memory.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_HOST_SHARD_H
-#define NEUROSHARD_LIB_RUNTIME_HOST_SHARD_H
+#ifndef NEUROSHARD_LIB_RUNTIME_SHARDS_SHARD_H
+#define NEUROSHARD_LIB_RUNTIME_SHARDS_SHARD_H
 
-#include "PageBlock.h"
+#include "Host/PageBlock.h"
+#include "IoQueue.h"
+#include "RowCache.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/ThreadPool.h"
 
 #include <functional>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -28,29 +33,48 @@ struct HostRows {
   }
 };
 
+/// What a device brings for its shards.
+struct ShardPlaces {
+  ThreadPool &threads;
+  std::shared_ptr<DeviceMemory> memory; ///< null: that of the host.
+  /// Of files; "" if there is none.
+  std::string directory;
+  IoQueue *io; ///< null if no shard is in tier "ssd".
+};
+
 class Shard {
 public:
-  /// Allocates weights (zero) and state (initial values). Null `memory`: that
-  /// of the host.
-  Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads,
-        const std::shared_ptr<DeviceMemory> &memory);
+  /// Allocates weights (zero) and state (initial values). Throws a RuntimeError
+  /// if there is no room for them.
+  Shard(const ShardSpec &spec, const TableSpec &table,
+        const ShardPlaces &places);
 
   const ShardSpec &spec() const { return *shardSpec; }
   const TableSpec &table() const { return *tableSpec; }
 
-  // In memory of the device.
-  std::byte *weights() const { return weightMemory.data(); }
+  // What kernels read and write, in memory of the device: the rows of the shard
+  // or, if it has a cache, those at the places of the cache.
+  std::byte *weights() const;
   /// State array `index`, null if the optimizer has fewer.
   float *state(size_t index) const;
+  /// Null if all rows are in memory.
+  RowCache *cache() const { return cached.get(); }
 
+  // All rows, in memory of the device or mapped from a file. Of a shard with a
+  // cache, only between a call of expose() and the next step.
+  std::byte *allWeights() const;
+  float *allState(size_t index) const;
   /// Bytes from one row of weights to the next.
   int64_t weightStrideBytes() const;
   /// f32 values of one row of state, and from one row to the next.
   int64_t stateWidth() const;
   int64_t stateStride() const;
   bool hasRowState() const;
+  /// Lets the caller read and write all rows.
+  void expose();
 
-  int64_t weightBytes() const { return weightMemory.size(); }
+  // Of memory: the cache of a shard that has one counts as weights.
+  int64_t weightBytes() const;
   int64_t stateBytes() const;
 
   using Visitor = std::function<void(const HostRows &)>;
@@ -72,16 +96,18 @@ public:
 
 private:
   void resetState(ThreadPool &threads);
-  void visit(const PageBlock &block, int64_t stride, const Range &rows,
-             bool writes, const Visitor &visitor) const;
+  void visit(std::byte *all, int64_t stride, const Range &rows, bool writes,
+             const Visitor &visitor) const;
 
   const ShardSpec *shardSpec;
   const TableSpec *tableSpec;
+  // Of a shard without a cache.
   PageBlock weightMemory;
   std::vector<PageBlock> stateMemory;
+  std::unique_ptr<RowCache> cached;
 };
 
-/// Bytes a shard takes, padding included, without allocating it.
+/// Bytes of memory a shard takes, padding included, without allocating it.
 int64_t shardBytes(const ShardSpec &spec, const TableSpec &table);
 
 /// Calls function(row) for all rows, on all threads.
@@ -99,4 +125,4 @@ void forRows(ThreadPool &threads, const Range &rows, const Function &function) {
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_HOST_SHARD_H
+#endif // NEUROSHARD_LIB_RUNTIME_SHARDS_SHARD_H

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Shard.h"
+#include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/Initializer.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/Numerics.h"
@@ -34,6 +35,9 @@ int64_t numStates(const TableSpec &table) { return table.states().count(); }
 } // namespace
 
 int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
+  if (spec.tier == Tier::Ssd)
+    return spec.cache.rows *
+           cachedRowBytes(table.states(), spec.cols.size(), table.elementType);
   return spec.rows.size() *
          (weightStride(spec, table) +
           numStates(table) * stateRowFloats(spec, table) * kFloatBytes);
@@ -48,27 +52,68 @@ static PageBlock makeBlock(int64_t bytes,
   return block;
 }
 
-Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads,
-             const std::shared_ptr<DeviceMemory> &memory)
-    : shardSpec(&spec), tableSpec(&table),
-      weightMemory(
-          makeBlock(spec.rows.size() * weightStride(spec, table), memory)) {
-  for (int64_t i = 0; i < numStates(table); ++i)
-    stateMemory.push_back(makeBlock(
-        spec.rows.size() * stateRowFloats(spec, table) * kFloatBytes, memory));
+static std::unique_ptr<RowCache> makeCache(const ShardSpec &spec,
+                                           const TableSpec &table,
+                                           const ShardPlaces &places) {
+  if (places.memory)
+    fail("shard \"", spec.name,
+         "\" is in tier ssd, which CPUs run and GPUs do not yet");
+  if (places.directory.empty())
+    fail("shard \"", spec.name,
+         "\" is in tier ssd and needs a directory for its file: pass "
+         "tier_directory (neuroshard-run: --tier-dir), or set "
+         "NEUROSHARD_TIER_DIRECTORY");
+  return std::make_unique<RowCache>(spec, table, places.directory, *places.io);
+}
+
+Shard::Shard(const ShardSpec &spec, const TableSpec &table,
+             const ShardPlaces &places)
+    : shardSpec(&spec), tableSpec(&table) {
+  if (spec.tier == Tier::Ssd) {
+    cached = makeCache(spec, table, places);
+  } else {
+    auto make = [&](int64_t rowBytes) {
+      return makeBlock(spec.rows.size() * rowBytes, places.memory);
+    };
+    weightMemory = make(weightStride(spec, table));
+    for (int64_t i = 0; i < numStates(table); ++i)
+      stateMemory.push_back(make(stateRowFloats(spec, table) * kFloatBytes));
+  }
   if (table.trained() &&
       table.optimizer->initialAccumulator != 0) // new memory is zero
-    resetState(threads);
+    resetState(places.threads);
+}
+
+std::byte *Shard::weights() const {
+  return cached ? cached->weights() : weightMemory.data();
 }
 
 float *Shard::state(size_t index) const {
-  return index < stateMemory.size()
-             ? reinterpret_cast<float *>(stateMemory[index].data())
-             : nullptr;
+  if (index >= static_cast<size_t>(numStates(*tableSpec)))
+    return nullptr;
+  return cached ? cached->state(index) : allState(index);
+}
+
+std::byte *Shard::allWeights() const {
+  return cached ? cached->rows().data() : weightMemory.data();
+}
+
+float *Shard::allState(size_t index) const {
+  if (index >= static_cast<size_t>(numStates(*tableSpec)))
+    return nullptr;
+  return reinterpret_cast<float *>(cached ? cached->rows().data() +
+                                                cached->stateOffset(index)
+                                          : stateMemory[index].data());
+}
+
+void Shard::expose() {
+  if (cached)
+    cached->expose();
 }
 
 int64_t Shard::weightStrideBytes() const {
-  return weightStride(*shardSpec, *tableSpec);
+  return cached ? cached->rows().recordBytes()
+                : weightStride(*shardSpec, *tableSpec);
 }
 
 bool Shard::hasRowState() const { return tableSpec->states().perRow > 0; }
@@ -78,7 +123,12 @@ int64_t Shard::stateWidth() const {
 }
 
 int64_t Shard::stateStride() const {
-  return stateRowFloats(*shardSpec, *tableSpec);
+  return cached ? cached->rows().recordBytes() / kFloatBytes
+                : stateRowFloats(*shardSpec, *tableSpec);
+}
+
+int64_t Shard::weightBytes() const {
+  return cached ? shardBytes(*shardSpec, *tableSpec) : weightMemory.size();
 }
 
 int64_t Shard::stateBytes() const {
@@ -89,15 +139,18 @@ int64_t Shard::stateBytes() const {
 }
 
 /// `writes`: the visitor sets all values but the padding, which becomes 0.
-void Shard::visit(const PageBlock &block, int64_t stride, const Range &rows,
+void Shard::visit(std::byte *all, int64_t stride, const Range &rows,
                   bool writes, const Visitor &visitor) const {
   Range part{std::max(rows.begin, shardSpec->rows.begin),
              std::min(rows.end, shardSpec->rows.end)};
   if (part.begin >= part.end)
     return;
-  std::byte *first =
-      block.data() + (part.begin - shardSpec->rows.begin) * stride;
-  DeviceMemory *device = block.device();
+  if (cached && writes)
+    cached->expose();
+  else if (cached)
+    cached->flush();
+  std::byte *first = all + (part.begin - shardSpec->rows.begin) * stride;
+  DeviceMemory *device = weightMemory.device();
   if (!device)
     return visitor({part, first, stride});
   constexpr int64_t kCopiedBytes = int64_t{16} << 20;
@@ -117,36 +170,38 @@ void Shard::visit(const PageBlock &block, int64_t stride, const Range &rows,
 }
 
 void Shard::readWeights(const Range &rows, const Visitor &visitor) const {
-  visit(weightMemory, weightStrideBytes(), rows, /*writes=*/false, visitor);
+  visit(allWeights(), weightStrideBytes(), rows, /*writes=*/false, visitor);
 }
 
 void Shard::writeWeights(const Range &rows, const Visitor &visitor) {
-  visit(weightMemory, weightStrideBytes(), rows, /*writes=*/true, visitor);
+  visit(allWeights(), weightStrideBytes(), rows, /*writes=*/true, visitor);
 }
 
 void Shard::readState(size_t index, const Range &rows,
                       const Visitor &visitor) const {
-  visit(stateMemory[index], stateStride() * kFloatBytes, rows,
-        /*writes=*/false, visitor);
+  visit(reinterpret_cast<std::byte *>(allState(index)),
+        stateStride() * kFloatBytes, rows, /*writes=*/false, visitor);
 }
 
 void Shard::writeState(size_t index, const Range &rows,
                        const Visitor &visitor) {
-  visit(stateMemory[index], stateStride() * kFloatBytes, rows, /*writes=*/true,
-        visitor);
+  visit(reinterpret_cast<std::byte *>(allState(index)),
+        stateStride() * kFloatBytes, rows, /*writes=*/true, visitor);
 }
 
 void Shard::resetState(ThreadPool &threads) {
   if (!tableSpec->trained())
     return;
   auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
-  for (size_t i = 0; i < stateMemory.size(); ++i)
-    writeState(i, shardSpec->rows, [&](const HostRows &part) {
-      forRows(threads, part.rows, [&](int64_t row) {
-        std::fill_n(reinterpret_cast<float *>(part.row(row)), stateStride(),
-                    value);
-      });
-    });
+  int64_t floats = stateRowFloats(*shardSpec, *tableSpec);
+  for (int64_t i = 0; i < numStates(*tableSpec); ++i)
+    writeState(static_cast<size_t>(i), shardSpec->rows,
+               [&](const HostRows &part) {
+                 forRows(threads, part.rows, [&](int64_t row) {
+                   std::fill_n(reinterpret_cast<float *>(part.row(row)), floats,
+                               value);
+                 });
+               });
 }
 
 void Shard::touchPages(ThreadPool &threads) {

@@ -1,0 +1,175 @@
+//===- RowCache.cpp - Cached rows of a shard in a file --------------------===//
+
+#include "RowCache.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Model/RowCache.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace neuroshard::runtime {
+
+/// Ids ahead of the one that is looked for, whose sets are loaded.
+static constexpr int64_t kPrefetchedIds = 16;
+
+RowCache::RowCache(const ShardSpec &shard, const TableSpec &table,
+                   const std::string &directory, IoQueue &queue)
+    : spec(shard.cache),
+      file(directory, shard.name, shard.rows.size(),
+           recordBytes(table.states(), shard.cols.size(), table.elementType)),
+      io(queue), index(shard.cache, shard.rows.size()) {
+  int64_t width = shard.cols.size(), offset = 0;
+  // Memory is taken when it is used: what may spill at most takes none.
+  int64_t places = shard.cache.rows + shard.rows.size();
+  auto add = [&](int64_t bytes) {
+    arrays.emplace_back(places * bytes);
+    parts.push_back({offset, bytes, arrays.back().data()});
+    offset += bytes;
+  };
+  add(paddedRowBytes(width, table.elementType));
+  OptimizerStates states = table.states();
+  for (int i = 0; i < states.perElement; ++i)
+    add(paddedRowBytes(width, ElementType::F32));
+  for (int i = 0; i < states.perRow; ++i)
+    add(elementBytes(ElementType::F32));
+}
+
+RowCache::~RowCache() {
+  try {
+    io.wait(lastJob);
+  } catch (const RuntimeError &) {
+    // Whoever waited for rows was told of it.
+  }
+}
+
+float *RowCache::state(size_t number) const {
+  return reinterpret_cast<float *>(arrays[number + 1].data());
+}
+
+int64_t RowCache::start(IoDirection direction, std::vector<CachedRow> moved) {
+  if (moved.empty())
+    return lastJob;
+  return io.submit([this, direction, rows = std::move(moved)](RowIo &rowIo) {
+    file.transfer(rowIo, direction, rows, parts);
+  });
+}
+
+template <typename Id>
+void RowCache::find(const IdRun &run, CacheBatch &batch) {
+  const auto *ids = reinterpret_cast<const Id *>(run.ids);
+  auto *places = reinterpret_cast<Id *>(run.places);
+  for (int64_t j = 0; j < run.count; ++j) {
+    if (j + kPrefetchedIds < run.count)
+      index.prefetch(ids[j + kPrefetchedIds]);
+    int64_t place = index.find(ids[j], batch);
+    if (place < 0)
+      missing.push_back({0, j, ids[j]});
+    places[j] = static_cast<Id>(place);
+  }
+}
+
+void RowCache::admitMissing(std::span<const IdRun> runs, CacheBatch &batch) {
+  for (const Missing &one : missing) {
+    const IdRun &run = runs[one.run];
+    int64_t place = index.admit(one.row, batch);
+    if (run.idBytes == 8)
+      reinterpret_cast<int64_t *>(run.places)[one.id] = place;
+    else if (place <= std::numeric_limits<int32_t>::max())
+      reinterpret_cast<int32_t *>(run.places)[one.id] =
+          static_cast<int32_t>(place);
+    else
+      fail("a batch uses more rows of a shard in tier ssd than have room");
+  }
+}
+
+CacheBatch RowCache::fetch(std::span<const IdRun> runs) {
+  std::lock_guard lock(mutex);
+  if (isExposed)
+    readAgain();
+  index.beginBatch();
+  missing.clear();
+  CacheBatch batch;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    size_t before = missing.size();
+    if (runs[i].idBytes == 4)
+      find<int32_t>(runs[i], batch);
+    else
+      find<int64_t>(runs[i], batch);
+    for (size_t m = before; m < missing.size(); ++m)
+      missing[m].run = i;
+  }
+  admitMissing(runs, batch);
+  sums.batches += 1;
+  sums.rows += static_cast<int64_t>(batch.places.size());
+  sums.hits += batch.hits();
+  sums.written += static_cast<int64_t>(batch.written.size());
+  sums.mostSpilled = std::max(sums.mostSpilled, index.numSpilled());
+  lastJob = start(IoDirection::Write, batch.written);
+  lastJob = start(IoDirection::Read, batch.fetched);
+  return batch;
+}
+
+/// What the caller of expose() has written. The mutex must be held.
+void RowCache::readAgain() {
+  isExposed = false;
+  lastJob = start(IoDirection::Read, index.dropUnused());
+}
+
+void RowCache::wait() {
+  int64_t job = 0;
+  {
+    std::lock_guard lock(mutex);
+    if (isExposed)
+      readAgain();
+    job = lastJob;
+  }
+  io.wait(job);
+}
+
+void RowCache::findPlaces(std::span<const int64_t> rowsOfBatch,
+                          int64_t *places) const {
+  std::lock_guard lock(mutex);
+  for (size_t i = 0; i < rowsOfBatch.size(); ++i) {
+    if (i + kPrefetchedIds < rowsOfBatch.size())
+      index.prefetch(rowsOfBatch[i + kPrefetchedIds]);
+    places[i] = index.placeOf(rowsOfBatch[i]);
+  }
+}
+
+void RowCache::markChanged(std::span<const int64_t> places) {
+  std::lock_guard lock(mutex);
+  for (int64_t place : places)
+    index.markChanged(place);
+}
+
+void RowCache::release(const CacheBatch &batch) {
+  std::lock_guard lock(mutex);
+  std::vector<CachedRow> left = index.release(batch);
+  sums.written += static_cast<int64_t>(left.size());
+  lastJob = start(IoDirection::Write, std::move(left));
+}
+
+void RowCache::flush() {
+  int64_t job = 0;
+  {
+    std::lock_guard lock(mutex);
+    std::vector<CachedRow> changed = index.takeChanged();
+    sums.written += static_cast<int64_t>(changed.size());
+    lastJob = job = start(IoDirection::Write, std::move(changed));
+  }
+  io.wait(job);
+}
+
+void RowCache::expose() {
+  flush();
+  std::lock_guard lock(mutex);
+  isExposed = true;
+}
+
+CacheFigures RowCache::figures() const {
+  std::lock_guard lock(mutex);
+  return sums;
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,41 @@
+"""What row caches of shards in tier "ssd" have done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from neuroshard._manifest import Manifest
+
+
+@dataclass(frozen=True)
+class CacheFigures:
+    """One cache since its tables were opened. A row counts once for each batch that uses it, however
+    many of the batch's ids name it.
+
+    places: rows that it has room for. rows: that batches used. hits: of these, those that were
+    there; the others were fetched. written: rows that were changed and written back. most_spilled:
+    the most rows at a time that had to lie beside the places, since these were all in use."""
+
+    places: int
+    batches: int
+    rows: int
+    hits: int
+    written: int
+    most_spilled: int
+
+    @property
+    def fetched(self) -> int:
+        return self.rows - self.hits
+
+    @property
+    def hit_rate(self) -> float:
+        """Hits by rows; 1 before the first batch."""
+        return self.hits / self.rows if self.rows else 1.0
+
+
+def cache_figures(figures_of: Callable[[int], Sequence[int]], manifest: Manifest,
+                  rank: int) -> dict[str, CacheFigures]:
+    """By the names of the shards that have a cache. figures_of: those of a shard by its number."""
+    return {spec["name"]: CacheFigures(*figures_of(index))
+            for index, spec in enumerate(manifest.shards_of(rank)) if spec["tier"] == "ssd"}

@@ -1,0 +1,126 @@
+"""Cases: shards in tier "ssd" beside the same shards in memory."""
+
+import torch
+
+import neuroshard as ns
+from distributed_context import raises, whole
+from distributed_models import random_parts
+from distributed_steps import given
+from neuroshard.distributed import pipeline
+from neuroshard.errors import TensorError
+from support.cache_simulation import Cache
+
+STEPS = 12
+ROWS = 600
+
+
+def problem_of(ranks, optimizer, type="f32"):
+    tables = [ns.Table("a", ROWS, 12, type=type, optimizer=optimizer),
+              ns.Table("b", 90, 8, optimizer="rowwise_adagrad"), ns.Table("c", 20, 4)]
+    features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("a1", "a", "mean", 3),
+                ns.Feature("b0", "b", "mean", 3), ns.Feature("c0", "c", "sum", 3)]
+    return ns.ShardingProblem(tables=tables, features=features, batch=16 * ranks,
+                              topology=f"{ranks}xCPU@4GiB")
+
+
+def plan_of(ranks, cache_rows=0, policy="lru"):
+    """Table a whole on the last rank, b cut by columns, c on all; a and b on disk if they have a
+    cache."""
+    def shard(table, rows, cols, device):
+        if not cache_rows:
+            return ns.Shard(table=table, rows=(0, rows), cols=cols, devices=device)
+        most = -(-rows // 32) * 32
+        return ns.Shard(table=table, rows=(0, rows), cols=cols, devices=device, tier="ssd",
+                        cache_rows=min(cache_rows, most), cache_policy=policy)
+    return ns.Plan(device_count=ranks, shards=[
+        shard("a", ROWS, (0, 12), ranks - 1), shard("b", 90, (0, 4), 0),
+        shard("b", 90, (4, 8), ranks - 1),
+        ns.Shard(table="c", rows=(0, 20), cols=(0, 4), devices=tuple(range(ranks)))])
+
+
+def parts_of(context, problem):
+    generator = context.generator("batches")
+    return [random_parts(problem, [9 + rank for rank in range(context.size)], generator)
+            for _ in range(STEPS)]
+
+
+def train(context, problem, plan, parts, depth):
+    """Losses, whole tables, and the module."""
+    tables = context.make(plan, problem)
+    losses = []
+    local = [given(part[context.rank]) for part in parts]
+    for batch in pipeline(local, {tables: lambda ids: ids}, depth=depth):
+        pooled = tables(batch)
+        loss = torch.cat(list(pooled.values()), 1).square().mean()
+        losses.append(loss.item())
+        loss.backward()
+    return losses, whole(tables), tables
+
+
+def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy="lru", depth="2"):
+    problem = problem_of(context.size, optimizer, type)
+    parts = parts_of(context, problem)
+    memory = train(context, problem, plan_of(context.size), parts, 1)
+    disk = train(context, problem, plan_of(context.size, int(cache), policy), parts, int(depth))
+    assert memory[0] == disk[0]
+    for name, (weights, states) in memory[1].items():
+        assert torch.equal(weights, disk[1][name][0]), name
+        assert all(map(torch.equal, states, disk[1][name][1])), name
+
+
+def case_figures(context, cache="32", policy="lru", depth="2"):
+    """Hits, fetches and write-backs of table a are those of a simulation."""
+    problem = problem_of(context.size, "sgd")
+    parts = parts_of(context, problem)
+    tables = train(context, problem, plan_of(context.size, int(cache), policy), parts, int(depth))[2]
+    batches = [[row for feature in (0, 1) for part in one for row in part.feature(feature)[0].tolist()]
+               for one in parts]
+    cache = Cache(int(cache), policy)
+    ahead = []
+    for number in range(STEPS):
+        while len(ahead) < min(int(depth), STEPS - number):
+            ahead.append(cache.fetch(batches[number + len(ahead)]))
+        rows = ahead.pop(0)
+        cache.update(rows)
+        cache.release(rows)
+    for row in list(cache.changed):  # whole() reads the tables
+        cache.write(row)
+    name = next(one.name for one in tables.plan.shards if one.table == "a")
+    if context.rank == context.size - 1:
+        found = tables.caches()[name]
+        assert found.batches == STEPS
+        assert (found.rows, found.hits) == (cache.rows, cache.hits), found
+        assert found.written == cache.written, (found, cache.written)
+        assert found.fetched == cache.rows - cache.hits > 0
+    else:
+        assert name not in tables.caches()
+
+
+def case_shards(context):
+    """What is written to local_shards() is what the next step reads, also one that was sent ahead."""
+    problem = problem_of(context.size, "sgd")
+    parts = parts_of(context, problem)
+    tables = context.make(plan_of(context.size, 64), problem)
+    local = [given(part[context.rank]) for part in parts]
+    sent = None
+    for number, batch in enumerate(local[:4]):
+        pending = sent or tables.start(batch)
+        sent = tables.start(local[number + 1])
+        for shard in tables.local_shards():
+            shard.weights.fill_(number + 1)
+        pooled = pending.wait()
+        counts = parts[number][context.rank].feature(0)[1].diff().float()
+        assert torch.equal(pooled["a0"], counts[:, None].expand(-1, 12) * (number + 1)), number
+        sum(value.sum() for value in pooled.values()).backward()
+    sent.wait()
+
+
+def case_errors(context):
+    problem, plan = problem_of(context.size, "sgd"), plan_of(context.size, 64)
+    raises(ValueError, "tier_directory: expected a directory, found '/nowhere'",
+           lambda: context.make(plan, problem, tier_directory="/nowhere"))
+    raises(ValueError, "cannot create the file of shard",
+           lambda: context.make(plan, problem, tier_directory="/proc"))
+    tables = context.make(plan, problem)
+    tables.close()
+    raises(TensorError, "closed", tables.caches)
