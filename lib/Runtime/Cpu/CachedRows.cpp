@@ -33,7 +33,7 @@ public:
 
   void wait() override {
     for (CacheUse &use : uses)
-      use.cache->wait();
+      use.cache->wait(use.batch);
   }
 
 private:

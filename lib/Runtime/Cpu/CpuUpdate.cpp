@@ -132,7 +132,7 @@ void CpuUpdate::placeRows(SlotUpdate &update) const {
       buffers.acquireArray<int64_t>(BufferKind::Sort, update.numIds);
   auto count = static_cast<size_t>(update.sorted->numRows);
   auto *places = as<int64_t>(update.places);
-  cache.wait();
+  cache.settle();
   cache.findPlaces({as<const int64_t>(update.sorted->rows), count}, places);
   if (std::any_of(places, places + count, [](int64_t p) { return p < 0; }))
     fail("the update of table \"", shards[update.slot].table().name,

@@ -3,6 +3,13 @@
 #include "CacheIndex.h"
 #include "neuroshard/Artifact/Error.h"
 
+#include <algorithm>
+#include <bit>
+
+#ifdef __x86_64__
+#include <emmintrin.h>
+#endif
+
 namespace neuroshard::runtime {
 
 CacheIndex::CacheIndex(CacheSpec cache, int64_t rows)
@@ -23,18 +30,61 @@ size_t CacheIndex::firstOfSet(int64_t row) const {
   return static_cast<size_t>(((hash * sets) >> 32) * kCacheWays);
 }
 
+/// Bit w is set if tags[w] is the tag.
+static uint32_t waysOf(const uint32_t *tags, uint32_t tag) {
+  uint32_t ways = 0;
+#ifdef __x86_64__
+  __m128i wanted = _mm_set1_epi32(static_cast<int>(tag));
+  auto four = [&](int64_t way) {
+    return _mm_cmpeq_epi32(
+        _mm_loadu_si128(reinterpret_cast<const __m128i *>(tags + way)), wanted);
+  };
+  for (int64_t way = 0; way < kCacheWays; way += 16) {
+    __m128i low = _mm_packs_epi32(four(way), four(way + 4));
+    __m128i high = _mm_packs_epi32(four(way + 8), four(way + 12));
+    auto found =
+        static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+    ways |= found << way;
+  }
+#else
+  for (int64_t way = 0; way < kCacheWays; ++way)
+    ways |= uint32_t{tags[way] == tag} << way;
+#endif
+  return ways;
+}
+
 int64_t CacheIndex::placeOf(int64_t row) const {
   size_t first = firstOfSet(row);
-  uint32_t tag = tagOf(row);
-  int64_t way = -1; // no early exit, to vectorise
-  for (int64_t w = 0; w < kCacheWays; ++w)
-    way = tags[first + index(w)] == tag ? w : way;
-  if (way >= 0)
-    return static_cast<int64_t>(first) + way;
+  if (uint32_t ways = waysOf(&tags[first], tagOf(row)))
+    return static_cast<int64_t>(first) + std::countr_zero(ways);
   if (spilled.empty())
     return -1;
   auto found = spilled.find(row);
   return found == spilled.end() ? -1 : found->second;
+}
+
+/// Rows ahead of the one that is looked for, whose sets are loaded.
+static constexpr size_t kPrefetchedRows = 16;
+
+void CacheIndex::placesOf(std::span<const int64_t> rows,
+                          int64_t *places) const {
+  for (size_t i = 0; i < std::min(rows.size(), kPrefetchedRows); ++i)
+    prefetch(rows[i]);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + kPrefetchedRows < rows.size())
+      prefetch(rows[i + kPrefetchedRows]);
+    places[i] = placeOf(rows[i]);
+    if (places[i] >= 0)
+      __builtin_prefetch(&uses[index(places[i])], /*write=*/1);
+  }
+}
+
+void CacheIndex::find(std::span<const int64_t> rows, int64_t *places,
+                      CacheBatch &user) {
+  placesOf(rows, places);
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (places[i] >= 0)
+      use(places[i], user);
 }
 
 void CacheIndex::use(int64_t place, CacheBatch &user) {
@@ -80,8 +130,10 @@ int64_t CacheIndex::spill(int64_t row) {
 }
 
 int64_t CacheIndex::admit(int64_t row, CacheBatch &user) {
-  if (int64_t place = find(row, user); place >= 0)
+  if (int64_t place = placeOf(row); place >= 0) {
+    use(place, user);
     return place;
+  }
   int64_t place = choosePlace(firstOfSet(row));
   if (place < 0)
     place = spill(row);

@@ -33,6 +33,7 @@ struct CacheBatch {
   std::vector<int64_t> places; ///< in use, each once.
   std::vector<CachedRow> written;
   std::vector<CachedRow> fetched;
+  int64_t job = 0; ///< the last of its transfers and of those before.
 
   /// Rows that were there.
   int64_t hits() const {
@@ -46,23 +47,16 @@ public:
   CacheIndex(CacheSpec spec, int64_t rows);
 
   void beginBatch();
-  /// Place of a row that is there, which the batch uses from now on; else -1.
-  int64_t find(int64_t row, CacheBatch &batch) {
-    int64_t place = placeOf(row);
-    if (place >= 0)
-      use(place, batch);
-    return place;
-  }
-  /// The same, and gives the row a place if it has none. Only after all rows of
+  /// Places of rows that are there, which the batch uses from now on; of the
+  /// others -1.
+  void find(std::span<const int64_t> rows, int64_t *places, CacheBatch &batch);
+  /// The place of a row, which it gets if it has none. Only after all rows of
   /// the batch were looked for: rows that it needs must not leave for it.
   int64_t admit(int64_t row, CacheBatch &batch);
   /// Of a row; -1 if it is not there. Changes nothing.
   int64_t placeOf(int64_t row) const;
-  /// Loads the set of a row ahead of time.
-  void prefetch(int64_t row) const {
-    __builtin_prefetch(&tags[firstOfSet(row)]);
-    __builtin_prefetch(&tags[firstOfSet(row) + kCacheWays / 2]);
-  }
+  /// The same for many rows.
+  void placesOf(std::span<const int64_t> rows, int64_t *places) const;
 
   /// The row at a place in use has other values than in its tier.
   void markChanged(int64_t place) {
@@ -94,6 +88,11 @@ private:
   static uint32_t tagOf(int64_t row) { return static_cast<uint32_t>(row + 1); }
   int64_t rowAt(size_t place) const { return int64_t{tags[place]} - 1; }
   size_t firstOfSet(int64_t row) const;
+  /// Loads the set of a row ahead of time.
+  void prefetch(int64_t row) const {
+    __builtin_prefetch(&tags[firstOfSet(row)]);
+    __builtin_prefetch(&tags[firstOfSet(row) + kCacheWays / 2]);
+  }
   void use(int64_t place, CacheBatch &batch);
   /// Place in a set for a new row; -1 if all are in use.
   int64_t choosePlace(size_t first) const;

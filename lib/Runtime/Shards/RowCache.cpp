@@ -5,13 +5,15 @@
 #include "neuroshard/Model/RowCache.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
 namespace neuroshard::runtime {
 
-/// Ids ahead of the one that is looked for, whose sets are loaded.
-static constexpr int64_t kPrefetchedIds = 16;
+/// Ids that are looked for together, while what is known of their rows stays in
+/// the first-level cache.
+static constexpr int64_t kIdsAtATime = 256;
 
 RowCache::RowCache(const ShardSpec &shard, const TableSpec &table,
                    const std::string &directory, IoQueue &queue)
@@ -59,13 +61,17 @@ template <typename Id>
 void RowCache::find(const IdRun &run, CacheBatch &batch) {
   const auto *ids = reinterpret_cast<const Id *>(run.ids);
   auto *places = reinterpret_cast<Id *>(run.places);
-  for (int64_t j = 0; j < run.count; ++j) {
-    if (j + kPrefetchedIds < run.count)
-      index.prefetch(ids[j + kPrefetchedIds]);
-    int64_t place = index.find(ids[j], batch);
-    if (place < 0)
-      missing.push_back({0, j, ids[j]});
-    places[j] = static_cast<Id>(place);
+  std::array<int64_t, kIdsAtATime> rows{}, found{};
+  for (int64_t begin = 0; begin < run.count; begin += kIdsAtATime) {
+    int64_t count = std::min(kIdsAtATime, run.count - begin);
+    std::copy_n(ids + begin, count, rows.begin());
+    index.find({rows.data(), static_cast<size_t>(count)}, found.data(), batch);
+    for (int64_t j = 0; j < count; ++j) {
+      auto at = static_cast<size_t>(j);
+      if (found[at] < 0)
+        missing.push_back({0, begin + j, rows[at]});
+      places[begin + j] = static_cast<Id>(found[at]);
+    }
   }
 }
 
@@ -107,22 +113,28 @@ CacheBatch RowCache::fetch(std::span<const IdRun> runs) {
   sums.mostSpilled = std::max(sums.mostSpilled, index.numSpilled());
   lastJob = start(IoDirection::Write, batch.written);
   lastJob = start(IoDirection::Read, batch.fetched);
+  batch.job = lastJob;
   return batch;
 }
 
 /// What the caller of expose() has written. The mutex must be held.
 void RowCache::readAgain() {
   isExposed = false;
-  lastJob = start(IoDirection::Read, index.dropUnused());
+  lastRead = lastJob = start(IoDirection::Read, index.dropUnused());
 }
 
-void RowCache::wait() {
+void RowCache::wait(const CacheBatch &batch) {
+  settle();
+  io.wait(batch.job);
+}
+
+void RowCache::settle() {
   int64_t job = 0;
   {
     std::lock_guard lock(mutex);
     if (isExposed)
       readAgain();
-    job = lastJob;
+    job = lastRead;
   }
   io.wait(job);
 }
@@ -130,11 +142,7 @@ void RowCache::wait() {
 void RowCache::findPlaces(std::span<const int64_t> rowsOfBatch,
                           int64_t *places) const {
   std::lock_guard lock(mutex);
-  for (size_t i = 0; i < rowsOfBatch.size(); ++i) {
-    if (i + kPrefetchedIds < rowsOfBatch.size())
-      index.prefetch(rowsOfBatch[i + kPrefetchedIds]);
-    places[i] = index.placeOf(rowsOfBatch[i]);
-  }
+  index.placesOf(rowsOfBatch, places);
 }
 
 void RowCache::markChanged(std::span<const int64_t> places) {

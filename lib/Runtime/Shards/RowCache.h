@@ -64,8 +64,11 @@ public:
 
   /// Starts to bring the rows of a batch. Returns what release() needs.
   CacheBatch fetch(std::span<const IdRun> runs);
-  /// Waits for the rows of all batches so far.
-  void wait();
+  /// Waits for the rows of a batch and of those before it.
+  void wait(const CacheBatch &batch);
+  /// Waits for rows that must be read again; to be called before rows in use
+  /// are read or changed.
+  void settle();
   /// Rows of a batch that has been waited for and is not released.
   void findPlaces(std::span<const int64_t> rowsOfBatch, int64_t *places) const;
   /// An update changes the rows at these places.
@@ -104,6 +107,7 @@ private:
   };
   std::vector<Missing> missing;
   int64_t lastJob = 0;
+  int64_t lastRead = 0; ///< job of rows that are read again.
   bool isExposed = false;
   CacheFigures sums;
 };

@@ -2,7 +2,10 @@
 
 #include "RowFile.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Support/Round.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -71,12 +74,43 @@ RowFile::~RowFile() {
   close(file);
 }
 
+/// Whether the system has the pages of a row in memory.
+bool RowFile::isResident(int64_t row) const {
+  constexpr int64_t kPageBytes = 4096, kMostPages = 16;
+  int64_t begin = row * stride / kPageBytes * kPageBytes;
+  int64_t pages = ceilDivide((row + 1) * stride - begin, kPageBytes);
+  std::array<unsigned char, kMostPages> found{};
+  return pages <= kMostPages &&
+         mincore(mapping + begin, static_cast<size_t>(pages * kPageBytes),
+                 found.data()) == 0 &&
+         std::all_of(found.begin(), found.begin() + pages,
+                     [](unsigned char page) { return page & 1; });
+}
+
+/// Without a call of the system.
+void RowFile::copy(IoDirection direction, const CachedRow &row,
+                   std::span<const RecordPart> parts) const {
+  std::byte *record = mapping + row.row * stride;
+  for (const RecordPart &part : parts) {
+    std::byte *cached = part.first + row.place * part.bytes;
+    if (direction == IoDirection::Read)
+      std::memcpy(cached, record + part.offset,
+                  static_cast<size_t>(part.bytes));
+    else
+      std::memcpy(record + part.offset, cached,
+                  static_cast<size_t>(part.bytes));
+  }
+}
+
 void RowFile::transfer(RowIo &io, IoDirection direction,
                        std::span<const CachedRow> rows,
                        std::span<const RecordPart> parts) const {
   std::vector<FileRange> ranges;
-  ranges.reserve(rows.size());
   for (const CachedRow &row : rows) {
+    if (isResident(row.row)) {
+      copy(direction, row, parts);
+      continue;
+    }
     FileRange &range = ranges.emplace_back();
     range.offset = row.row * stride;
     for (const RecordPart &part : parts) {

@@ -49,6 +49,10 @@ public:
                 std::span<const RecordPart> parts) const;
 
 private:
+  bool isResident(int64_t row) const;
+  void copy(IoDirection direction, const CachedRow &row,
+            std::span<const RecordPart> parts) const;
+
   int64_t numRows;
   int64_t stride;
   int file = -1; ///< for rows in any order.

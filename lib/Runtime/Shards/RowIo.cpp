@@ -68,14 +68,11 @@ struct RowIo::Ring {
       io_uring_queue_exit(&uring);
   }
 
-  void start(int file, IoDirection direction, FileRange &range) {
+  void start(int file, FileRange &range) {
     io_uring_sqe *entry = io_uring_get_sqe(&uring);
-    auto count = static_cast<unsigned>(range.numParts);
-    auto offset = static_cast<__u64>(range.offset);
-    if (direction == IoDirection::Read)
-      io_uring_prep_readv(entry, file, range.parts.data(), count, offset);
-    else
-      io_uring_prep_writev(entry, file, range.parts.data(), count, offset);
+    io_uring_prep_readv(entry, file, range.parts.data(),
+                        static_cast<unsigned>(range.numParts),
+                        static_cast<__u64>(range.offset));
     io_uring_sqe_set_data(entry, &range);
   }
 
@@ -108,7 +105,7 @@ struct RowIo::Ring {
 struct RowIo::Ring {
   const bool works = false;
 
-  void start(int, IoDirection, FileRange &) {}
+  void start(int, FileRange &) {}
   void submitAndWait() {}
   template <typename Function> unsigned takeEnded(const Function &) {
     return 0;
@@ -124,9 +121,37 @@ RowIo::RowIo() : ring(std::make_unique<Ring>()) {
 RowIo::~RowIo() = default;
 
 void RowIo::run(int file, IoDirection direction, std::span<FileRange> ranges) {
+  if (direction == IoDirection::Read)
+    return read(file, ranges);
+  touchPages(file, ranges);
+  for (FileRange &range : ranges)
+    runOne(file, direction, range);
+}
+
+/// Brings the pages at both ends of each range into memory.
+void RowIo::touchPages(int file, std::span<const FileRange> ranges) {
+  constexpr int64_t kPageBytes = 4096;
+  std::byte unread{};
+  std::vector<FileRange> touches;
+  touches.reserve(2 * ranges.size());
+  auto touch = [&](int64_t offset) {
+    FileRange &range = touches.emplace_back();
+    range = {offset, 1, {}, 1};
+    range.parts[0] = {&unread, 1};
+  };
+  for (const FileRange &range : ranges) {
+    int64_t last = range.offset + range.bytes - 1;
+    touch(range.offset);
+    if (last / kPageBytes != range.offset / kPageBytes)
+      touch(last);
+  }
+  read(file, touches);
+}
+
+void RowIo::read(int file, std::span<FileRange> ranges) {
   if (threads) {
     threads->parallelFor(static_cast<int64_t>(ranges.size()), [&](int64_t i) {
-      runOne(file, direction, ranges[static_cast<size_t>(i)]);
+      runOne(file, IoDirection::Read, ranges[static_cast<size_t>(i)]);
     });
     return;
   }
@@ -136,7 +161,7 @@ void RowIo::run(int file, IoDirection direction, std::span<FileRange> ranges) {
   std::vector<FileRange *> cutShort;
   while (next < ranges.size() || running > 0) {
     for (; next < ranges.size() && running < kDepth; ++next, ++running)
-      ring->start(file, direction, ranges[next]);
+      ring->start(file, ranges[next]);
     ring->submitAndWait();
     running -= ring->takeEnded([&](FileRange &range, int result) {
       if (result < 0 && result != -EAGAIN && result != -EINTR) {
@@ -150,9 +175,9 @@ void RowIo::run(int file, IoDirection direction, std::span<FileRange> ranges) {
       next = ranges.size(); // what runs must end before memory goes
   }
   if (error != 0)
-    failIo(direction, error);
+    failIo(IoDirection::Read, error);
   for (FileRange *range : cutShort)
-    runOne(file, direction, *range);
+    runOne(file, IoDirection::Read, *range);
 }
 
 } // namespace neuroshard::runtime

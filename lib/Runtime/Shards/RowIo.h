@@ -24,8 +24,9 @@ struct FileRange {
   int numParts = 0;
 };
 
-/// Reads or writes many ranges at a time: by io_uring, or with threads where
-/// the system has none.
+/// Reads many ranges at a time, by io_uring, or with threads where the system
+/// has none. Writes one range after the other, since a file has one writer at a
+/// time, but reads the pages that they change a part of before, all at a time.
 class RowIo {
 public:
   RowIo();
@@ -39,6 +40,9 @@ public:
 
 private:
   struct Ring;
+
+  void read(int file, std::span<FileRange> ranges);
+  void touchPages(int file, std::span<const FileRange> ranges);
 
   std::unique_ptr<Ring> ring;
   std::unique_ptr<ThreadPool> threads; ///< null if the ring works.

@@ -21,12 +21,11 @@ namespace {
 CacheBatch bring(CacheIndex &index, const std::vector<int64_t> &rows) {
   index.beginBatch();
   CacheBatch batch;
-  std::vector<int64_t> missing;
-  for (int64_t row : rows)
-    if (index.find(row, batch) < 0)
-      missing.push_back(row);
-  for (int64_t row : missing)
-    index.admit(row, batch);
+  std::vector<int64_t> places(rows.size());
+  index.find(rows, places.data(), batch);
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (places[i] < 0)
+      index.admit(rows[i], batch);
   return batch;
 }
 
