@@ -309,6 +309,11 @@ void Checker::checkTableConstraints() {
                        problem.tables[static_cast<size_t>(list[i].table)].name +
                        "' has more than one entry");
     wantInteger(where + ".min_width", list[i].minWidth, 1, kMaxDim);
+    wantNumber(where + ".cache_share", list[i].cacheShare, 0, 1);
+    if (list[i].cacheShare > 0 && !runsTier(problem.target, Tier::Ssd))
+      error(where + ".cache_share", tierError(problem.target, Tier::Ssd));
+    else if (list[i].cacheShare > 0)
+      checkDiskDevices(problem, {}, where + ".cache_share", errors);
   }
 }
 

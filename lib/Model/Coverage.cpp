@@ -187,16 +187,23 @@ void neuroshard::checkTier(const ShardingProblem &problem, const Shard &shard,
                                     static_cast<int64_t>(shard.devices.size()));
       !text.empty())
     errors.push_back({where, text});
-  if (shard.tier != Tier::Ssd)
-    return;
-  const std::vector<Device> &devices = problem.topology.devices;
-  for (int device : shard.devices)
-    if (device >= 0 && device < problem.topology.deviceCount() &&
-        !isCpu(devices[static_cast<size_t>(device)].deviceClass))
-      errors.push_back(
+  if (shard.tier == Tier::Ssd)
+    checkDiskDevices(problem, shard.devices, where, errors);
+}
+
+void neuroshard::checkDiskDevices(const ShardingProblem &problem,
+                                  const std::vector<int> &devices,
+                                  const std::string &where,
+                                  Diagnostics &errors) {
+  for (int device = 0; device < problem.topology.deviceCount(); ++device) {
+    const std::string &kind =
+        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
+    if (!isCpu(kind) &&
+        (devices.empty() || std::ranges::count(devices, device) > 0))
+      return errors.push_back(
           {where, "CPUs run tier ssd and GPUs do not yet, device " +
-                      std::to_string(device) + " is of class " +
-                      devices[static_cast<size_t>(device)].deviceClass});
+                      std::to_string(device) + " is of class " + kind});
+  }
 }
 
 void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,

@@ -250,6 +250,7 @@ void WorkloadReader::readTableConstraint(const Json &value, const Path &path,
                                      name + "'");
                 });
   object.optional("min_width", constraint.minWidth);
+  object.optional("cache_share", constraint.cacheShare);
   out.tables.push_back(std::move(constraint));
 }
 

@@ -136,6 +136,8 @@ Json ConstraintWriter::write() const {
     for (ShardingKind kind : table.allowedKinds)
       entry["allowed_kinds"].push_back(toString(kind));
     entry["min_width"] = table.minWidth;
+    if (table.cacheShare > 0)
+      entry["cache_share"] = table.cacheShare;
   }
   if (Json reserved = writeReserves(constraints.reserves); !reserved.empty())
     json["reserves"] = std::move(reserved);

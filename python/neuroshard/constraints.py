@@ -33,15 +33,18 @@ class Place(_fields.Record):
 @dataclass(frozen=True)
 class TableRule(_fields.Record):
     """What one table allows. allowed_kinds: empty for every kind. min_width: the smallest
-    number of columns of a shard, unless the table has fewer."""
+    number of columns of a shard, unless the table has fewer. cache_share: of a table that shall lie
+    on disk (tier "ssd"): for which share of its rows its caches have room, up to 1; 0: the table is
+    in memory."""
 
     table: str
     allowed_kinds: tuple[Kind, ...] = ()
     min_width: int = 1
+    cache_share: float = 0.0
 
     if TYPE_CHECKING:
         def __init__(self, table: str, allowed_kinds: Iterable[Kind] = (),
-                     min_width: int = 1) -> None:
+                     min_width: int = 1, cache_share: float = 0.0) -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -52,6 +55,7 @@ class TableRule(_fields.Record):
                 raise ValueError(f"TableRule.allowed_kinds: expected {', '.join(KINDS)}, "
                                  f"got: {kind!r}")
         self._whole("min_width")
+        self._number("cache_share")
 
 
 @dataclass(frozen=True, kw_only=True)

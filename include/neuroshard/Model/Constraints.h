@@ -44,6 +44,9 @@ struct TableConstraint {
   std::vector<ShardingKind> allowedKinds;
   /// Smallest width of a shard, unless the table is narrower.
   int64_t minWidth = 1;
+  /// Share of the rows for which there are places in the cache of a table in
+  /// tier "ssd", in (0, 1]; 0: the table is in memory.
+  double cacheShare = 0;
   bool operator==(const TableConstraint &) const = default;
 };
 

@@ -165,10 +165,6 @@ typedef struct nsrt_cache_figures {
 
 int32_t nsrt_device_cache(nsrt_device *, int32_t shard, nsrt_cache_figures *);
 
-/// Writes what steps have changed in caches to the files of their shards, so
-/// that these can be read through an nsrt_shard_info from before.
-int32_t nsrt_device_flush(nsrt_device *);
-
 /// Computes results that lookups have deferred, and waits for the work of the
 /// device. Call it before you read or write weights through nsrt_shard_info.
 /// Fails with what was wrong with ids that were checked late (Open.h).

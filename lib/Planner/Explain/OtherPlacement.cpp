@@ -173,7 +173,8 @@ OtherPlacements::Pricer::ask(const std::vector<int> &tables) const {
          .rowEnd = source.rows,
          .colEnd = source.dim,
          .devices = {},
-         .tier = state.units()[units.front()]->shards.front().tier});
+         .tier = state.units()[units.front()]->shards.front().tier,
+         .cache = state.units()[units.front()]->shards.front().cache});
   }
   std::sort(pieces.begin(), pieces.end());
   Question question = {makeUnit(context, std::move(wholes)), state,

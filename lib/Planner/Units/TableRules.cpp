@@ -3,8 +3,10 @@
 #include "TableRules.h"
 
 #include "TargetRules.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string_view>
 #include <unordered_set>
@@ -64,6 +66,8 @@ void restrictKinds(const ShardingProblem &problem, int index,
     std::ranges::for_each(cuts.forbidden, forbid);
     rule.minWidth = cuts.minWidth;
   }
+  if (rule.cacheShare > 0)
+    forbid(ShardingKind::Replicated);
   if (noNorms) {
     forbid(ShardingKind::RowColumn);
     forbid(ShardingKind::ColumnWise);
@@ -109,6 +113,16 @@ void noteGivenShards(const ShardingProblem &problem,
 
 } // namespace
 
+void neuroshard::setTier(const TableRules &rules, Shard &shard) {
+  if (rules.cacheShare <= 0 || rules.fixed)
+    return;
+  auto rows = static_cast<int64_t>(
+      std::ceil(rules.cacheShare * static_cast<double>(shard.rows())));
+  shard.tier = Tier::Ssd;
+  shard.cache = {std::max(kCacheWays, roundUp(rows, kCacheWays)),
+                 CachePolicy::Lru};
+}
+
 std::vector<TableRules>
 neuroshard::tableRules(const ShardingProblem &problem,
                        std::span<const Shard> previous) {
@@ -124,6 +138,7 @@ neuroshard::tableRules(const ShardingProblem &problem,
     restrictDevices(ruleOf(forbid.table), forbid.devices, false, deviceCount);
   for (const TableConstraint &constraint : constraints.tables) {
     ruleOf(constraint.table).minWidth = constraint.minWidth;
+    ruleOf(constraint.table).cacheShare = constraint.cacheShare;
     if (!constraint.allowedKinds.empty())
       allowKinds(problem, constraint.allowedKinds, ruleOf(constraint.table));
   }

@@ -21,6 +21,8 @@ struct TableRules {
   /// By ShardingKind.
   std::array<bool, 6> allowed = {true, true, true, true, true, true};
   int64_t minWidth = 1;
+  /// TableConstraint::cacheShare.
+  double cacheShare = 0;
   /// Per device: may it hold the table? Empty: all may.
   std::vector<bool> devices;
   /// Sets of Constraints::separate the table belongs to.
@@ -44,6 +46,10 @@ struct TableRules {
     return devices.empty() || devices[static_cast<size_t>(device)];
   }
 };
+
+/// Puts a shard that is not written by hand into the tier of its table, with a
+/// cache of its share of the rows.
+void setTier(const TableRules &rules, Shard &shard);
 
 /// The rules of each table. `previous`: the shards of the plan in use, if there
 /// is one.

@@ -154,13 +154,14 @@ static void addDemand(Demand &sum, const Demand &one) {
   addLoads(sum.load, one.load, 1);
 }
 
-/// Shards of one table and size have the same facts, except that shards written
-/// by hand may be in another tier.
+/// Shards of one table and size have the same facts, and the same tier, except
+/// that shards written by hand may be in another one.
 std::shared_ptr<const ShardFacts>
 neuroshard::factsOf(const SearchContext &context, int table,
                     const Shard &shard) {
   auto make = [&] { return describeFacts(context, table, shard); };
-  if (shard.tier != Tier::Hbm)
+  const TableRules &rules = context.rulesOf(table);
+  if (shard.tier != Tier::Hbm && (rules.cacheShare <= 0 || rules.fixed))
     return make();
   return context.store().facts({table, shard.rows(), shard.width(),
                                 static_cast<int64_t>(shard.devices.size())},
@@ -173,8 +174,9 @@ static UnitPtr buildUnit(const SearchContext &context,
   auto unit = std::make_shared<Unit>();
   unit->forcedDevice = forcedDevice;
   unit->writtenByHand = writtenByHand;
-  for (const Shard &shard : shards) {
+  for (Shard &shard : shards) {
     int table = context.tableIndex(shard.table);
+    setTier(context.rulesOf(table), shard);
     std::shared_ptr<const ShardFacts> facts = factsOf(context, table, shard);
     unit->tables.push_back(table);
     unit->memory += facts->memory;

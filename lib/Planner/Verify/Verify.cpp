@@ -213,6 +213,12 @@ void Verifier::checkTableConstraints() {
   for (const TableConstraint &constraint : problem.constraints.tables) {
     size_t index = static_cast<size_t>(constraint.table);
     const Table &table = problem.tables[index];
+    for (const Shard *shard : shardsOfTable[index])
+      if (constraint.cacheShare > 0 && shard->tier != Tier::Ssd)
+        error("shard '" + shard->name + "'",
+              "must be in tier ssd, since its table has a cache_share, found "
+              "tier " +
+                  std::string(toString(shard->tier)));
     int64_t minWidth = std::min(constraint.minWidth, table.dim);
     for (const Shard *shard : shardsOfTable[index])
       if (shard->width() < minWidth)

@@ -292,15 +292,6 @@ NSRT_EXPORT int32_t nsrt_device_cache(nsrt_device *device, int32_t index,
   });
 }
 
-NSRT_EXPORT int32_t nsrt_device_flush(nsrt_device *device) {
-  return status([&] {
-    finishDeferred(*device);
-    for (runtime::Shard &shard : device->slots)
-      if (shard.cache())
-        shard.cache()->flush();
-  });
-}
-
 NSRT_EXPORT int32_t nsrt_device_settle(nsrt_device *device) {
   return status([&] {
     finishDeferred(*device);

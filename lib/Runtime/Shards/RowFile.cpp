@@ -20,6 +20,9 @@ namespace neuroshard::runtime {
 
 namespace {
 
+/// Of a page, and of the largest blocks that disks have.
+constexpr int64_t kPageBytes = 4096;
+
 /// A file without a name.
 int openUnnamed(const std::string &directory, const std::string &shard) {
   int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -52,12 +55,20 @@ void reserve(int file, int64_t bytes, const std::string &directory,
        "\", which has ", free / 0x1p30, " GiB left: ", std::strerror(error));
 }
 
+/// The least that can be moved past the system's pages.
+int64_t blockBytesOf(int directFile) {
+  constexpr int64_t kLeast = 512;
+  alignas(kPageBytes) std::array<std::byte, kPageBytes> block;
+  return pread(directFile, block.data(), kLeast, kLeast) == kLeast ? kLeast
+                                                                   : kPageBytes;
+}
+
 } // namespace
 
 RowFile::RowFile(const std::string &directory, const std::string &shard,
                  int64_t rows, int64_t bytesOfRow)
     : numRows(rows), stride(bytesOfRow), file(openUnnamed(directory, shard)) {
-  reserve(file, bytes(), directory, shard);
+  reserve(file, roundUp(bytes(), kPageBytes), directory, shard);
   void *address = mmap(nullptr, static_cast<size_t>(bytes()),
                        PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (address == MAP_FAILED) {
@@ -67,16 +78,21 @@ RowFile::RowFile(const std::string &directory, const std::string &shard,
          "\": ", std::strerror(error));
   }
   mapping = static_cast<std::byte *>(address);
+  std::string name = "/proc/self/fd/" + std::to_string(file);
+  directFile = open(name.c_str(), O_DIRECT | O_RDWR | O_CLOEXEC);
+  blockBytes = blockBytesOf(directFile);
 }
 
 RowFile::~RowFile() {
   munmap(mapping, static_cast<size_t>(bytes()));
   close(file);
+  if (directFile >= 0)
+    close(directFile);
 }
 
 /// Whether the system has the pages of a row in memory.
 bool RowFile::isResident(int64_t row) const {
-  constexpr int64_t kPageBytes = 4096, kMostPages = 16;
+  constexpr int64_t kMostPages = 16;
   int64_t begin = row * stride / kPageBytes * kPageBytes;
   int64_t pages = ceilDivide((row + 1) * stride - begin, kPageBytes);
   std::array<unsigned char, kMostPages> found{};
@@ -87,10 +103,8 @@ bool RowFile::isResident(int64_t row) const {
                      [](unsigned char page) { return page & 1; });
 }
 
-/// Without a call of the system.
 void RowFile::copy(IoDirection direction, const CachedRow &row,
-                   std::span<const RecordPart> parts) const {
-  std::byte *record = mapping + row.row * stride;
+                   std::byte *record, std::span<const RecordPart> parts) const {
   for (const RecordPart &part : parts) {
     std::byte *cached = part.first + row.place * part.bytes;
     if (direction == IoDirection::Read)
@@ -105,12 +119,23 @@ void RowFile::copy(IoDirection direction, const CachedRow &row,
 void RowFile::transfer(RowIo &io, IoDirection direction,
                        std::span<const CachedRow> rows,
                        std::span<const RecordPart> parts) const {
+  std::vector<CachedRow> others;
+  for (const CachedRow &row : rows)
+    if (isResident(row.row)) // without a call of the system
+      copy(direction, row, mapping + row.row * stride, parts);
+    else
+      others.push_back(row);
+  if (directFile >= 0)
+    transferDirectly(io, direction, std::move(others), parts);
+  else
+    transferPages(io, direction, others, parts);
+}
+
+void RowFile::transferPages(RowIo &io, IoDirection direction,
+                            std::span<const CachedRow> rows,
+                            std::span<const RecordPart> parts) const {
   std::vector<FileRange> ranges;
   for (const CachedRow &row : rows) {
-    if (isResident(row.row)) {
-      copy(direction, row, parts);
-      continue;
-    }
     FileRange &range = ranges.emplace_back();
     range.offset = row.row * stride;
     for (const RecordPart &part : parts) {
@@ -119,7 +144,75 @@ void RowFile::transfer(RowIo &io, IoDirection direction,
       range.bytes += part.bytes;
     }
   }
-  io.run(file, direction, ranges);
+  if (direction == IoDirection::Read)
+    io.run(file, direction, ranges);
+  else
+    io.writePages(file, ranges);
+}
+
+namespace {
+
+/// Rows whose blocks of the disk touch, and where these are staged.
+struct StagedRows {
+  int64_t begin; ///< in the file.
+  int64_t end;
+  std::span<const CachedRow> rows;
+};
+
+} // namespace
+
+/// Reads whole blocks of the disk, changes them if rows are written, and writes
+/// them back; all blocks that have room in the staging memory at a time.
+void RowFile::transferDirectly(RowIo &io, IoDirection direction,
+                               std::vector<CachedRow> rows,
+                               std::span<const RecordPart> parts) const {
+  std::ranges::sort(rows, {}, &CachedRow::row);
+  std::span<std::byte> room = io.staging();
+  auto most = static_cast<int64_t>(room.size());
+  for (size_t next = 0; next < rows.size();) {
+    std::vector<StagedRows> groups;
+    int64_t bytes = 0;
+    for (; next < rows.size(); ++next) {
+      int64_t begin = rows[next].row * stride / blockBytes * blockBytes;
+      int64_t end = roundUp((rows[next].row + 1) * stride, blockBytes);
+      bool touches = !groups.empty() && begin < groups.back().end;
+      int64_t more = end - (touches ? groups.back().end : begin);
+      // A group stays whole, so that no block is written twice.
+      if (bytes + more > most)
+        break;
+      bytes += more;
+      if (touches) {
+        StagedRows &group = groups.back();
+        group = {group.begin, end, {group.rows.data(), group.rows.size() + 1}};
+      } else {
+        groups.push_back({begin, end, {&rows[next], 1}});
+      }
+    }
+    auto rangesOf = [&] {
+      std::vector<FileRange> ranges;
+      std::byte *staged = room.data();
+      for (const StagedRows &group : groups) {
+        int64_t size = group.end - group.begin;
+        FileRange &range = ranges.emplace_back();
+        range = {group.begin, size, {}, 1};
+        range.parts[0] = {staged, static_cast<size_t>(size)};
+        staged += size;
+      }
+      return ranges;
+    };
+    std::vector<FileRange> ranges = rangesOf();
+    io.run(directFile, IoDirection::Read, ranges);
+    std::byte *staged = room.data();
+    for (const StagedRows &group : groups) {
+      for (const CachedRow &row : group.rows)
+        copy(direction, row, staged + row.row * stride - group.begin, parts);
+      staged += group.end - group.begin;
+    }
+    if (direction == IoDirection::Write) {
+      ranges = rangesOf();
+      io.run(directFile, direction, ranges);
+    }
+  }
 }
 
 } // namespace neuroshard::runtime

@@ -9,6 +9,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_SHARDS_ROWFILE_H
 #define NEUROSHARD_LIB_RUNTIME_SHARDS_ROWFILE_H
 
+#include "CacheIndex.h"
 #include "RowIo.h"
 
 #include <cstddef>
@@ -50,12 +51,20 @@ public:
 
 private:
   bool isResident(int64_t row) const;
-  void copy(IoDirection direction, const CachedRow &row,
+  void copy(IoDirection direction, const CachedRow &row, std::byte *record,
             std::span<const RecordPart> parts) const;
+  void transferPages(RowIo &io, IoDirection direction,
+                     std::span<const CachedRow> rows,
+                     std::span<const RecordPart> parts) const;
+  void transferDirectly(RowIo &io, IoDirection direction,
+                        std::vector<CachedRow> rows,
+                        std::span<const RecordPart> parts) const;
 
   int64_t numRows;
   int64_t stride;
-  int file = -1; ///< for rows in any order.
+  int file = -1;
+  int directFile = -1; ///< past the system's pages; -1 if it cannot.
+  int64_t blockBytes;  ///< of what is moved by it.
   std::byte *mapping = nullptr;
 };
 

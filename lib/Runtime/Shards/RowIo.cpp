@@ -68,11 +68,14 @@ struct RowIo::Ring {
       io_uring_queue_exit(&uring);
   }
 
-  void start(int file, FileRange &range) {
+  void start(int file, IoDirection direction, FileRange &range) {
     io_uring_sqe *entry = io_uring_get_sqe(&uring);
-    io_uring_prep_readv(entry, file, range.parts.data(),
-                        static_cast<unsigned>(range.numParts),
-                        static_cast<__u64>(range.offset));
+    auto count = static_cast<unsigned>(range.numParts);
+    auto offset = static_cast<__u64>(range.offset);
+    if (direction == IoDirection::Read)
+      io_uring_prep_readv(entry, file, range.parts.data(), count, offset);
+    else
+      io_uring_prep_writev(entry, file, range.parts.data(), count, offset);
     io_uring_sqe_set_data(entry, &range);
   }
 
@@ -105,7 +108,7 @@ struct RowIo::Ring {
 struct RowIo::Ring {
   const bool works = false;
 
-  void start(int, FileRange &) {}
+  void start(int, IoDirection, FileRange &) {}
   void submitAndWait() {}
   template <typename Function> unsigned takeEnded(const Function &) {
     return 0;
@@ -120,12 +123,17 @@ RowIo::RowIo() : ring(std::make_unique<Ring>()) {
 
 RowIo::~RowIo() = default;
 
-void RowIo::run(int file, IoDirection direction, std::span<FileRange> ranges) {
-  if (direction == IoDirection::Read)
-    return read(file, ranges);
+void RowIo::writePages(int file, std::span<FileRange> ranges) {
   touchPages(file, ranges);
   for (FileRange &range : ranges)
-    runOne(file, direction, range);
+    runOne(file, IoDirection::Write, range);
+}
+
+std::span<std::byte> RowIo::staging() {
+  constexpr int64_t kBytes = int64_t{16} << 20;
+  if (stagingMemory.size() == 0)
+    stagingMemory = PageBlock(kBytes);
+  return {stagingMemory.data(), static_cast<size_t>(stagingMemory.size())};
 }
 
 /// Brings the pages at both ends of each range into memory.
@@ -145,13 +153,13 @@ void RowIo::touchPages(int file, std::span<const FileRange> ranges) {
     if (last / kPageBytes != range.offset / kPageBytes)
       touch(last);
   }
-  read(file, touches);
+  run(file, IoDirection::Read, touches);
 }
 
-void RowIo::read(int file, std::span<FileRange> ranges) {
+void RowIo::run(int file, IoDirection direction, std::span<FileRange> ranges) {
   if (threads) {
     threads->parallelFor(static_cast<int64_t>(ranges.size()), [&](int64_t i) {
-      runOne(file, IoDirection::Read, ranges[static_cast<size_t>(i)]);
+      runOne(file, direction, ranges[static_cast<size_t>(i)]);
     });
     return;
   }
@@ -161,7 +169,7 @@ void RowIo::read(int file, std::span<FileRange> ranges) {
   std::vector<FileRange *> cutShort;
   while (next < ranges.size() || running > 0) {
     for (; next < ranges.size() && running < kDepth; ++next, ++running)
-      ring->start(file, ranges[next]);
+      ring->start(file, direction, ranges[next]);
     ring->submitAndWait();
     running -= ring->takeEnded([&](FileRange &range, int result) {
       if (result < 0 && result != -EAGAIN && result != -EINTR) {
@@ -175,9 +183,9 @@ void RowIo::read(int file, std::span<FileRange> ranges) {
       next = ranges.size(); // what runs must end before memory goes
   }
   if (error != 0)
-    failIo(IoDirection::Read, error);
+    failIo(direction, error);
   for (FileRange *range : cutShort)
-    runOne(file, IoDirection::Read, *range);
+    runOne(file, direction, *range);
 }
 
 } // namespace neuroshard::runtime

@@ -3,9 +3,10 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_SHARDS_ROWIO_H
 #define NEUROSHARD_LIB_RUNTIME_SHARDS_ROWIO_H
 
-#include "CacheIndex.h"
+#include "Host/PageBlock.h"
 #include "neuroshard/Runtime/ThreadPool.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,9 +25,8 @@ struct FileRange {
   int numParts = 0;
 };
 
-/// Reads many ranges at a time, by io_uring, or with threads where the system
-/// has none. Writes one range after the other, since a file has one writer at a
-/// time, but reads the pages that they change a part of before, all at a time.
+/// Moves many ranges at a time, by io_uring, or with threads where the system
+/// has none.
 class RowIo {
 public:
   RowIo();
@@ -34,18 +34,25 @@ public:
   RowIo(const RowIo &) = delete;
   RowIo &operator=(const RowIo &) = delete;
 
-  /// Ranges must not overlap. Waits for all. Throws a RuntimeError if the
-  /// system reports an error, or the file ends.
+  // Ranges must not overlap. These wait for all. They throw a RuntimeError if
+  // the system reports an error, or the file ends.
   void run(int file, IoDirection direction, std::span<FileRange> ranges);
+  /// Writes by way of the system's pages, where a file has one writer at a
+  /// time: one range after the other, but pages that a range changes a part of
+  /// are read before, all at a time.
+  void writePages(int file, std::span<FileRange> ranges);
+
+  /// Memory for what is moved past the system's pages, aligned to one.
+  std::span<std::byte> staging();
 
 private:
   struct Ring;
 
-  void read(int file, std::span<FileRange> ranges);
   void touchPages(int file, std::span<const FileRange> ranges);
 
   std::unique_ptr<Ring> ring;
   std::unique_ptr<ThreadPool> threads; ///< null if the ring works.
+  PageBlock stagingMemory;
 };
 
 } // namespace neuroshard::runtime

@@ -29,6 +29,7 @@ void readTableConstraint(DictionaryReader &reader, Constraints &out) {
   TableConstraint &constraint = out.tables.emplace_back();
   reader.table("table", constraint.table);
   reader.integer("min_width", constraint.minWidth);
+  reader.number("cache_share", constraint.cacheShare);
   reader.read("allowed_kinds", "a list of " + choicesOf<ShardingKind>(),
               [&](Attribute value) {
                 auto kinds = dyn_cast<ArrayAttr>(value);
@@ -136,6 +137,9 @@ void DictionaryWriter::addTables() {
         builder.getNamedAttr("table", table(constraint.table)),
         builder.getNamedAttr("min_width",
                              builder.getI64IntegerAttr(constraint.minWidth))};
+    if (constraint.cacheShare > 0)
+      item.push_back(builder.getNamedAttr(
+          "cache_share", builder.getF64FloatAttr(constraint.cacheShare)));
     if (!kinds.empty())
       item.push_back(
           builder.getNamedAttr("allowed_kinds", builder.getArrayAttr(kinds)));

@@ -308,13 +308,13 @@ TEST(JsonTest, HistogramOfWrongLength) {
 TEST(JsonTest, PlanErrorsNameTheShard) {
   Expected<ShardingPlan> plan = parsePlan(R"({"schema": "neuroshard.plan.v1",
     "device_count": 2, "shards": [{"name": "s", "table": "a", "rows": [0],
-    "cols": [0, 4], "devices": [0.5], "tier": "ssd"}]})");
+    "cols": [0, 4], "devices": [0.5], "tier": "tape"}]})");
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(text(plan.error()),
             "shards[0].rows: expected [begin, end]\n"
             "shards[0].devices[0]: expected a whole number below 2^63, got: "
             "0.5\n"
-            "shards[0].tier: expected hbm or dram, got: 'ssd'");
+            "shards[0].tier: expected hbm, dram or ssd, got: 'tape'");
 }
 
 TEST(JsonTest, MissingFilesAndFolders) {

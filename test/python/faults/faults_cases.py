@@ -97,7 +97,8 @@ def save_at_exit(folder):
 def broken_gpu(folder):
     """Weights on the emulated GPU of rank 1 are gone before a step."""
     job = Job(folder)
-    tables = ns.ShardedEmbeddingBagCollection(job.plan, job.problem, learning_rate=0.1,
+    in_memory = plan(job.problem, job.ranks, disk=False)
+    tables = ns.ShardedEmbeddingBagCollection(in_memory, job.problem, learning_rate=0.1,
                                               device="emulator", threads=1)
 
     def step(number):

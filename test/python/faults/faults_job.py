@@ -24,16 +24,19 @@ def problem(ranks, optimizer="sgd"):
         batch=8 * ranks, topology=f"{ranks}xCPU@4GiB")
 
 
-def plan(given, ranks, shift=0):
-    """Every kind of sharding, so that a step has every kind of exchange."""
+def plan(given, ranks, shift=0, disk=True):
+    """Every kind of sharding, so that a step has every kind of exchange. disk: one table is in tier
+    "ssd", which GPUs do not run."""
     half = given.tables[0].rows // 2
     cuts = [("user", (0, half), (0, 16), (shift % ranks,)),
             ("user", (half, 2 * half), (0, 16), ((shift + 1) % ranks,)),
             ("item", (0, 90), (0, 4), ((shift + 2) % ranks,)),
             ("item", (0, 90), (4, 8), ((shift + 1) % ranks,)),
             ("small", (0, 11), (0, 4), tuple(range(ranks)))]
+    on_disk = {"tier": "ssd", "cache_rows": 32} if disk else {}
     return ns.Plan(device_count=ranks, shards=[
-        ns.Shard(table=table, rows=rows, cols=cols, devices=devices)
+        ns.Shard(table=table, rows=rows, cols=cols, devices=devices,
+                 **(on_disk if table == "user" else {}))
         for table, rows, cols, devices in cuts])
 
 

@@ -3,6 +3,7 @@ write today. Each step looks all ids up, sums them by bag, and updates with grad
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import tempfile
@@ -58,18 +59,16 @@ class OurTables:
 
 
 class MappedTables:
-    """Rows and states in files that torch maps."""
+    """Rows and states in mapped files, of which the system is told that they are read at random."""
 
     def __init__(self, shape: Shape, folder: Path) -> None:
         self.shape = shape
         self.folder = Path(tempfile.mkdtemp(dir=folder))
         self.weights, self.states = [], []
         for i in range(shape.tables):
-            self.weights.append(torch.from_file(
-                str(self.folder / f"weights{i}"), shared=True,
-                size=shape.rows * shape.dim).view(shape.rows, shape.dim))
-            self.states.append(torch.from_file(str(self.folder / f"states{i}"), shared=True,
-                                               size=shape.rows))
+            self.weights.append(mapped(self.folder / f"weights{i}", shape.rows * shape.dim)
+                                .view(shape.rows, shape.dim))
+            self.states.append(mapped(self.folder / f"states{i}", shape.rows))
             for first in range(0, shape.rows, FILLED_AT_A_TIME):
                 self.weights[i][first:first + FILLED_AT_A_TIME].uniform_(-0.01, 0.01)
             self.states[i].zero_()
@@ -96,6 +95,15 @@ class MappedTables:
 
     def close(self) -> None:
         shutil.rmtree(self.folder)
+
+
+def mapped(path: Path, count: int) -> torch.Tensor:
+    """f32 values in a new file."""
+    with path.open("w+b") as file:
+        file.truncate(4 * count)
+        values = mmap.mmap(file.fileno(), 4 * count)
+    values.madvise(mmap.MADV_RANDOM)
+    return torch.frombuffer(values, dtype=torch.float32)
 
 
 class LmdbTables:

@@ -1,0 +1,94 @@
+//===- DiskTablesTest.cpp - Plans with tables on disk ---------------------===//
+//
+// Shows that a table with a cache share is planned in tier "ssd", whatever its
+// cuts are, where memory would not hold it, and what is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Searches.h"
+#include "Support.h"
+#include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::HasSubstr;
+
+namespace {
+
+/// 256 MB of table "large" beside small ones, on devices of 64 MiB.
+ShardingProblem largeProblem(double cacheShare) {
+  ShardingProblem problem = twoTables("2xCPU@64MiB");
+  addTable(problem, makeTable("large", 1000000, 64), 2);
+  problem.constraints.tables.push_back({.table = 2,
+                                        .allowedKinds = {},
+                                        .minWidth = 1,
+                                        .cacheShare = cacheShare});
+  return problem;
+}
+
+tl::expected<SearchResult, PlanningError> planOf(const ShardingProblem &problem,
+                                                 Algorithm algorithm) {
+  SearchOptions options;
+  options.algorithm = algorithm;
+  SumModel model([](const ShardWork &shard) {
+    return ComputeMs{1e-3 * shard.lookups, 1e-3 * shard.updateLookups};
+  });
+  return search(problem, model, options);
+}
+
+TEST(DiskTables, AreCachedWhereMemoryDoesNotHoldThem) {
+  ASSERT_FALSE(planOf(largeProblem(0), Algorithm::Default));
+  ShardingProblem problem = largeProblem(0.1);
+  for (Algorithm algorithm : {Algorithm::Default, Algorithm::Dim,
+                              Algorithm::Random, Algorithm::Published}) {
+    auto result = planOf(problem, algorithm);
+    ASSERT_TRUE(result) << toString(algorithm);
+    EXPECT_EQ(text(verify(result->plan, problem)), "");
+    for (const Shard &shard : result->plan.shards) {
+      bool isLarge = shard.table == "large";
+      EXPECT_EQ(shard.tier, isLarge ? Tier::Ssd : Tier::Hbm);
+      int64_t places = (shard.rows() / 10 + 31) / 32 * 32;
+      EXPECT_EQ(shard.cache.rows, isLarge ? places : 0);
+      EXPECT_FALSE(isLarge && shard.hasCopies());
+    }
+  }
+}
+
+TEST(DiskTables, MustBeThereInGivenPlans) {
+  ShardingProblem problem = largeProblem(0.1);
+  problem.topology = *parseTopology("2xCPU@1GiB");
+  ShardingPlan plan = makePlan(
+      problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0}),
+                makeShard("b_0", "b", 0, 500, 0, 8, {0}),
+                makeShard("large_0", "large", 0, 1000000, 0, 64, {1})});
+  EXPECT_THAT(text(verify(plan, problem)),
+              HasSubstr("shard 'large_0': must be in tier ssd, since its table "
+                        "has a cache_share, found tier hbm"));
+  plan.shards[2].tier = Tier::Ssd;
+  EXPECT_THAT(text(verify(plan, problem)),
+              HasSubstr("the cache of a shard of 1000000 rows in tier ssd must "
+                        "have a multiple of 32 rows from 32 to 1000000, found "
+                        "0"));
+  plan.shards[2].cache.rows = 3200;
+  EXPECT_EQ(text(verify(plan, problem)), "");
+}
+
+TEST(DiskTables, AreForCpusAndTargetNative) {
+  ShardingProblem problem = largeProblem(0.1);
+  problem.topology = *parseTopology("2xH100");
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("constraints.tables[0].cache_share: CPUs run tier ssd "
+                        "and GPUs do not yet, device 0 is of class H100"));
+  problem = largeProblem(1.5);
+  EXPECT_THAT(text(check(problem)), HasSubstr("cache_share"));
+  problem = largeProblem(0.1);
+  problem.target = Target::TorchRec19;
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("target torchrec-1.9 does not run shards in tier ssd"));
+}
+
+} // namespace

@@ -1,0 +1,135 @@
+//===- IoQueueTest.cpp - Transfers between files and memory ---------------===//
+//
+// Shows that jobs run in their order, that a failed one fails all waits with
+// its text, and that rows are read and written by io_uring and from mapped
+// pages alike.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Shards/IoQueue.h"
+#include "Shards/RowFile.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <cstring>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace neuroshard::runtime {
+namespace {
+
+TEST(IoQueue, RunsJobsInTheirOrder) {
+  std::vector<int> seen;
+  IoQueue queue;
+  int64_t last = 0;
+  for (int i = 0; i < 100; ++i)
+    last = queue.submit([&seen, i](RowIo &) { seen.push_back(i); });
+  queue.wait(last);
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(seen, expected);
+}
+
+std::string errorOf(const std::function<void()> &work) {
+  try {
+    work();
+  } catch (const RuntimeError &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(IoQueue, AFailedJobFailsAllLaterWaits) {
+  IoQueue queue;
+  bool ran = false;
+  queue.submit([](RowIo &) { fail("the disk is gone"); });
+  int64_t last = queue.submit([&](RowIo &) { ran = true; });
+  EXPECT_EQ(errorOf([&] { queue.wait(last); }), "the disk is gone");
+  EXPECT_EQ(errorOf([&] { queue.wait(1); }), "the disk is gone");
+  EXPECT_FALSE(ran);
+}
+
+TEST(RowIo, ReadsAndWritesManyRanges) {
+  constexpr int64_t kCount = 1000, kBytes = 100;
+  std::string path = testing::TempDir() + "rows-XXXXXX";
+  int file = mkstemp(path.data());
+  ASSERT_GE(file, 0);
+  unlink(path.c_str());
+  std::vector<char> values(kCount * kBytes), found(kCount * kBytes);
+  std::iota(values.begin(), values.end(), 0);
+  auto rangesOf = [&](std::vector<char> &memory) {
+    std::vector<FileRange> ranges;
+    for (int64_t i = 0; i < kCount; ++i) { // in two parts, backwards
+      char *first = memory.data() + i * kBytes;
+      ranges.push_back({(kCount - 1 - i) * kBytes,
+                        kBytes,
+                        {iovec{first, 40}, iovec{first + 40, 60}},
+                        2});
+    }
+    return ranges;
+  };
+  RowIo io;
+  std::vector<FileRange> written = rangesOf(values), read = rangesOf(found);
+  ASSERT_EQ(ftruncate(file, kCount * kBytes), 0);
+  io.writePages(file, written);
+  io.run(file, IoDirection::Read, read);
+  EXPECT_EQ(found, values);
+
+  std::vector<FileRange> beyond = {
+      {kCount * kBytes, 10, {iovec{found.data(), 10}}, 1}};
+  EXPECT_EQ(errorOf([&] { io.run(file, IoDirection::Read, beyond); }),
+            "cannot read rows from the file of a shard in tier ssd: the file "
+            "ended");
+  close(file);
+}
+
+TEST(RowFile, MovesRowsWhetherPagesAreInMemoryOrNot) {
+  constexpr int64_t kRows = 5000, kWeights = 48, kState = 4;
+  RowFile file(testing::TempDir(), "user", kRows, 64);
+  EXPECT_EQ(file.bytes(), kRows * 64);
+  RowIo io;
+  std::vector<std::byte> weights(kRows * kWeights), states(kRows * kState);
+  std::vector<RecordPart> parts = {{0, kWeights, weights.data()},
+                                   {kWeights, kState, states.data()}};
+  std::vector<CachedRow> rows;
+  for (int64_t row = 0; row < kRows; row += 3)
+    rows.push_back({row, kRows - 1 - row});
+  for (bool areDropped : {false, true}) {
+    for (size_t i = 0; i < weights.size(); ++i)
+      weights[i] = std::byte(i * 7 + areDropped);
+    for (size_t i = 0; i < states.size(); ++i)
+      states[i] = std::byte(i * 5 + areDropped);
+    if (areDropped) // the file's pages leave the mapping, if not memory
+      madvise(file.data(), static_cast<size_t>(file.bytes()), MADV_PAGEOUT);
+    file.transfer(io, IoDirection::Write, rows, parts);
+    for (const CachedRow &row : rows)
+      ASSERT_EQ(std::memcmp(file.data() + row.row * 64,
+                            weights.data() + row.place * kWeights, kWeights),
+                0);
+    std::vector<std::byte> before = weights, beforeStates = states;
+    if (areDropped)
+      madvise(file.data(), static_cast<size_t>(file.bytes()), MADV_PAGEOUT);
+    for (const CachedRow &row : rows) {
+      std::fill_n(weights.data() + row.place * kWeights, kWeights,
+                  std::byte(1));
+      std::fill_n(states.data() + row.place * kState, kState, std::byte(1));
+    }
+    file.transfer(io, IoDirection::Read, rows, parts);
+    EXPECT_EQ(weights, before);
+    EXPECT_EQ(states, beforeStates);
+  }
+}
+
+TEST(RowFile, NeedsItsRoom) {
+  std::string error = errorOf(
+      [] { RowFile(testing::TempDir(), "user", int64_t{1} << 40, 1 << 12); });
+  EXPECT_THAT(error, testing::HasSubstr("shard \"user\" needs 4194304.00 GiB"));
+  EXPECT_THAT(errorOf([] { RowFile("/nonexistent", "user", 1, 16); }),
+              testing::HasSubstr("cannot create the file of shard \"user\""));
+}
+
+} // namespace
+} // namespace neuroshard::runtime
