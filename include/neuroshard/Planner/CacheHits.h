@@ -28,8 +28,9 @@ struct CacheUse {
 /// LRU by Che's approximation (Che, Tung, Wang: Hierarchical Web caching
 /// systems, IEEE JSAC 2002): a row is there if one of the last T batches used
 /// it, where T is such that the expected number of rows there is that of the
-/// places. LFU: the rows that are used most stay, in the places that those which
-/// a batch fetches leave; which these are is known after thousands of batches.
+/// places. LFU: the rows that are used most stay, in the places that those
+/// which a batch fetches leave; which these are is known after thousands of
+/// batches.
 CacheUse expectedCacheUse(const Table &table, int64_t rows,
                           const CacheSpec &cache, double lookups,
                           double tableLookups);
