@@ -169,11 +169,11 @@ def case_overlap(context):
     last, keys = context.size - 1, [f"dense {rank}" for rank in range(context.size - 1)]
     groups, join = [], Engine.join
 
-    def join_held(engine, name, folder, names, *rest):
+    def join_held(engine, name, folder, names, *rest, **options):
         inner = dist.distributed_c10d._resolve_process_group(names[0])
         groups.append(HeldGroup(inner, store, keys))
         with in_place_of(inner, groups[0]):
-            join(engine, name, folder, names, *rest)
+            join(engine, name, folder, names, *rest, **options)
 
     with mock.patch.object(Engine, "join", join_held if context.rank == last else join):
         tables = context.make(plan, problem)
