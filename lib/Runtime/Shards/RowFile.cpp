@@ -78,6 +78,8 @@ RowFile::RowFile(const std::string &directory, const std::string &shard,
          "\": ", std::strerror(error));
   }
   mapping = static_cast<std::byte *>(address);
+  if (stride + 2 * kPageBytes > RowIo::kStagingBytes)
+    return;
   std::string name = "/proc/self/fd/" + std::to_string(file);
   directFile = open(name.c_str(), O_DIRECT | O_RDWR | O_CLOEXEC);
   blockBytes = blockBytesOf(directFile);
@@ -152,7 +154,7 @@ void RowFile::transferPages(RowIo &io, IoDirection direction,
 
 namespace {
 
-/// Rows whose blocks of the disk touch, and where these are staged.
+/// Rows whose blocks of the disk touch.
 struct StagedRows {
   int64_t begin; ///< in the file.
   int64_t end;
@@ -162,7 +164,8 @@ struct StagedRows {
 } // namespace
 
 /// Reads whole blocks of the disk, changes them if rows are written, and writes
-/// them back; all blocks that have room in the staging memory at a time.
+/// them back: as many at a time as have room in the staging memory. A block is
+/// in one group at a time, so that no change of it is lost.
 void RowFile::transferDirectly(RowIo &io, IoDirection direction,
                                std::vector<CachedRow> rows,
                                std::span<const RecordPart> parts) const {
@@ -177,7 +180,6 @@ void RowFile::transferDirectly(RowIo &io, IoDirection direction,
       int64_t end = roundUp((rows[next].row + 1) * stride, blockBytes);
       bool touches = !groups.empty() && begin < groups.back().end;
       int64_t more = end - (touches ? groups.back().end : begin);
-      // A group stays whole, so that no block is written twice.
       if (bytes + more > most)
         break;
       bytes += more;

@@ -63,8 +63,8 @@ private:
   int64_t numRows;
   int64_t stride;
   int file = -1;
-  int directFile = -1; ///< past the system's pages; -1 if it cannot.
-  int64_t blockBytes;  ///< of what is moved by it.
+  int directFile = -1;    ///< past the system's pages; -1 if it cannot.
+  int64_t blockBytes = 0; ///< of what is moved by it.
   std::byte *mapping = nullptr;
 };
 

@@ -130,9 +130,8 @@ void RowIo::writePages(int file, std::span<FileRange> ranges) {
 }
 
 std::span<std::byte> RowIo::staging() {
-  constexpr int64_t kBytes = int64_t{16} << 20;
   if (stagingMemory.size() == 0)
-    stagingMemory = PageBlock(kBytes);
+    stagingMemory = PageBlock(kStagingBytes);
   return {stagingMemory.data(), static_cast<size_t>(stagingMemory.size())};
 }
 

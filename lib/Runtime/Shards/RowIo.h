@@ -43,6 +43,7 @@ public:
   void writePages(int file, std::span<FileRange> ranges);
 
   /// Memory for what is moved past the system's pages, aligned to one.
+  static constexpr int64_t kStagingBytes = int64_t{16} << 20;
   std::span<std::byte> staging();
 
 private:

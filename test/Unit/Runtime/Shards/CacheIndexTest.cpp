@@ -160,8 +160,10 @@ TEST(CacheIndex, MovesKeepTheValuesOfAllRows) {
     int64_t mostSpilled = 0;
     EXPECT_EQ(wrongValues(cacheRows, Mistake::None, mostSpilled), 0);
     EXPECT_EQ(mostSpilled > 0, cacheRows < 256) << cacheRows;
-    for (Mistake mistake : {Mistake::DropWrite, Mistake::ReleaseEarly})
-      EXPECT_GT(wrongValues(cacheRows, mistake, mostSpilled), 0);
+    EXPECT_GT(wrongValues(cacheRows, Mistake::DropWrite, mostSpilled), 0);
+    // The last batch's rows leave where there is room for few others.
+    EXPECT_EQ(wrongValues(cacheRows, Mistake::ReleaseEarly, mostSpilled) > 0,
+              cacheRows < 256);
   }
 }
 

@@ -10,11 +10,14 @@
 #include "Shards/RowFile.h"
 #include "neuroshard/Artifact/Error.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <random>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -120,6 +123,52 @@ TEST(RowFile, MovesRowsWhetherPagesAreInMemoryOrNot) {
     file.transfer(io, IoDirection::Read, rows, parts);
     EXPECT_EQ(weights, before);
     EXPECT_EQ(states, beforeStates);
+  }
+}
+
+/// Random rows are written and read while pages come and go, also those of
+/// neighbours that share a page or a block with them.
+TEST(RowFile, KeepsAllValuesWhilePagesComeAndGo) {
+  constexpr int64_t kRows = 3000, kBytes = 528;
+  RowFile file(testing::TempDir(), "user", kRows, kBytes);
+  RowIo io;
+  std::vector<std::byte> places(kRows * kBytes);
+  std::vector<RecordPart> parts = {{0, kBytes, places.data()}};
+  std::vector<int> expected(kRows, 0);
+  std::mt19937 random(2);
+  auto below = [&](int64_t count) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+  };
+  auto valueAt = [&](int64_t place) {
+    return reinterpret_cast<int *>(places.data() + place * kBytes);
+  };
+  for (int round = 1; round <= 300; ++round) {
+    std::set<int64_t> chosen;
+    for (int i = 0; i < 200; ++i)
+      chosen.insert(below(kRows));
+    std::vector<CachedRow> rows;
+    for (int64_t row : chosen)
+      rows.push_back({row, static_cast<int64_t>(rows.size())});
+    std::ranges::shuffle(rows, random);
+    file.transfer(io, IoDirection::Read, rows, parts);
+    for (const CachedRow &row : rows) {
+      int *values = valueAt(row.place);
+      ASSERT_EQ(values[0], expected[static_cast<size_t>(row.row)]) << round;
+      ASSERT_EQ(values[kBytes / 4 - 1], values[0]) << round;
+      std::fill_n(values, kBytes / 4, round);
+      expected[static_cast<size_t>(row.row)] = round;
+    }
+    int64_t page = below(file.bytes() / 4096) * 4096;
+    madvise(file.data() + page, static_cast<size_t>(file.bytes() - page) / 2,
+            MADV_PAGEOUT);
+    file.transfer(io, IoDirection::Write, rows, parts);
+    // Some are read, and so brought, by way of the mapping.
+    for (int i = 0; i < 20; ++i) {
+      int64_t row = below(kRows);
+      int found = 0;
+      std::memcpy(&found, file.data() + row * kBytes, sizeof(found));
+      ASSERT_EQ(found, expected[static_cast<size_t>(row)]) << round;
+    }
   }
 }
 
