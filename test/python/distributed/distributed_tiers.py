@@ -14,27 +14,30 @@ STEPS = 12
 ROWS = 600
 
 
-def problem_of(ranks, optimizer, type="f32"):
+def problem_of(ranks, optimizer, type="f32", groups=1):
     tables = [ns.Table("a", ROWS, 12, type=type, optimizer=optimizer),
               ns.Table("b", 90, 8, optimizer="rowwise_adagrad"), ns.Table("c", 20, 4)]
     features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("a1", "a", "mean", 3),
                 ns.Feature("b0", "b", "mean", 3), ns.Feature("c0", "c", "sum", 3)]
     return ns.ShardingProblem(tables=tables, features=features, batch=16 * ranks,
-                              topology=f"{ranks}xCPU@4GiB")
+                              topology=f"{groups}x{ranks // groups}xCPU@4GiB")
 
 
-def plan_of(ranks, cache_rows=0, policy="lru"):
+def plan_of(ranks, cache_rows=0, policy="lru", groups=1):
     """Table a whole on the last rank, b cut by columns, c on all; a and b on disk if they have a
-    cache."""
-    def shard(table, rows, cols, device):
+    cache. In several groups a is cut by rows over all ranks, and its results go by relay."""
+    def shard(table, rows, cols, device, **rest):
         if not cache_rows:
-            return ns.Shard(table=table, rows=(0, rows), cols=cols, devices=device)
-        most = -(-rows // 32) * 32
-        return ns.Shard(table=table, rows=(0, rows), cols=cols, devices=device, tier="ssd",
-                        cache_rows=min(cache_rows, most), cache_policy=policy)
+            return ns.Shard(table=table, rows=rows, cols=cols, devices=device, **rest)
+        most = -(-(rows[1] - rows[0]) // 32) * 32
+        return ns.Shard(table=table, rows=rows, cols=cols, devices=device, tier="ssd",
+                        cache_rows=min(cache_rows, most), cache_policy=policy, **rest)
+    part = ROWS // ranks
+    pieces = [shard("a", (0, ROWS), (0, 12), ranks - 1)] if groups == 1 else [
+        shard("a", (rank * part, (rank + 1) * part), (0, 12), rank, route="relay")
+        for rank in range(ranks)]
     return ns.Plan(device_count=ranks, shards=[
-        shard("a", ROWS, (0, 12), ranks - 1), shard("b", 90, (0, 4), 0),
-        shard("b", 90, (4, 8), ranks - 1),
+        *pieces, shard("b", (0, 90), (0, 4), 0), shard("b", (0, 90), (4, 8), ranks - 1),
         ns.Shard(table="c", rows=(0, 20), cols=(0, 4), devices=tuple(range(ranks)))])
 
 
@@ -57,11 +60,14 @@ def train(context, problem, plan, parts, depth):
     return losses, whole(tables), tables
 
 
-def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy="lru", depth="2"):
-    problem = problem_of(context.size, optimizer, type)
+def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy="lru", depth="2",
+                   groups="1"):
+    groups = int(groups)
+    problem = problem_of(context.size, optimizer, type, groups)
     parts = parts_of(context, problem)
-    memory = train(context, problem, plan_of(context.size), parts, 1)
-    disk = train(context, problem, plan_of(context.size, int(cache), policy), parts, int(depth))
+    memory = train(context, problem, plan_of(context.size, groups=groups), parts, 1)
+    disk = train(context, problem, plan_of(context.size, int(cache), policy, groups), parts,
+                 int(depth))
     assert memory[0] == disk[0]
     for name, (weights, states) in memory[1].items():
         assert torch.equal(weights, disk[1][name][0]), name

@@ -55,6 +55,7 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
          *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"
            for cache, policy, depth in ((32, "lru", 1), (128, "lru", 2), (128, "lfu", 1),
                                         (608, "lfu", 3), (256, "lfu", 2)))]
+TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2, 3)]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
@@ -75,7 +76,7 @@ SOME = {
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
-    4: [*RELAYS, *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+    4: [*RELAYS, *TIERS_IN_GROUPS, *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],
 }
