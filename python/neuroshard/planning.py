@@ -132,6 +132,7 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
          policy_samples: int = default_of("policy_samples"),
          evaluation_budget: int = default_of("evaluation_budget"),
          wire_types: Union[str, Sequence[str]] = default_of("wire_types"),
+         tiers: str = default_of("tiers"),
          progress: Callable[[Progress], object] | bool = True) -> PlanResult:
     """Decides where every shard of every table lies.
 
@@ -150,6 +151,8 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     is liked best first, or "auto" for ("f32", "f32/bf16", "bf16/f32", "bf16"), where f32/bf16 is f32 for
     results and bf16 for gradients: the first whose step is at most 1 % longer than the shortest. int8 and
     fp8 are taken only if they are named. The plan keeps it, and all that take plan and problem go by it.
+    tiers: "hbm,ssd" lets tables lie on disk, with caches of their rows in memory, if memory does not
+    hold all; the explanation of the result names them, and their plan needs a tier_directory.
     progress: called with a Progress several times a second, and ends the search by returning
     False; True shows a line on stderr after a second, when that is a terminal; False nothing.
 
@@ -162,7 +165,7 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     numbers = {"deadline_s": deadline_s, "seed": seed, "threads": threads,
                "evaluation_budget": evaluation_budget, "policy_samples": policy_samples}
     options |= {key: checked(key, value) for key, value in numbers.items() if value is not None}
-    options |= _wire_types(wire_types)
+    options |= _wire_types(wire_types) | {"tiers": _fields.text(tiers, "tiers")}
     if policy is not None:
         options["policy"] = _fields.path(policy, "policy")
     options |= _published(algorithm, published) | _warm_start(warm_start)

@@ -105,6 +105,9 @@ struct SearchOptions {
   /// In place of the batch's wire type, the one that is liked best first;
   /// empty: that one. The plan says which was chosen: chosenWireType().
   std::vector<WireType> wireTypes;
+  /// Whether tables are put on disk if memory does not hold all. Fetches of
+  /// their rows have no price.
+  bool mayUseDisk = false;
   PublishedSettings published;
   /// For DreamShard, which needs it. Must outlive the search.
   const PlacementPolicy *policy = nullptr;

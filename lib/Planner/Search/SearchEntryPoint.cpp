@@ -2,6 +2,7 @@
 
 #include "AlgorithmRun.h"
 #include "Explain/Infeasibility.h"
+#include "Forms/DiskTables.h"
 #include "Forms/GroupPins.h"
 #include "Replan/KeepShards.h"
 #include "WarmStart.h"
@@ -80,6 +81,37 @@ searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
 constexpr double kWireTolerance = 0.01;
 
 tl::expected<SearchResult, PlanningError>
+searchMemory(const ShardingProblem &problem, const CostModel &model,
+             const SearchOptions &options) {
+  if (options.warmStart)
+    return searchFromPrevious(problem, model, options);
+  if (options.algorithm == Algorithm::Default)
+    if (auto grouped = withGroupPins(problem, model))
+      return searchBothWays(problem, *grouped, model, options);
+  return runSearch(problem, model, options, runAlgorithm);
+}
+
+/// With tables on disk if that is allowed and memory does not hold all.
+tl::expected<SearchResult, PlanningError>
+searchTiers(const ShardingProblem &problem, const CostModel &model,
+            const SearchOptions &options) {
+  auto result = searchMemory(problem, model, options);
+  if (result || !options.mayUseDisk ||
+      result.error().limit != Limit::DeviceMemory)
+    return result;
+  std::optional<DiskTables> disk = withTablesOnDisk(problem);
+  if (!disk)
+    return result;
+  auto onDisk = searchMemory(disk->problem, model, options);
+  if (!onDisk)
+    return result;
+  onDisk->explanation.insert(onDisk->explanation.begin(),
+                             disk->explanation.begin(),
+                             disk->explanation.end());
+  return onDisk;
+}
+
+tl::expected<SearchResult, PlanningError>
 searchOneType(const ShardingProblem &problem, const CostModel &model,
               const SearchOptions &options) {
   Diagnostics errors = check(problem);
@@ -88,14 +120,7 @@ searchOneType(const ShardingProblem &problem, const CostModel &model,
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
-  auto result = [&]() -> tl::expected<SearchResult, PlanningError> {
-    if (options.warmStart)
-      return searchFromPrevious(problem, model, options);
-    if (options.algorithm == Algorithm::Default)
-      if (auto grouped = withGroupPins(problem, model))
-        return searchBothWays(problem, *grouped, model, options);
-    return runSearch(problem, model, options, runAlgorithm);
-  }();
+  auto result = searchTiers(problem, model, options);
   if (!result)
     return result;
   if (problem.target == Target::Native)

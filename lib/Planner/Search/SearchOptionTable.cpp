@@ -129,6 +129,8 @@ Diagnostics checkScopes(const SearchOptionValues &values) {
   return errors;
 }
 
+constexpr const char *kWithDisk = "hbm,ssd";
+
 std::string algorithmNames() {
   std::string names;
   std::span<const Algorithm> all = allAlgorithms();
@@ -175,6 +177,12 @@ void readWireTypes(std::string_view text, std::vector<WireType> &out,
     out.push_back(*type);
     begin = end + 1;
   }
+}
+
+bool readTiers(const std::string &text, Diagnostics &errors) {
+  if (text != "hbm" && text != kWithDisk)
+    errors.push_back({"tiers", "expected hbm or hbm,ssd, got: '" + text + "'"});
+  return text == kWithDisk;
 }
 
 std::string wireTypesText(std::span<const WireType> types) {
@@ -240,6 +248,7 @@ neuroshard::makeSearchOptions(const SearchOptionValues &values,
   readName("objective", values.objective, parseObjectiveKind,
            "step or published", options.objective.kind, errors);
   readWireTypes(values.wireTypes, options.wireTypes, errors);
+  options.mayUseDisk = readTiers(values.tiers, errors);
   if (errors.empty())
     errors = checkScopes(values);
   if (errors.empty())
@@ -268,6 +277,8 @@ SearchOptionValues neuroshard::valuesOf(const SearchOptions &options) {
   values.algorithm = toString(options.algorithm);
   values.objective = toString(options.objective.kind);
   values.wireTypes = wireTypesText(options.wireTypes);
+  if (options.mayUseDisk)
+    values.tiers = kWithDisk;
   values.denseBottomMs = options.objective.denseBottomMs;
   values.denseRestMs = options.objective.denseRestMs;
   values.pipelineDepth = options.objective.pipelineDepth;
@@ -297,6 +308,8 @@ neuroshard::settingsOf(const SearchOptions &options) {
   std::vector<std::pair<std::string, std::string>> settings;
   if (!options.wireTypes.empty())
     settings.emplace_back(kWireTypes, values.wireTypes);
+  if (options.mayUseDisk)
+    settings.emplace_back("tiers", values.tiers);
   if (options.algorithm == Algorithm::DreamShard && options.policy)
     settings.emplace_back("policy", options.policy->name());
   forEachNumber(values, [&](std::string_view key, OptionScope scope, auto value,

@@ -19,7 +19,7 @@ POLICY = ROOT / "models" / "placement_policy.safetensors"
 CASES = {
     "step": {"cost_model": "roofline", "dense_bottom_ms": 0.25, "dense_rest_ms": 1.5,
              "pipeline_depth": 2, "deadline_s": 5000.5, "evaluation_budget": 300, "seed": 7,
-             "threads": 1, "wire_types": "bf16,f16"},
+             "threads": 1, "wire_types": "bf16,f16", "tiers": "hbm,ssd"},
     "published": {"algorithm": "published", "objective": "published", "cost_model": "reference",
                   "candidates": 4, "beam_width": 2, "depth": 3, "grid_points": 5,
                   "grid_begin": 1.1, "grid_end": 1.4, "seed": 2**64 - 1},

@@ -58,6 +58,46 @@ TEST(DiskTables, AreCachedWhereMemoryDoesNotHoldThem) {
   }
 }
 
+TEST(DiskTables, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
+  ShardingProblem problem = largeProblem(0);
+  problem.constraints.tables.clear();
+  addTable(problem, makeTable("hot", 100000, 64), 40);
+  SearchOptions options;
+  options.mayUseDisk = true;
+  SumModel model([](const ShardWork &shard) {
+    return ComputeMs{1e-3 * shard.lookups, 1e-3 * shard.updateLookups};
+  });
+  auto result = search(problem, model, options);
+  ASSERT_TRUE(result) << result.error().str();
+  EXPECT_EQ(text(verify(result->plan, problem)), "");
+  int64_t cached = 0;
+  for (const Shard &shard : result->plan.shards) {
+    EXPECT_EQ(shard.tier == Tier::Ssd, shard.table == "large") << shard.name;
+    cached += shard.cache.rows * shard.width() / 64;
+  }
+  // Most of what the others leave of 128 MiB.
+  EXPECT_GT(cached * 272, 70 * kMiB);
+  EXPECT_LT(cached * 272, 128 * kMiB);
+  EXPECT_THAT(result->explanation.front(),
+              HasSubstr("table 'large' on disk, since memory does not hold "
+                        "all: a cache of "));
+  EXPECT_THAT(result->plan.provenance.settings,
+              testing::Contains(
+                  std::pair<std::string, std::string>("tiers", "hbm,ssd")));
+
+  // Nothing is on disk if memory holds all.
+  problem.topology = *parseTopology("2xCPU@1GiB");
+  result = search(problem, model, options);
+  ASSERT_TRUE(result);
+  for (const Shard &shard : result->plan.shards)
+    EXPECT_EQ(shard.tier, Tier::Hbm);
+  // Caches for what batches use take more than there is.
+  problem.topology = *parseTopology("2xCPU@1MiB");
+  result = search(problem, model, options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().limit, Limit::DeviceMemory);
+}
+
 TEST(DiskTables, MustBeThereInGivenPlans) {
   ShardingProblem problem = largeProblem(0.1);
   problem.topology = *parseTopology("2xCPU@1GiB");

@@ -1,0 +1,226 @@
+//===- DiskTables.cpp - Tables on disk where memory is too small ----------===//
+
+#include "DiskTables.h"
+
+#include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Planner/CacheHits.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/ShardWork.h"
+#include "neuroshard/Support/Round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Share of the memory that is planned with: devices are not filled alike.
+constexpr double kFilled = 0.9;
+/// Parts in which what is left is given to caches.
+constexpr int kParts = 64;
+
+/// One table that may be on disk.
+struct Candidate {
+  size_t table = 0;
+  double lookups = 0; ///< of a batch.
+  double uniqueRows = 0;
+  int64_t inMemory = 0; ///< bytes.
+  int64_t rowBytes = 0; ///< of its cache.
+  int64_t cacheRows = 0;
+  bool isOnDisk = false;
+};
+
+class DiskChooser {
+public:
+  explicit DiskChooser(const ShardingProblem &problem)
+      : problem(problem), features(featuresOfTables(problem)) {}
+
+  std::optional<DiskTables> run() {
+    budget = kFilled * usableBytes();
+    describeTables();
+    if (!chooseTables())
+      return std::nullopt;
+    growCaches();
+    return describe();
+  }
+
+private:
+  double usableBytes() const {
+    std::vector<MemoryTerms> base = deviceBaseMemory(problem);
+    double bytes = 0;
+    for (size_t i = 0; i < base.size(); ++i)
+      bytes += static_cast<double>(std::max<int64_t>(
+          0, problem.topology.devices[i].memoryBytes - base[i].peakBytes()));
+    return bytes;
+  }
+
+  Shard whole(size_t table) const {
+    const Table &source = problem.tables[table];
+    return {.name = source.name,
+            .table = source.name,
+            .rowEnd = source.rows,
+            .colEnd = source.dim,
+            .devices = {0}};
+  }
+
+  bool mayBeOnDisk(size_t table) const {
+    const std::string &name = problem.tables[table].name;
+    return std::ranges::none_of(
+        problem.constraints.fixedShards,
+        [&](const Shard &shard) { return shard.table == name; });
+  }
+
+  void describeTables() {
+    for (size_t i = 0; i < problem.tables.size(); ++i) {
+      const Table &table = problem.tables[i];
+      Shard shard = whole(i);
+      int64_t bytes =
+          shardMemory(problem, table, features[i], shard).peakBytes();
+      if (!mayBeOnDisk(i)) {
+        budget -= static_cast<double>(bytes);
+        continue;
+      }
+      ShardWork work =
+          describeShard(problem, static_cast<int>(i), features[i], shard);
+      candidates.push_back(
+          {i, work.updateLookups, work.updateUniqueRows, bytes,
+           cachedRowBytes(optimizerStates(table.optimizer.kind), table.dim,
+                          table.elementType),
+           0, false});
+    }
+    // Those first whose bytes are used least.
+    std::ranges::stable_sort(candidates, {}, [](const Candidate &one) {
+      return one.uniqueRows / static_cast<double>(one.inMemory);
+    });
+  }
+
+  /// Of a table on disk with so many rows in its cache.
+  int64_t onDiskBytes(const Candidate &one, int64_t cacheRows) const {
+    Shard shard = whole(one.table);
+    shard.tier = Tier::Ssd;
+    shard.cache.rows = cacheRows;
+    return shardMemory(problem, problem.tables[one.table], features[one.table],
+                       shard)
+        .peakBytes();
+  }
+
+  int64_t mostRows(const Candidate &one) const {
+    return roundUp(problem.tables[one.table].rows, kCacheWays);
+  }
+
+  /// Twice the rows that the batches under way use, so that few spill.
+  int64_t leastRows(const Candidate &one) const {
+    auto batches =
+        static_cast<double>(std::max<int64_t>(1, problem.batch.inputCopies));
+    auto rows = static_cast<int64_t>(std::ceil(2 * batches * one.uniqueRows));
+    return std::clamp(roundUp(rows, kCacheWays), kCacheWays, mostRows(one));
+  }
+
+  bool chooseTables() {
+    double needed = 0;
+    for (const Candidate &one : candidates)
+      needed += static_cast<double>(one.inMemory);
+    for (Candidate &one : candidates) {
+      if (needed <= budget)
+        break;
+      int64_t rows = leastRows(one), bytes = onDiskBytes(one, rows);
+      if (bytes >= one.inMemory)
+        continue;
+      one.isOnDisk = true;
+      one.cacheRows = rows;
+      needed += static_cast<double>(bytes - one.inMemory);
+    }
+    budget -= needed;
+    return budget >= 0 && std::ranges::any_of(candidates, &Candidate::isOnDisk);
+  }
+
+  CacheUse useOf(const Candidate &one, int64_t cacheRows) const {
+    const Table &table = problem.tables[one.table];
+    return expectedCacheUse(table, table.rows, {cacheRows, CachePolicy::Lru},
+                            one.lookups, one.lookups);
+  }
+
+  /// Gives each part of what is left to the cache to which it brings most hits.
+  void growCaches() {
+    double part = budget / kParts;
+    for (int i = 0; i < kParts; ++i) {
+      Candidate *best = nullptr;
+      double bestHits = 0;
+      int64_t bestRows = 0;
+      for (Candidate &one : candidates) {
+        if (!one.isOnDisk || one.cacheRows >= mostRows(one))
+          continue;
+        auto more =
+            static_cast<int64_t>(part / static_cast<double>(one.rowBytes));
+        int64_t rows = std::min(one.cacheRows + more / kCacheWays * kCacheWays,
+                                mostRows(one));
+        double hits = useOf(one, rows).hits - useOf(one, one.cacheRows).hits;
+        if (rows > one.cacheRows && hits > bestHits) {
+          best = &one;
+          bestHits = hits;
+          bestRows = rows;
+        }
+      }
+      if (!best)
+        return;
+      best->cacheRows = bestRows;
+    }
+  }
+
+  DiskTables describe() const {
+    DiskTables result{problem, {}};
+    for (const Candidate &one : candidates) {
+      if (!one.isOnDisk)
+        continue;
+      const Table &table = problem.tables[one.table];
+      double share = std::min(1.0, static_cast<double>(one.cacheRows) /
+                                       static_cast<double>(table.rows));
+      constraintOf(result.problem, static_cast<int>(one.table)).cacheShare =
+          share;
+      CacheUse use = useOf(one, one.cacheRows);
+      std::ostringstream text;
+      text.precision(3);
+      text << "table '" << table.name
+           << "' on disk, since memory does not hold all: a cache of "
+           << 100 * share << " % of its rows, of which a batch finds "
+           << 100 * use.hitRate() << " % of the rows that it uses; it reads "
+           << (use.rows - use.hits) *
+                  static_cast<double>(
+                      recordBytes(optimizerStates(table.optimizer.kind),
+                                  table.dim, table.elementType)) /
+                  1e6
+           << " MB, and writes as much";
+      result.explanation.push_back(text.str());
+    }
+    return result;
+  }
+
+  static TableConstraint &constraintOf(ShardingProblem &of, int table) {
+    std::vector<TableConstraint> &all = of.constraints.tables;
+    auto found = std::ranges::find(all, table, &TableConstraint::table);
+    if (found != all.end())
+      return *found;
+    all.emplace_back().table = table;
+    return all.back();
+  }
+
+  const ShardingProblem &problem;
+  std::vector<std::vector<int>> features;
+  std::vector<Candidate> candidates;
+  double budget = 0; ///< bytes of all devices.
+};
+
+} // namespace
+
+std::optional<DiskTables>
+neuroshard::withTablesOnDisk(const ShardingProblem &problem) {
+  bool areCpus =
+      std::ranges::all_of(problem.topology.devices, [](const Device &device) {
+        return isCpu(device.deviceClass);
+      });
+  if (!runsTier(problem.target, Tier::Ssd) || !areCpus)
+    return std::nullopt;
+  return DiskChooser(problem).run();
+}

@@ -1,0 +1,31 @@
+//===- DiskTables.h - Tables on disk where memory is too small --*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_FORMS_DISKTABLES_H
+#define NEUROSHARD_LIB_PLANNER_FORMS_DISKTABLES_H
+
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+struct DiskTables {
+  /// The given problem, with a cache share for each table on disk: each of its
+  /// plans is a plan of the given problem.
+  ShardingProblem problem;
+  /// A sentence for each of these tables.
+  std::vector<std::string> explanation;
+};
+
+/// Puts tables on disk until memory holds the others and caches for the rows
+/// that batches under way use: those first whose bytes are used least. The rest
+/// of memory goes to the caches where it brings most hits. Nothing if no table
+/// would be on disk, or memory is too small for that as well. Expects a problem
+/// that check() accepts.
+std::optional<DiskTables> withTablesOnDisk(const ShardingProblem &problem);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_FORMS_DISKTABLES_H
