@@ -358,6 +358,18 @@ def test_explain_says_what_bf16_on_the_wire_brings(run, tmp_path):
     assert run("explain", "small.json", "plan.json", "--json").json["bf16_wire_ms"] is None
 
 
+def test_explain_of_a_plan_without_room_for_bf16(run, tmp_path):
+    """Casts of rows to bf16 take memory that f32 does not."""
+    problem = cut_problem().replace(topology="2x1xCPU@4GiB@100mbit")
+    plan = ns.plan(problem).plan
+    most = max(one.peak_bytes for one in ns.inspect(problem, plan).memory.devices)
+    full = problem.replace(topology=f"2x1xCPU@{most}B@100mbit")
+    full.save(tmp_path / "full.json")
+    plan.save(tmp_path / "plan.json")
+    found = run("explain", "full.json", "plan.json", "--json")
+    assert found.code == 0 and found.json["wire_ms"] == {}
+
+
 def test_the_search_chooses_the_wire_type(run, tmp_path):
     problem = cut_problem().replace(topology="2x1xCPU@4GiB@100mbit")
     problem.save(tmp_path / "slow.json")

@@ -13,16 +13,20 @@ LEAST_SAVING = 0.01  # of a step
 def smaller_wire_ms(problem: ns.ShardingProblem, result: ns.PlanResult,
                     model: dict[str, Any]) -> dict[str, float]:
     """The predicted steps of the same plan with bf16 on the wire, by wire type: those that are less.
-    Nothing for a plan that has a smaller type, or whose type was searched. model: the arguments of
-    evaluate."""
+    Nothing for a plan that has a smaller type, or whose type was searched, or that has no room for the
+    copies of rows in bf16. model: the arguments of evaluate."""
     if result.plan.complete(problem).batch.wire_type != "f32" or result.plan.chosen_wire_type:
         return {}
     found = {}
     for wire_type in SMALLER:
         smaller = problem.replace(batch=problem.batch.replace(wire_type=wire_type))
-        found[wire_type] = ns.evaluate(smaller, result.plan, **model).cost_ms
-    return {wire_type: cost for wire_type, cost in found.items()
+        try:
+            found[wire_type] = ns.evaluate(smaller, result.plan, **model).cost_ms
+        except ns.InvalidPlan:
+            continue
+    less = {wire_type: cost for wire_type, cost in found.items()
             if cost < result.cost_ms * (1 - LEAST_SAVING)}
+    return less if SMALLER[0] in less else {}
 
 
 def sentence(result: ns.PlanResult, smaller_ms: dict[str, float]) -> str:
