@@ -92,10 +92,10 @@ std::string tierError(Target target, Tier tier) {
 std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
                        int64_t copies) {
   if (tier != Tier::Ssd)
-    return cache.rows == 0 ? ""
-                           : "a cache is for shards in tier ssd, found one in "
-                             "tier " +
-                                 std::string(toString(tier));
+    return cache == CacheSpec()
+               ? ""
+               : "a cache is for shards in tier ssd, found one in tier " +
+                     std::string(toString(tier));
   int64_t most = (rows + kCacheWays - 1) / kCacheWays * kCacheWays;
   if (cache.rows < kCacheWays || cache.rows % kCacheWays != 0 ||
       cache.rows > most)

@@ -37,13 +37,13 @@ public:
   explicit DiskChooser(const ShardingProblem &problem)
       : problem(problem), features(featuresOfTables(problem)) {}
 
-  std::optional<DiskTables> run() {
+  std::optional<ShardingProblem> run() {
     budget = kFilled * usableBytes();
     describeTables();
     if (!chooseTables())
       return std::nullopt;
     growCaches();
-    return describe();
+    return withShares();
   }
 
 private:
@@ -169,31 +169,13 @@ private:
     }
   }
 
-  DiskTables describe() const {
-    DiskTables result{problem, {}};
-    for (const Candidate &one : candidates) {
-      if (!one.isOnDisk)
-        continue;
-      const Table &table = problem.tables[one.table];
-      double share = std::min(1.0, static_cast<double>(one.cacheRows) /
-                                       static_cast<double>(table.rows));
-      constraintOf(result.problem, static_cast<int>(one.table)).cacheShare =
-          share;
-      CacheUse use = useOf(one, one.cacheRows);
-      std::ostringstream text;
-      text.precision(3);
-      text << "table '" << table.name
-           << "' on disk, since memory does not hold all: a cache of "
-           << 100 * share << " % of its rows, of which a batch finds "
-           << 100 * use.hitRate() << " % of the rows that it uses; it reads "
-           << (use.rows - use.hits) *
-                  static_cast<double>(
-                      recordBytes(optimizerStates(table.optimizer.kind),
-                                  table.dim, table.elementType)) /
-                  1e6
-           << " MB, and writes as much";
-      result.explanation.push_back(text.str());
-    }
+  ShardingProblem withShares() const {
+    ShardingProblem result = problem;
+    for (const Candidate &one : candidates)
+      if (one.isOnDisk)
+        constraintOf(result, static_cast<int>(one.table)).cacheShare = std::min(
+            1.0, static_cast<double>(one.cacheRows) /
+                     static_cast<double>(problem.tables[one.table].rows));
     return result;
   }
 
@@ -214,7 +196,7 @@ private:
 
 } // namespace
 
-std::optional<DiskTables>
+std::optional<ShardingProblem>
 neuroshard::withTablesOnDisk(const ShardingProblem &problem) {
   bool areCpus =
       std::ranges::all_of(problem.topology.devices, [](const Device &device) {
@@ -223,4 +205,39 @@ neuroshard::withTablesOnDisk(const ShardingProblem &problem) {
   if (!runsTier(problem.target, Tier::Ssd) || !areCpus)
     return std::nullopt;
   return DiskChooser(problem).run();
+}
+
+std::vector<std::string>
+neuroshard::explainTablesOnDisk(const ShardingProblem &problem) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::vector<std::string> sentences;
+  for (const TableConstraint &constraint : problem.constraints.tables) {
+    if (constraint.cacheShare <= 0)
+      continue;
+    auto index = static_cast<size_t>(constraint.table);
+    const Table &table = problem.tables[index];
+    Shard whole{.name = table.name,
+                .table = table.name,
+                .rowEnd = table.rows,
+                .colEnd = table.dim,
+                .devices = {0}};
+    ShardWork work =
+        describeShard(problem, constraint.table, features[index], whole);
+    auto places = static_cast<int64_t>(constraint.cacheShare *
+                                       static_cast<double>(table.rows));
+    CacheUse use =
+        expectedCacheUse(table, table.rows, {places, CachePolicy::Lru},
+                         work.updateLookups, work.updateLookups);
+    double rowBytes = static_cast<double>(recordBytes(
+        optimizerStates(table.optimizer.kind), table.dim, table.elementType));
+    std::ostringstream text;
+    text.precision(3);
+    text << "table '" << table.name << "' is on disk, with a cache of "
+         << 100 * constraint.cacheShare << " % of its rows: a batch finds "
+         << 100 * use.hitRate() << " % of the rows that it uses, reads "
+         << (use.rows - use.hits) * rowBytes / 1e6
+         << " MB, and writes as much, for which there is no price yet";
+    sentences.push_back(text.str());
+  }
+  return sentences;
 }

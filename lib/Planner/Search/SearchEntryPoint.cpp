@@ -95,20 +95,31 @@ searchMemory(const ShardingProblem &problem, const CostModel &model,
 tl::expected<SearchResult, PlanningError>
 searchTiers(const ShardingProblem &problem, const CostModel &model,
             const SearchOptions &options) {
+  std::optional<ShardingProblem> disk;
   auto result = searchMemory(problem, model, options);
-  if (result || !options.mayUseDisk ||
-      result.error().limit != Limit::DeviceMemory)
+  if (!result && options.mayUseDisk &&
+      result.error().limit == Limit::DeviceMemory) {
+    disk = withTablesOnDisk(problem);
+    auto onDisk = disk ? searchMemory(*disk, model, options) : result;
+    if (onDisk) {
+      result = std::move(onDisk);
+    } else {
+      std::string reason =
+          disk ? "there is no plan with tables on disk either: " +
+                     onDisk.error().message
+               : "tables on disk do not help: CPUs run them and GPUs do not "
+                 "yet, tables with shards written by hand stay, and caches "
+                 "for what batches use must have room";
+      result.error().details.push_back(std::move(reason));
+    }
+  }
+  if (!result)
     return result;
-  std::optional<DiskTables> disk = withTablesOnDisk(problem);
-  if (!disk)
-    return result;
-  auto onDisk = searchMemory(disk->problem, model, options);
-  if (!onDisk)
-    return result;
-  onDisk->explanation.insert(onDisk->explanation.begin(),
-                             disk->explanation.begin(),
-                             disk->explanation.end());
-  return onDisk;
+  std::vector<std::string> sentences =
+      explainTablesOnDisk(disk ? *disk : problem);
+  result->explanation.insert(result->explanation.begin(), sentences.begin(),
+                             sentences.end());
+  return result;
 }
 
 tl::expected<SearchResult, PlanningError>

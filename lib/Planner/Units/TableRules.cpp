@@ -114,7 +114,7 @@ void noteGivenShards(const ShardingProblem &problem,
 } // namespace
 
 void neuroshard::setTier(const TableRules &rules, Shard &shard) {
-  if (rules.cacheShare <= 0 || rules.fixed)
+  if (rules.cacheShare <= 0)
     return;
   auto rows = static_cast<int64_t>(
       std::ceil(rules.cacheShare * static_cast<double>(shard.rows())));

@@ -154,14 +154,15 @@ static void addDemand(Demand &sum, const Demand &one) {
   addLoads(sum.load, one.load, 1);
 }
 
-/// Shards of one table and size have the same facts, and the same tier, except
-/// that shards written by hand may be in another one.
+/// Of a shard that is not written by hand, in the tier of its table. Those of
+/// one table and size have the same facts; units keep those of others.
 std::shared_ptr<const ShardFacts>
 neuroshard::factsOf(const SearchContext &context, int table,
                     const Shard &shard) {
-  auto make = [&] { return describeFacts(context, table, shard); };
-  const TableRules &rules = context.rulesOf(table);
-  if (shard.tier != Tier::Hbm && (rules.cacheShare <= 0 || rules.fixed))
+  Shard placed = shard;
+  setTier(context.rulesOf(table), placed);
+  auto make = [&] { return describeFacts(context, table, placed); };
+  if (placed.tier != Tier::Hbm && context.rulesOf(table).cacheShare <= 0)
     return make();
   return context.store().facts({table, shard.rows(), shard.width(),
                                 static_cast<int64_t>(shard.devices.size())},
@@ -176,8 +177,11 @@ static UnitPtr buildUnit(const SearchContext &context,
   unit->writtenByHand = writtenByHand;
   for (Shard &shard : shards) {
     int table = context.tableIndex(shard.table);
-    setTier(context.rulesOf(table), shard);
-    std::shared_ptr<const ShardFacts> facts = factsOf(context, table, shard);
+    if (!writtenByHand)
+      setTier(context.rulesOf(table), shard);
+    std::shared_ptr<const ShardFacts> facts =
+        writtenByHand ? describeFacts(context, table, shard)
+                      : factsOf(context, table, shard);
     unit->tables.push_back(table);
     unit->memory += facts->memory;
     addDemand(*unit, *facts);

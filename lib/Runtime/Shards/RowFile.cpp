@@ -38,21 +38,24 @@ int openUnnamed(const std::string &directory, const std::string &shard) {
   return file;
 }
 
-/// Takes the room now, so that no step fails for want of it.
+/// Takes the room now, so that no step fails for want of it; but none of a disk
+/// that has too little.
 void reserve(int file, int64_t bytes, const std::string &directory,
              const std::string &shard) {
-  int error = posix_fallocate(file, 0, bytes);
+  struct statvfs disk{};
+  double needed = static_cast<double>(bytes), free = 0;
+  bool isKnown = fstatvfs(file, &disk) == 0;
+  if (isKnown)
+    free =
+        static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  int error =
+      isKnown && free < needed ? ENOSPC : posix_fallocate(file, 0, bytes);
   if (error == 0)
     return;
-  struct statvfs disk{};
-  double free = statvfs(directory.c_str(), &disk) == 0
-                    ? static_cast<double>(disk.f_bavail) *
-                          static_cast<double>(disk.f_frsize)
-                    : 0;
   close(file);
   fail(std::fixed, std::setprecision(2), "shard \"", shard, "\" needs ",
-       static_cast<double>(bytes) / 0x1p30, " GiB in directory \"", directory,
-       "\", which has ", free / 0x1p30, " GiB left: ", std::strerror(error));
+       needed / 0x1p20, " MiB in directory \"", directory, "\", which has ",
+       free / 0x1p20, " MiB left: ", std::strerror(error));
 }
 
 /// The least that can be moved past the system's pages.

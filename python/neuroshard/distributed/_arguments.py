@@ -32,10 +32,14 @@ def threads(value: object) -> int | None:
 def tier_directory(value: object) -> Path | None:
     if value is None:
         return None
-    path = Path(_fields.path(value, "tier_directory"))
-    if not path.is_dir():
-        raise ValueError(f"tier_directory: expected a directory, found {_fields.shown(str(path))}")
-    return path.resolve()
+    named = _fields.path(value, "tier_directory")
+    try:
+        found = bool(named) and Path(named).is_dir()
+    except OSError:  # no name that the system has
+        found = False
+    if not found:
+        raise ValueError(f"tier_directory: expected a directory, found {_fields.shown(named)}")
+    return Path(named).resolve()
 
 
 def is_whole(value: object) -> bool:

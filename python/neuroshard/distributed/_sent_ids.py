@@ -110,7 +110,7 @@ class SentIds(Generic[P]):
         self._entries.clear()
 
     def _recall(self) -> None:
-        for entry in self._entries:
+        for entry in list(self._entries):  # dropping an error may close the pipeline that it ended
             entry.recalled |= entry.is_sent
             entry.drop()
 

@@ -79,8 +79,7 @@ TEST(DiskTables, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
   EXPECT_GT(cached * 272, 70 * kMiB);
   EXPECT_LT(cached * 272, 128 * kMiB);
   EXPECT_THAT(result->explanation.front(),
-              HasSubstr("table 'large' on disk, since memory does not hold "
-                        "all: a cache of "));
+              HasSubstr("table 'large' is on disk, with a cache of "));
   EXPECT_THAT(result->plan.provenance.settings,
               testing::Contains(
                   std::pair<std::string, std::string>("tiers", "hbm,ssd")));
@@ -96,6 +95,21 @@ TEST(DiskTables, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
   result = search(problem, model, options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().limit, Limit::DeviceMemory);
+  EXPECT_THAT(result.error().str(), HasSubstr("tables on disk"));
+}
+
+TEST(DiskTables, AreCompletedAroundShardsWrittenByHand) {
+  ShardingProblem problem = largeProblem(0.1);
+  Shard byHand = makeShard("by_hand", "large", 0, 1000000, 0, 8, {0});
+  byHand.tier = Tier::Ssd;
+  byHand.cache = {64, CachePolicy::Lfu};
+  problem.constraints.fixedShards = {byHand};
+  auto result = planOf(problem, Algorithm::Default);
+  ASSERT_TRUE(result) << result.error().str();
+  EXPECT_EQ(text(verify(result->plan, problem)), "");
+  EXPECT_EQ(std::ranges::count(result->plan.shards, byHand), 1);
+  for (const Shard &shard : result->plan.shards)
+    EXPECT_EQ(shard.tier == Tier::Ssd, shard.table == "large");
 }
 
 TEST(DiskTables, MustBeThereInGivenPlans) {

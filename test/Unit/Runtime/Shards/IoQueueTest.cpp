@@ -175,7 +175,8 @@ TEST(RowFile, KeepsAllValuesWhilePagesComeAndGo) {
 TEST(RowFile, NeedsItsRoom) {
   std::string error = errorOf(
       [] { RowFile(testing::TempDir(), "user", int64_t{1} << 40, 1 << 12); });
-  EXPECT_THAT(error, testing::HasSubstr("shard \"user\" needs 4194304.00 GiB"));
+  EXPECT_THAT(error,
+              testing::HasSubstr("shard \"user\" needs 4294967296.00 MiB"));
   EXPECT_THAT(errorOf([] { RowFile("/nonexistent", "user", 1, 16); }),
               testing::HasSubstr("cannot create the file of shard \"user\""));
 }
