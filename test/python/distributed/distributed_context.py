@@ -12,6 +12,8 @@ from support import matrix
 class Context:
     """One case on one rank; what it made is closed when it ends."""
 
+    runs_disk = True  # shards in tier "ssd"
+
     def __init__(self, folder, name):
         self.folder, self.name = folder, name
         self.rank, self.size = dist.get_rank(), dist.get_world_size()

@@ -19,6 +19,8 @@ OF_GPUS = {"device": "emulator"}
 class GpuContext(Context):
     """Makes modules on emulated GPUs by default."""
 
+    runs_disk = False
+
     def make(self, plan, problem, learning_rate=0.125, **options):
         return super().make(plan, problem, learning_rate, **{**OF_GPUS, **options})
 
@@ -35,6 +37,7 @@ def case_as_on_cpus(context, number, unpooled="0"):
     """Of the same weights both devices give the same bits; they train alike: GPUs add up the
     gradients of a row in chunks."""
     unpooled = unpooled == "1"
+    context.runs_disk = False
     problem, plan = describe(context, int(number), unpooled)
     modules = [context.make(plan, problem, seed=3, **OF_GPUS)]
     # The artifact has programs for both.
