@@ -273,6 +273,27 @@ def case_errors(context, kind="ids"):
     assert tables.step == bad + 1
 
 
+def case_held_by_its_error(context):
+    """A loop in an expression, which its own error keeps until the module's next call."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    good, bad = Batches(context, problem, steps=2).all
+    bad = bad._replace(ids=bad.ids + 10**6)
+
+    def run():
+        return [sum(one.sum() for one in tables(ids).values()).backward()
+                for ids in pipeline([good, bad], {tables: lambda ids: ids})]
+
+    try:
+        run()
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("no error")
+    sum(one.sum() for one in tables(good).values()).backward()
+    assert tables.step == 2
+
+
 def unless(wrong):
     def function(ids):
         if ids is wrong:

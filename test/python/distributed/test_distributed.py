@@ -44,7 +44,7 @@ STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "ste
          "steps.learning_rate:backend=aot_eager"]
 PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
             "pipeline.same_bits:optimizer=adam", "pipeline.what_is_sent", "pipeline.other_ids",
-            "pipeline.other_ids:depth=3", "pipeline.not_taken", "pipeline.modes",
+            "pipeline.other_ids:depth=3", "pipeline.held_by_its_error", "pipeline.not_taken", "pipeline.modes",
             "pipeline.several_modules", "pipeline.uneven", "pipeline.arguments",
             *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "empty", "loader"))]
 TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:depth={depth}"
