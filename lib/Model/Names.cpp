@@ -96,7 +96,7 @@ std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
                ? ""
                : "a cache is for shards in tier ssd, found one in tier " +
                      std::string(toString(tier));
-  int64_t most = (rows + kCacheWays - 1) / kCacheWays * kCacheWays;
+  int64_t most = roundUp(rows, kCacheWays);
   if (cache.rows < kCacheWays || cache.rows % kCacheWays != 0 ||
       cache.rows > most)
     return "the cache of a shard of " + std::to_string(rows) +

@@ -11,6 +11,7 @@
 #include "neuroshard/Model/Optimizer.h"
 #include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/Target.h"
+#include "neuroshard/Support/Round.h"
 
 #include <cstdint>
 #include <optional>
@@ -46,23 +47,25 @@ struct CacheSpec {
 std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
                        int64_t copies);
 
-/// Bytes of one row in tier "ssd": weights and optimizer states one after the
-/// other, each padded as in memory, together padded to kRowAlignmentBytes.
-constexpr int64_t recordBytes(OptimizerStates states, int64_t width,
-                              ElementType type) {
-  int64_t bytes = paddedRowBytes(width, type) +
-                  states.perElement * paddedRowBytes(width, ElementType::F32) +
-                  states.perRow * elementBytes(ElementType::F32);
-  return (bytes + kRowAlignmentBytes - 1) / kRowAlignmentBytes *
-         kRowAlignmentBytes;
-}
-
-/// Bytes of one cached row in device memory: the same arrays, and its place.
-constexpr int64_t cachedRowBytes(OptimizerStates states, int64_t width,
-                                 ElementType type) {
+/// Bytes of one row of weights and optimizer states, each padded as in memory.
+constexpr int64_t rowArrayBytes(OptimizerStates states, int64_t width,
+                                ElementType type) {
   return paddedRowBytes(width, type) +
          states.perElement * paddedRowBytes(width, ElementType::F32) +
-         states.perRow * elementBytes(ElementType::F32) + kCachePlaceBytes;
+         states.perRow * elementBytes(ElementType::F32);
+}
+
+/// Bytes of one row in tier "ssd": its arrays one after the other, padded to
+/// kRowAlignmentBytes.
+constexpr int64_t recordBytes(OptimizerStates states, int64_t width,
+                              ElementType type) {
+  return roundUp(rowArrayBytes(states, width, type), kRowAlignmentBytes);
+}
+
+/// Bytes of one cached row in device memory: its arrays, and its place.
+constexpr int64_t cachedRowBytes(OptimizerStates states, int64_t width,
+                                 ElementType type) {
+  return rowArrayBytes(states, width, type) + kCachePlaceBytes;
 }
 
 } // namespace neuroshard

@@ -16,6 +16,15 @@
 
 namespace neuroshard {
 
+/// All of a table on one device, under the table's name.
+inline Shard wholeOn(const Table &table, int device) {
+  return {.name = table.name,
+          .table = table.name,
+          .rowEnd = table.rows,
+          .colEnd = table.dim,
+          .devices = {device}};
+}
+
 /// Settings of a provenance: the wire type of results and gradients, and those
 /// that the search could choose from.
 inline constexpr std::string_view kWireType = "wire_type";

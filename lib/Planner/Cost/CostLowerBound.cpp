@@ -85,11 +85,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
   std::vector<BoundTable> tables;
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     const Table &table = problem.tables[i];
-    Shard whole{.name = table.name,
-                .table = table.name,
-                .rowEnd = table.rows,
-                .colEnd = table.dim,
-                .devices = {0}};
+    Shard whole = wholeOn(table, 0);
     BoundTable bound;
     bound.whole =
         describeShard(problem, static_cast<int>(i), features[i], whole);

@@ -3,6 +3,7 @@
 #include "DiskTables.h"
 
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/ShardWork.h"
@@ -56,15 +57,6 @@ private:
     return bytes;
   }
 
-  Shard whole(size_t table) const {
-    const Table &source = problem.tables[table];
-    return {.name = source.name,
-            .table = source.name,
-            .rowEnd = source.rows,
-            .colEnd = source.dim,
-            .devices = {0}};
-  }
-
   bool mayBeOnDisk(size_t table) const {
     const std::string &name = problem.tables[table].name;
     return std::ranges::none_of(
@@ -75,7 +67,7 @@ private:
   void describeTables() {
     for (size_t i = 0; i < problem.tables.size(); ++i) {
       const Table &table = problem.tables[i];
-      Shard shard = whole(i);
+      Shard shard = wholeOn(table, 0);
       int64_t bytes =
           shardMemory(problem, table, features[i], shard).peakBytes();
       if (!mayBeOnDisk(i)) {
@@ -98,12 +90,11 @@ private:
 
   /// Of a table on disk with so many rows in its cache.
   int64_t onDiskBytes(const Candidate &one, int64_t cacheRows) const {
-    Shard shard = whole(one.table);
+    const Table &table = problem.tables[one.table];
+    Shard shard = wholeOn(table, 0);
     shard.tier = Tier::Ssd;
     shard.cache.rows = cacheRows;
-    return shardMemory(problem, problem.tables[one.table], features[one.table],
-                       shard)
-        .peakBytes();
+    return shardMemory(problem, table, features[one.table], shard).peakBytes();
   }
 
   int64_t mostRows(const Candidate &one) const {
@@ -216,11 +207,7 @@ neuroshard::explainTablesOnDisk(const ShardingProblem &problem) {
       continue;
     auto index = static_cast<size_t>(constraint.table);
     const Table &table = problem.tables[index];
-    Shard whole{.name = table.name,
-                .table = table.name,
-                .rowEnd = table.rows,
-                .colEnd = table.dim,
-                .devices = {0}};
+    Shard whole = wholeOn(table, 0);
     ShardWork work =
         describeShard(problem, constraint.table, features[index], whole);
     auto places = static_cast<int64_t>(constraint.cacheShare *

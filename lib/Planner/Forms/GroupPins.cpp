@@ -72,11 +72,7 @@ void GroupChooser::measureTables(const CostModel &model) {
   double bytes = 0;
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     const Table &table = problem.tables[i];
-    Shard whole{.name = table.name,
-                .table = table.name,
-                .rowEnd = table.rows,
-                .colEnd = table.dim,
-                .devices = {0}};
+    Shard whole = wholeOn(table, 0);
     works.push_back(
         describeShard(problem, static_cast<int>(i), features[i], whole));
     MemoryTerms memory = shardMemory(problem, table, features[i], whole);

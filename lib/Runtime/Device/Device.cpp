@@ -41,12 +41,12 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
       hostBuffers(std::make_shared<BufferPool>()),
       buffers(memory ? std::make_shared<BufferPool>(memory) : hostBuffers) {
   checkProgram(manifest(), rank, program);
-  if (plan->hasCaches)
-    io = std::make_unique<IoQueue>();
-  ShardPlaces places{threads, memory, tierDirectory, io.get()};
   for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
-    slots.emplace_back(spec, manifest().tableOf(spec), places);
+    if (spec.tier == Tier::Ssd && !io)
+      io = std::make_unique<IoQueue>();
+    slots.emplace_back(spec, manifest().tableOf(spec),
+                       ShardPlaces{threads, memory, tierDirectory, io.get()});
   }
   backend = std::make_unique<CpuBackend>(manifest(), program, slots,
                                          *hostBuffers, threads);

@@ -275,7 +275,7 @@ struct nsrt_device {
   std::shared_ptr<neuroshard::runtime::BufferPool> hostBuffers;
   /// In memory of the device.
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
-  /// Null if no shard is in tier "ssd".
+  /// Null if none of its shards is in tier "ssd".
   std::unique_ptr<neuroshard::runtime::IoQueue> io;
   std::vector<neuroshard::runtime::Shard> slots;
   std::unique_ptr<neuroshard::runtime::Backend> backend;

@@ -13,8 +13,6 @@
 
 namespace neuroshard::runtime {
 
-static constexpr int64_t kPageBytes = 4096;
-
 BufferPool::FreeBlocks::node_type BufferPool::takeFree(int64_t bytes) {
   auto best = free.lower_bound(bytes);
   // Leave a block that is far too large for a larger request.

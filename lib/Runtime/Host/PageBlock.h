@@ -16,6 +16,9 @@
 
 namespace neuroshard::runtime {
 
+/// Of the system's pages, and of the largest blocks that disks have.
+inline constexpr int64_t kPageBytes = 4096;
+
 /// Memory of the host, zeroed, or of a device, undefined, aligned to at least
 /// 64 bytes and owned by this object.
 class PageBlock {

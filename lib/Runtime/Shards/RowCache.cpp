@@ -2,7 +2,6 @@
 
 #include "RowCache.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Model/RowCache.h"
 
 #include <algorithm>
 #include <array>
@@ -58,7 +57,9 @@ int64_t RowCache::start(IoDirection direction, std::vector<CachedRow> moved) {
 }
 
 template <typename Id>
-void RowCache::find(const IdRun &run, CacheBatch &batch) {
+void RowCache::find(std::span<const IdRun> runs, size_t number,
+                    CacheBatch &batch) {
+  const IdRun &run = runs[number];
   const auto *ids = reinterpret_cast<const Id *>(run.ids);
   auto *places = reinterpret_cast<Id *>(run.places);
   std::array<int64_t, kIdsAtATime> rows{}, found{};
@@ -69,7 +70,7 @@ void RowCache::find(const IdRun &run, CacheBatch &batch) {
     for (int64_t j = 0; j < count; ++j) {
       auto at = static_cast<size_t>(j);
       if (found[at] < 0)
-        missing.push_back({0, begin + j, rows[at]});
+        missing.push_back({number, begin + j, rows[at]});
       places[begin + j] = static_cast<Id>(found[at]);
     }
   }
@@ -96,15 +97,11 @@ CacheBatch RowCache::fetch(std::span<const IdRun> runs) {
   index.beginBatch();
   missing.clear();
   CacheBatch batch;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    size_t before = missing.size();
+  for (size_t i = 0; i < runs.size(); ++i)
     if (runs[i].idBytes == 4)
-      find<int32_t>(runs[i], batch);
+      find<int32_t>(runs, i, batch);
     else
-      find<int64_t>(runs[i], batch);
-    for (size_t m = before; m < missing.size(); ++m)
-      missing[m].run = i;
-  }
+      find<int64_t>(runs, i, batch);
   admitMissing(runs, batch);
   sums.batches += 1;
   sums.rows += static_cast<int64_t>(batch.places.size());

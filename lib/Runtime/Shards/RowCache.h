@@ -16,7 +16,6 @@
 #include "RowFile.h"
 #include "neuroshard/Artifact/ExchangePlan.h"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -86,7 +85,8 @@ public:
   int64_t capacity() const { return spec.rows; }
 
 private:
-  template <typename Id> void find(const IdRun &run, CacheBatch &batch);
+  template <typename Id>
+  void find(std::span<const IdRun> runs, size_t number, CacheBatch &batch);
   void admitMissing(std::span<const IdRun> runs, CacheBatch &batch);
   int64_t start(IoDirection direction, std::vector<CachedRow> moved);
   void readAgain();

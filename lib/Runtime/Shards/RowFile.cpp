@@ -20,9 +20,6 @@ namespace neuroshard::runtime {
 
 namespace {
 
-/// Of a page, and of the largest blocks that disks have.
-constexpr int64_t kPageBytes = 4096;
-
 /// A file without a name.
 int openUnnamed(const std::string &directory, const std::string &shard) {
   int file = open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

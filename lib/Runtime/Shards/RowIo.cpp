@@ -137,7 +137,6 @@ std::span<std::byte> RowIo::staging() {
 
 /// Brings the pages at both ends of each range into memory.
 void RowIo::touchPages(int file, std::span<const FileRange> ranges) {
-  constexpr int64_t kPageBytes = 4096;
   std::byte unread{};
   std::vector<FileRange> touches;
   touches.reserve(2 * ranges.size());

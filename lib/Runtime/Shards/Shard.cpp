@@ -205,7 +205,7 @@ void Shard::resetState(ThreadPool &threads) {
 }
 
 void Shard::touchPages(ThreadPool &threads) {
-  constexpr int64_t kPageBytes = 4096, kTaskBytes = int64_t{64} << 20;
+  constexpr int64_t kTaskBytes = int64_t{64} << 20;
   auto touch = [&](const PageBlock &block) {
     if (block.device())
       return;

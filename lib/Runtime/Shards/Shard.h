@@ -39,7 +39,7 @@ struct ShardPlaces {
   std::shared_ptr<DeviceMemory> memory; ///< null: that of the host.
   /// Of files; "" if there is none.
   std::string directory;
-  IoQueue *io; ///< null if no shard is in tier "ssd".
+  IoQueue *io; ///< may be null unless the shard is in tier "ssd".
 };
 
 class Shard {

@@ -11,22 +11,19 @@ tables in memory, for which these must fit."""
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from neuroshard._arguments import Parser, real, whole
-from neuroshard._jagged import Jagged
 from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._tiers.engines import LmdbTables, MappedTables, OurTables
 from neuroshard.bench._tiers.trace import Shape, batch_of
 
-ENGINES = ("ssd", "ssd, not ahead", "mmap", "lmdb", "memory")
+ENGINES = ("ssd", "ssd-not-ahead", "mmap", "lmdb", "memory")
 GROUP = Path("/sys/fs/cgroup/memory")
 STATE_BYTES = 4
 
@@ -65,7 +62,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
                         help=f"some of: {'; '.join(ENGINES)}, with commas between")
     parser.add_argument("--output", help="JSON file")
     options = parsed(parser, arguments)
-    options.engines = [one.replace("ssd-not-ahead", "ssd, not ahead") for one in options.engines]
     for engine in options.engines:
         if engine not in ENGINES:
             parser.error(f"--engines: expected some of {'; '.join(ENGINES)}, found {engine!r}")
@@ -92,6 +88,9 @@ def apart(engine: str, shape: Shape, options: argparse.Namespace) -> dict[str, d
     except EOFError:
         found = None
     process.join()
+    group = group_of(process.pid)
+    if group.exists():
+        group.rmdir()
     if not isinstance(found, dict):
         raise RuntimeError(f"engine {engine!r} failed: "
                            f"{found or f'exit status {process.exitcode}'}")
@@ -123,12 +122,11 @@ def run(engine: str, shape: Shape, options: argparse.Namespace) -> dict[str, dic
         return {"cold": figures(times[:options.steps + 1], rates[0]),
                 "warm": figures(times[-options.steps - 1:], rates[-1])}
     finally:
-        close = getattr(tables, "close", None)
-        if close:
-            close()
+        tables.close()
 
 
-def make(engine: str, shape: Shape, options: argparse.Namespace) -> object:
+def make(engine: str, shape: Shape,
+         options: argparse.Namespace) -> OurTables | MappedTables | LmdbTables:
     if engine == "mmap":
         return MappedTables(shape, options.directory)
     if engine == "lmdb":
@@ -137,7 +135,7 @@ def make(engine: str, shape: Shape, options: argparse.Namespace) -> object:
     if engine != "memory":
         share = options.cache_gib / options.gib
         places = max(32, min(int(share * shape.rows), shape.rows) // 32 * 32)
-    return OurTables(shape, options.directory, places, 1 if engine == "ssd, not ahead" else 2)
+    return OurTables(shape, options.directory, places, 1 if engine == "ssd-not-ahead" else 2)
 
 
 def figures(times: list[float], hit_rate: float | None) -> dict:
@@ -147,9 +145,13 @@ def figures(times: list[float], hit_rate: float | None) -> dict:
             "hit_rate": hit_rate}
 
 
+def group_of(process: int) -> Path:
+    return GROUP / f"neuroshard-{process}"
+
+
 def limit_memory(size: int) -> None:
     """Of this process and of the files that it reads."""
-    group = GROUP / f"neuroshard-{os.getpid()}"
+    group = group_of(os.getpid())
     group.mkdir()
     (group / "memory.limit_in_bytes").write_text(str(size))
     (group / "cgroup.procs").write_text(str(os.getpid()))

@@ -21,8 +21,8 @@ from neuroshard._host import local_ranks
 from neuroshard._manifest import Manifest
 from neuroshard._torch_library import code_version
 from neuroshard.distributed import _operators
-from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._artifact_check import check_artifact
+from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import only_input_of, shapes_of

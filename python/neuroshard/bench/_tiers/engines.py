@@ -57,6 +57,9 @@ class OurTables:
         self.before = rows, hits
         return found if rows else None
 
+    def close(self) -> None:
+        self.tables.close()
+
 
 class MappedTables:
     """Rows and states in mapped files, of which the system is told that they are read at random."""
