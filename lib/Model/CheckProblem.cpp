@@ -312,8 +312,6 @@ void Checker::checkTableConstraints() {
     wantNumber(where + ".cache_share", list[i].cacheShare, 0, 1);
     if (list[i].cacheShare > 0 && !runsTier(problem.target, Tier::Ssd))
       error(where + ".cache_share", tierError(problem.target, Tier::Ssd));
-    else if (list[i].cacheShare > 0)
-      checkDiskDevices(problem, {}, where + ".cache_share", errors);
   }
 }
 

@@ -187,23 +187,26 @@ void neuroshard::checkTier(const ShardingProblem &problem, const Shard &shard,
                                     static_cast<int64_t>(shard.devices.size()));
       !text.empty())
     errors.push_back({where, text});
-  if (shard.tier == Tier::Ssd)
-    checkDiskDevices(problem, shard.devices, where, errors);
-}
-
-void neuroshard::checkDiskDevices(const ShardingProblem &problem,
-                                  const std::vector<int> &devices,
-                                  const std::string &where,
-                                  Diagnostics &errors) {
-  for (int device = 0; device < problem.topology.deviceCount(); ++device) {
-    const std::string &kind =
-        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
-    if (!isCpu(kind) &&
-        (devices.empty() || std::ranges::count(devices, device) > 0))
-      return errors.push_back(
-          {where, "CPUs run tier ssd and GPUs do not yet, device " +
-                      std::to_string(device) + " is of class " + kind});
-  }
+  if (shard.tier != Tier::Dram)
+    return;
+  bool hasCache = hasRowCache(problem.target, shard.tier);
+  if (hasCache && shard.cache.rows == 0)
+    errors.push_back({where, "a shard in tier dram needs a cache for target " +
+                                 std::string(toString(problem.target))});
+  if (!hasCache && shard.cache.rows > 0)
+    errors.push_back({where, "target " + std::string(toString(problem.target)) +
+                                 " sizes caches itself, found one of " +
+                                 std::to_string(shard.cache.rows) + " rows"});
+  auto isOnCpu = [&](int device) {
+    return isCpu(
+        problem.topology.devices[static_cast<size_t>(device)].deviceClass);
+  };
+  for (int device : shard.devices)
+    if (hasCache && isOnCpu(device))
+      errors.push_back(
+          {where, "tier dram is for GPUs: the memory of device " +
+                      std::to_string(device) +
+                      ", a CPU, is that of its host; use hbm or ssd"});
 }
 
 void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,

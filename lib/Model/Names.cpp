@@ -91,21 +91,20 @@ std::string tierError(Target target, Tier tier) {
 
 std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
                        int64_t copies) {
-  if (tier != Tier::Ssd)
-    return cache == CacheSpec()
-               ? ""
-               : "a cache is for shards in tier ssd, found one in tier " +
-                     std::string(toString(tier));
+  if (tier != Tier::Ssd && cache == CacheSpec())
+    return "";
+  if (tier == Tier::Hbm)
+    return "a cache is for shards in tier dram or ssd, found one in tier hbm";
   int64_t most = roundUp(rows, kCacheWays);
   if (cache.rows < kCacheWays || cache.rows % kCacheWays != 0 ||
       cache.rows > most)
     return "the cache of a shard of " + std::to_string(rows) +
-           " rows in tier ssd must have a multiple of " +
-           std::to_string(kCacheWays) + " rows from " +
-           std::to_string(kCacheWays) + " to " + std::to_string(most) +
-           ", found " + std::to_string(cache.rows);
+           " rows in tier " + std::string(toString(tier)) +
+           " must have a multiple of " + std::to_string(kCacheWays) +
+           " rows from " + std::to_string(kCacheWays) + " to " +
+           std::to_string(most) + ", found " + std::to_string(cache.rows);
   if (copies > 1)
-    return "a shard in tier ssd must be on one device, found " +
+    return "a shard with a cache must be on one device, found " +
            std::to_string(copies);
   return "";
 }

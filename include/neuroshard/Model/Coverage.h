@@ -37,11 +37,6 @@ void checkGaps(const Table &table, const std::vector<const Shard *> &shards,
 void checkTier(const ShardingProblem &problem, const Shard &shard,
                const std::string &where, Diagnostics &errors);
 
-/// Devices among `devices` (all, if it is empty) that do not run tier "ssd".
-void checkDiskDevices(const ShardingProblem &problem,
-                      const std::vector<int> &devices, const std::string &where,
-                      Diagnostics &errors);
-
 /// Shards of one table that differ in their route, and relays that the target
 /// has none of or that no pooled result of the table could take.
 void checkRoutes(const ShardingProblem &problem, size_t table,

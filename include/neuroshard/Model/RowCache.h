@@ -43,7 +43,8 @@ struct CacheSpec {
 };
 
 /// What is wrong with the cache of a shard of `rows` rows on `copies` devices;
-/// "" if nothing. Shards in tier "ssd" need one, others have none.
+/// "" if nothing. Shards in tier "ssd" need one, and those in tier "dram" where
+/// hasRowCache(); others have none.
 std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
                        int64_t copies);
 
@@ -55,8 +56,8 @@ constexpr int64_t rowArrayBytes(OptimizerStates states, int64_t width,
          states.perRow * elementBytes(ElementType::F32);
 }
 
-/// Bytes of one row in tier "ssd": its arrays one after the other, padded to
-/// kRowAlignmentBytes.
+/// Bytes of one row below device memory, in host memory or a file: its arrays
+/// one after the other, padded to kRowAlignmentBytes.
 constexpr int64_t recordBytes(OptimizerStates states, int64_t width,
                               ElementType type) {
   return roundUp(rowArrayBytes(states, width, type), kRowAlignmentBytes);

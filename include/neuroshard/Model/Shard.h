@@ -53,7 +53,7 @@ struct Shard {
   int64_t colEnd = 0;
   std::vector<int> devices;
   Tier tier = Tier::Hbm;
-  /// Of a shard in tier "ssd".
+  /// Of a shard in a lower tier, for target native.
   CacheSpec cache = {};
   /// The same for all shards of a table.
   Route route = Route::Auto;

@@ -24,8 +24,12 @@ enum class Tier { Hbm, Dram, Ssd };
 
 /// Does the executor keep shards in this tier?
 constexpr bool runsTier(Target target, Tier tier) {
-  return tier == Tier::Hbm ||
-         tier == (target == Target::TorchRec19 ? Tier::Dram : Tier::Ssd);
+  return tier != Tier::Ssd || target == Target::Native;
+}
+
+/// Does it keep shards in this tier behind a cache of rows that the plan sizes?
+constexpr bool hasRowCache(Target target, Tier tier) {
+  return tier != Tier::Hbm && target == Target::Native;
 }
 
 /// The error for a shard in a tier that the target does not run.

@@ -143,8 +143,6 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
     value["devices"].wrong("at least one device");
   std::ranges::sort(shard.devices);
   shard.tier = readName(value["tier"], {Tier::Hbm, Tier::Dram, Tier::Ssd});
-  if (!runsTier(Target::Native, shard.tier))
-    value["tier"].wrong("\"hbm\" or \"ssd\", the tiers of target native");
   if (value.has("cache_rows"))
     shard.cache.rows = value["cache_rows"].integer(0, table.rows + kCacheWays);
   if (value.has("cache_policy"))
@@ -154,6 +152,9 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
                                      std::ssize(shard.devices));
       !error.empty())
     value.wrong("a sound cache: " + error);
+  if (hasRowCache(Target::Native, shard.tier) && shard.cache.rows == 0)
+    value.wrong("a cache for a shard in tier " +
+                std::string(toString(shard.tier)));
   if (value.has("route"))
     shard.route =
         readName(value["route"], {Route::Auto, Route::Direct, Route::Relay});

@@ -123,7 +123,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.updateUniqueRows = unique * rowShare;
   work.updateGradientRows =
       replicated ? work.outputRows / batchShare : work.outputRows;
-  if (shard.tier == Tier::Dram) {
+  if (shard.tier == Tier::Dram && !hasRowCache(problem.target, shard.tier)) {
     double cached = problem.cacheLoadFactor;
     work.hostRows =
         missedRows(source, cached, shard.rows(), work.lookups, work.uniqueRows);

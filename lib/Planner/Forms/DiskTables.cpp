@@ -2,7 +2,6 @@
 
 #include "DiskTables.h"
 
-#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/Memory.h"
@@ -189,11 +188,7 @@ private:
 
 std::optional<ShardingProblem>
 neuroshard::withTablesOnDisk(const ShardingProblem &problem) {
-  bool areCpus =
-      std::ranges::all_of(problem.topology.devices, [](const Device &device) {
-        return isCpu(device.deviceClass);
-      });
-  if (!runsTier(problem.target, Tier::Ssd) || !areCpus)
+  if (!runsTier(problem.target, Tier::Ssd))
     return std::nullopt;
   return DiskChooser(problem).run();
 }

@@ -91,12 +91,15 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
       kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
 }
 
-/// The row cache of a shard on disk, in the place of its arrays.
+/// The row cache of a shard in a lower tier, in the place of its arrays.
 void addRowCache(const Table &table, const Shard &shard, MemoryTerms &terms) {
-  terms.weightsBytes =
-      shard.cache.rows * cachedRowBytes(optimizerStates(table.optimizer.kind),
-                                        shard.width(), table.elementType);
+  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  terms.weightsBytes = shard.cache.rows *
+                       cachedRowBytes(states, shard.width(), table.elementType);
   terms.optimizerStateBytes = 0;
+  if (shard.tier == Tier::Dram)
+    terms.hostBytes =
+        shard.rows() * recordBytes(states, shard.width(), table.elementType);
 }
 
 /// Ids of a feature in the largest step that is planned for.
@@ -254,7 +257,7 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   }
   if (norms)
     terms.backwardBytes += allRows * reducedRowBytes(problem, shard);
-  if (shard.tier == Tier::Ssd)
+  if (hasRowCache(problem.target, shard.tier))
     addCachePlaces(problem, table, features, shard, allIds, terms);
 }
 
@@ -318,10 +321,10 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
   terms.optimizerStateBytes =
       optimizerStateBytes(table.optimizer.kind, shard.rows(),
                           stateRowElements(problem, shard.width()));
-  if (shard.tier == Tier::Dram)
-    addHostTier(problem, table, shard, terms);
-  if (shard.tier == Tier::Ssd)
+  if (hasRowCache(problem.target, shard.tier))
     addRowCache(table, shard, terms);
+  else if (shard.tier == Tier::Dram)
+    addHostTier(problem, table, shard, terms);
   if (isReplicated(table, shard, problem.topology.deviceCount()))
     addReplicaPhases(problem, table, features, shard, terms);
   else

@@ -161,8 +161,10 @@ std::string Keeper::brokenRule(int table,
     for (int device : shard->devices)
       if (!rules.allowsDevice(device))
         return "it may not be on device " + std::to_string(device);
-    if (!runsTier(context.problem.target, shard->tier))
-      return tierError(context.problem.target, shard->tier);
+    Diagnostics errors;
+    checkTier(context.problem, *shard, "", errors);
+    if (!errors.empty())
+      return errors.front().message;
     if (shard->width() < std::min(rules.minWidth, source.dim))
       return "a shard of " + std::to_string(shard->width()) +
              " columns is below its minimum of " +

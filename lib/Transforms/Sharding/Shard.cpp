@@ -130,8 +130,11 @@ void Sharder::shardWait() {
 /// Compiled plans are for the native target.
 static LogicalResult verifyTiers(PlanOp plan) {
   for (auto shard : plan.getOps<ShardOp>())
-    if (Tier tier = shard.getTier(); !runsTier(Target::Native, tier))
-      return shard.emitOpError() << tierError(Target::Native, tier);
+    if (hasRowCache(Target::Native, shard.getTier()) &&
+        shard.getCacheSpec().rows == 0)
+      return shard.emitOpError()
+             << "needs a cache for target native, which keeps rows of tier "
+             << toString(shard.getTier()) << " behind one";
   return success();
 }
 
