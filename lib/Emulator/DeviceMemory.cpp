@@ -24,9 +24,11 @@ constexpr size_t kAlignment = 16;
 struct Allocation {
   std::byte *mapping;
   size_t mappedBytes;
+  size_t usableBytes; ///< behind the first guard.
   size_t bytes;
   int device;
   bool hidden;
+  bool isReserved = false; ///< `bytes` may grow.
 };
 
 std::mutex mutex;
@@ -57,16 +59,14 @@ bool isFresh(const std::byte *begin, const std::byte *end) {
 
 bool isDamaged(const std::byte *begin, const Allocation &allocation) {
   const std::byte *first = allocation.mapping + getGuardBytes();
-  const std::byte *end =
-      allocation.mapping + allocation.mappedBytes - getGuardBytes();
+  const std::byte *end = first + allocation.usableBytes;
   return !isFresh(first, begin) || !isFresh(begin + allocation.bytes, end);
 }
 
 /// Lets the host use hidden memory, or not.
 void show(const Allocation &allocation, bool isShown) {
   if (allocation.hidden)
-    mprotect(allocation.mapping + getGuardBytes(),
-             allocation.mappedBytes - 2 * getGuardBytes(),
+    mprotect(allocation.mapping + getGuardBytes(), allocation.usableBytes,
              isShown ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
@@ -116,17 +116,91 @@ void *allocateMemory(int device, size_t bytes, bool hidden) {
   std::memset(first, kFreshByte, inside);
   std::byte *begin = first + inside - aligned;
   Allocation &allocation = getAllocations()[begin];
-  allocation = {static_cast<std::byte *>(mapping), inside + 2 * guard, bytes,
-                device, hidden};
+  allocation = {static_cast<std::byte *>(mapping),
+                inside + 2 * guard,
+                inside,
+                bytes,
+                device,
+                hidden};
   show(allocation, numUses > 0);
   return begin;
+}
+
+void *reserveAddresses(size_t bytes, bool hidden) {
+  std::lock_guard lock(mutex);
+  size_t guard = getGuardBytes();
+  size_t mapped = roundUp(bytes, getPageBytes()) + 2 * guard;
+  void *mapping = mmap(nullptr, mapped, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED)
+    return nullptr;
+  std::byte *begin = static_cast<std::byte *>(mapping) + guard;
+  getAllocations()[begin] = {static_cast<std::byte *>(mapping),
+                             mapped,
+                             0,
+                             0,
+                             /*device=*/-1,
+                             hidden,
+                             /*isReserved=*/true};
+  return begin;
+}
+
+/// The reservation that has the address, and that as an offset in it.
+static Allocation *findReservation(void *place, size_t &offset) {
+  auto &allocations = getAllocations();
+  auto after = allocations.upper_bound(static_cast<std::byte *>(place));
+  if (after == allocations.begin())
+    return nullptr;
+  auto &[begin, allocation] = *std::prev(after);
+  offset = static_cast<size_t>(static_cast<std::byte *>(place) - begin);
+  return allocation.isReserved ? &allocation : nullptr;
+}
+
+bool commitMemory(void *place, size_t bytes, int device) {
+  std::lock_guard lock(mutex);
+  size_t offset = 0;
+  Allocation *found = findReservation(place, offset);
+  if (!found || offset != found->bytes ||
+      offset + bytes > found->mappedBytes - 2 * getGuardBytes() ||
+      bytes > kDeviceMemoryBytes - sumBytes(device) ||
+      mprotect(place, bytes, PROT_READ | PROT_WRITE) != 0)
+    return false;
+  std::memset(place, kFreshByte, bytes);
+  found->bytes = found->usableBytes = offset + bytes;
+  found->device = device;
+  show(*found, numUses > 0);
+  return true;
+}
+
+bool uncommitMemory(void *place, size_t bytes) {
+  std::lock_guard lock(mutex);
+  size_t offset = 0;
+  Allocation *found = findReservation(place, offset);
+  if (!found || bytes == 0 || offset + bytes != found->bytes)
+    return false;
+  madvise(place, bytes, MADV_DONTNEED);
+  mprotect(place, bytes, PROT_NONE);
+  found->bytes = found->usableBytes = offset;
+  return true;
+}
+
+bool freeAddresses(void *begin) {
+  std::lock_guard lock(mutex);
+  auto &allocations = getAllocations();
+  auto found = allocations.find(static_cast<std::byte *>(begin));
+  if (found == allocations.end() || !found->second.isReserved ||
+      found->second.bytes > 0)
+    return false;
+  munmap(found->second.mapping, found->second.mappedBytes);
+  allocations.erase(found);
+  return true;
 }
 
 FreeResult freeMemory(void *memory) {
   std::lock_guard lock(mutex);
   auto &allocations = getAllocations();
   auto found = allocations.find(static_cast<std::byte *>(memory));
-  if (found == allocations.end())
+  if (found == allocations.end() || found->second.isReserved)
     return FreeResult::Unknown;
   show(found->second, true);
   bool damaged = isDamaged(found->first, found->second);

@@ -27,6 +27,16 @@ inline constexpr size_t kDeviceMemoryBytes = size_t{80} << 30;
 /// no room. Accesses of the host to `hidden` memory fault.
 void *allocateMemory(int device, size_t bytes, bool hidden = false);
 
+/// Reserves page-aligned addresses without memory. Null if there is no room.
+void *reserveAddresses(size_t bytes, bool hidden = false);
+/// Gives memory of a device to the addresses behind those that have some: false
+/// if `place` is no such address or there is no room.
+bool commitMemory(void *place, size_t bytes, int device);
+/// Takes the last of it back: false if that is not at `place`.
+bool uncommitMemory(void *place, size_t bytes);
+/// Frees addresses without memory: false if they are not.
+bool freeAddresses(void *begin);
+
 /// While one lives, hidden memory can be used: by a kernel or a copy.
 class MemoryUse {
 public:

@@ -28,6 +28,7 @@ std::vector<std::vector<at::Tensor>> RankSession::shards() const {
     int64_t cols = info.col_end - info.col_begin;
     ElementType type =
         manifest.tables[static_cast<size_t>(info.table)].elementType;
+    c10::Device place = info.on_host ? c10::kCPU : placement.place();
     std::vector<at::Tensor> &shard = shards.emplace_back();
     auto view = [&](void *values, at::IntArrayRef sizes, int64_t stride,
                     at::ScalarType elements) {
@@ -35,8 +36,7 @@ std::vector<std::vector<at::Tensor>> RankSession::shards() const {
       strides[0] = stride;
       shard.push_back(at::from_blob(
           values, sizes, strides, [](void *) {},
-          at::TensorOptions(elements).device(placement.place()),
-          placement.place()));
+          at::TensorOptions(elements).device(place), place));
     };
     view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
     for (int32_t s = 0; s < info.num_states; ++s)

@@ -17,9 +17,9 @@ namespace {
 
 class TorchMemory : public DeviceMemory {
 public:
-  /// `copies`: for all but allocation.
-  TorchMemory(std::shared_ptr<DeviceMemory> copies, c10::Device gpu)
-      : copies(std::move(copies)), gpu(gpu),
+  /// `driver`: for all but allocation.
+  TorchMemory(std::shared_ptr<DeviceMemory> driver, c10::Device gpu)
+      : driver(std::move(driver)), gpu(gpu),
         allocator(*c10::GetAllocator(gpu.type())) {}
 
   std::byte *allocate(int64_t bytes) override {
@@ -44,18 +44,27 @@ public:
     }
   }
 
+  // torch's allocator reserves no addresses.
+  std::byte *reserve(int64_t bytes) override { return driver->reserve(bytes); }
+  void commit(std::byte *reserved, int64_t bytes) override {
+    driver->commit(reserved, bytes);
+  }
+  void release(std::byte *reserved) noexcept override {
+    driver->release(reserved);
+  }
+
   void clear(std::byte *memory, int64_t bytes) override {
-    copies->clear(memory, bytes);
+    driver->clear(memory, bytes);
   }
   void read(void *to, const std::byte *from, int64_t bytes) override {
-    copies->read(to, from, bytes);
+    driver->read(to, from, bytes);
   }
   void write(std::byte *to, const void *from, int64_t bytes) override {
-    copies->write(to, from, bytes);
+    driver->write(to, from, bytes);
   }
 
 private:
-  std::shared_ptr<DeviceMemory> copies;
+  std::shared_ptr<DeviceMemory> driver;
   c10::Device gpu;
   c10::Allocator &allocator;
 };

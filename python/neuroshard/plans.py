@@ -222,9 +222,8 @@ def piece(shard: Shard, rows: int, cols: int) -> str:
         text += f" columns {shard.cols[0]}-{shard.cols[1] - 1}"
     if shard.replicated:
         text += f" (a copy of {len(shard.devices)})"
-    if shard.tier == "ssd":
-        return f"{text} on disk, {shard.cache_rows:,} rows cached"
-    return text + (" in host memory" if shard.tier == "dram" else "")
+    text += {"hbm": "", "dram": " in host memory", "ssd": " on disk"}[shard.tier]
+    return text + (f", {shard.cache_rows:,} rows cached" if shard.cache_rows else "")
 
 
 def plan_of_native(native: _planner.Plan) -> Plan:

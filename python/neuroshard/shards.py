@@ -20,8 +20,8 @@ class Shard(_fields.Record):
 
     rows, cols: [begin, end). devices: one owner, or several that each hold a copy. tier:
     "hbm" (device memory), "dram" (the memory of the device's host) or "ssd" (a file on the host's
-    disks). cache_rows: of a shard in tier "ssd", how many of its rows device memory has room for, a
-    multiple of 32. cache_policy: which rows leave when there is no room, those used longest ago
+    disks). cache_rows: of a shard in the last two, how many of its rows device memory has room for,
+    a multiple of 32 (0 for target torchrec-1.9, which sizes caches itself). cache_policy: which rows leave when there is no room, those used longest ago
     ("lru") or least often ("lfu"). route: how pooled results
     and their gradients travel between the groups (nodes) of the topology: "direct", by "relay",
     or "auto"; one for all shards of a table. name: empty when the planner may give one.

@@ -121,6 +121,8 @@ public:
 
   /// Until the rows are there.
   virtual void wait() = 0;
+  /// An update may change all of the slot's.
+  virtual void markChanged(int32_t slot) = 0;
 };
 
 /// One lookup of a shard on the ids of one rank. If the shard has a row cache,
@@ -177,6 +179,10 @@ struct GradientPart {
   const float *gradients;
   int64_t stride;
   std::optional<int64_t> padding; ///< row of the shard without a gradient.
+  /// If the shard has a row cache: the places of the ids' rows in it, in the
+  /// type of the ids, and the cached rows of the batch.
+  const std::byte *places = nullptr;
+  RowsInUse *rows = nullptr;
 };
 
 /// Sums of the gradients of each row of a slot, and for each row a number that
@@ -257,6 +263,35 @@ public:
   virtual void finish(std::span<const NormTerm> terms) = 0;
 };
 
+/// Rows of an array in memory of a device, each of `rowBytes` bytes.
+struct PlacedRows {
+  std::byte *first;
+  int64_t rowBytes; ///< a multiple of 4.
+  std::span<const int64_t> places;
+};
+
+/// Copies rows between memory of the host and of a device, beside the work of
+/// the device. Its functions may be called from any thread, those that copy
+/// from one at a time.
+class RowCopies {
+public:
+  virtual ~RowCopies() = default;
+
+  /// A point in the work of the device.
+  using Point = std::shared_ptr<const void>;
+  /// The end of the work of the calls before.
+  virtual Point now() = 0;
+
+  /// At least so many bytes of memory of the host, which the rows are copied
+  /// from and to, one behind the other.
+  virtual std::span<std::byte> staging(int64_t bytes) = 0;
+  // These begin after `point` and return when the rows are there.
+  virtual void write(const PlacedRows &rows, const std::byte *staged,
+                     const Point &point) = 0;
+  virtual void read(const PlacedRows &rows, std::byte *staged,
+                    const Point &point) = 0;
+};
+
 /// What runs the kernels of one device of a world.
 class Backend {
 public:
@@ -296,6 +331,8 @@ public:
   fetchRows(std::span<const CachedLookup> /*lookups*/) {
     return nullptr;
   }
+  /// Null if memory of the device is the host's.
+  virtual RowCopies *rowCopies() { return nullptr; }
   /// `isRead`: kernels read the results soon. Else the caller does, later.
   virtual void lookUp(std::span<const LookupPart> parts, bool isRead) = 0;
   virtual void moveRows(std::span<const RowMove> moves) = 0;
@@ -331,6 +368,12 @@ public:
   /// there is not enough.
   virtual std::byte *allocate(int64_t bytes) = 0;
   virtual void free(std::byte *memory) noexcept = 0;
+  /// Addresses for so many bytes. commit() lets the first ones have memory, at
+  /// least as many as before, and throws a RuntimeError if there is not enough;
+  /// release() frees all.
+  virtual std::byte *reserve(int64_t bytes) = 0;
+  virtual void commit(std::byte *reserved, int64_t bytes) = 0;
+  virtual void release(std::byte *reserved) noexcept = 0;
 
   // These wait for the work of the device before, and for their own. read and
   // write copy from and to memory of the host.

@@ -147,13 +147,16 @@ typedef struct nsrt_shard_info {
   int32_t has_row_state; ///< one value per row instead of one per element.
   float *states[2];      ///< null beyond num_states.
   int64_t state_stride;  ///< values from one row to the next.
+  /// Whether all lie in memory of the host though the device has its own: of a
+  /// shard in a lower tier.
+  int32_t on_host;
 } nsrt_shard_info;
 
 int32_t nsrt_device_num_shards(const nsrt_device *);
 int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 
-/// The row cache of a shard in tier "ssd", since the world was opened. Rows of
-/// a batch count once, however many of its ids name them.
+/// The row cache of a shard in a lower tier, since the world was opened. Rows
+/// of a batch count once, however many of its ids name them.
 typedef struct nsrt_cache_figures {
   int64_t places; ///< rows it has room for; 0: the shard has no cache.
   int64_t batches;

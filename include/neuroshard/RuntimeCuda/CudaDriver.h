@@ -61,6 +61,25 @@ inline constexpr int CU_STREAM_CAPTURE_STATUS_NONE = 0;
 inline constexpr int CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
 inline constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
 
+/// Memory that is mapped at reserved addresses: CUmemLocation,
+/// CUmemAllocationProp and CUmemAccessDesc, for pinned memory of a device.
+struct CUmemLocation {
+  int type = 1; ///< CU_MEM_LOCATION_TYPE_DEVICE.
+  int id = 0;
+};
+struct CUmemAllocationProp {
+  int type = 1; ///< CU_MEM_ALLOCATION_TYPE_PINNED.
+  int requestedHandleTypes = 0;
+  CUmemLocation location;
+  void *win32HandleMetaData = nullptr;
+  unsigned char allocFlags[8] = {};
+};
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  int flags = 3; ///< CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
+};
+using CUmemHandle = unsigned long long; ///< CUmemGenericAllocationHandle.
+
 /// A library that exports this symbol (int32_t nse_emulated(void)) stands in
 /// for the driver: its cuModuleLoadData takes the contents of a program's
 /// .emulated.so instead of a cubin or PTX.
@@ -125,6 +144,22 @@ inline constexpr const char *kEmulatorSymbol = "nse_emulated";
   X(memcpyPeerAsync, cuMemcpyPeerAsync,                                        \
     (CUdeviceptr to, CUcontext toContext, CUdeviceptr from,                    \
      CUcontext fromContext, size_t bytes, CUstream))                           \
+  X(memGetAllocationGranularity, cuMemGetAllocationGranularity,                \
+    (size_t *bytes, const CUmemAllocationProp *, int flags))                   \
+  X(memAddressReserve, cuMemAddressReserve,                                    \
+    (CUdeviceptr * pointer, size_t bytes, size_t alignment,                    \
+     CUdeviceptr wanted, unsigned long long flags))                            \
+  X(memAddressFree, cuMemAddressFree, (CUdeviceptr, size_t bytes))             \
+  X(memCreate, cuMemCreate,                                                    \
+    (CUmemHandle * memory, size_t bytes, const CUmemAllocationProp *,          \
+     unsigned long long flags))                                                \
+  X(memRelease, cuMemRelease, (CUmemHandle))                                   \
+  X(memMap, cuMemMap,                                                          \
+    (CUdeviceptr, size_t bytes, size_t offset, CUmemHandle,                    \
+     unsigned long long flags))                                                \
+  X(memUnmap, cuMemUnmap, (CUdeviceptr, size_t bytes))                         \
+  X(memSetAccess, cuMemSetAccess,                                              \
+    (CUdeviceptr, size_t bytes, const CUmemAccessDesc *, size_t count))        \
   X(ctxSynchronize, cuCtxSynchronize, ())                                      \
   X(streamIsCapturing, cuStreamIsCapturing, (CUstream, int *status))           \
   X(threadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,        \

@@ -15,6 +15,8 @@
 //              const nsg_positions *positions)
 //   nsg_ranges(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
+//   nsg_find_places(const nsg_cached_part *parts, int32_t num_parts,
+//              const nsg_sorted *sorted)
 //   nsg_partials(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
 //   nsg_update_<v>(const nsg_slot *slots, int32_t first_slot,
@@ -51,9 +53,10 @@
 // unpooled. Results do not depend on items_per_group.
 //
 // nsg_ranges has num_slots + 1 threads in ceil((num_slots + 1) / NSG_THREADS)
-// blocks. nsg_partials runs any number of blocks, which share all chunks, and
-// each body of nsg_update, nsg_reduce, nsg_apply and nsg_update_by_sums any
-// number of blocks, which share the runs of its slots.
+// blocks. nsg_find_places has a thread for each run, of which there are at most
+// num_positions. nsg_partials runs any number of blocks, which share all
+// chunks, and each body of nsg_update, nsg_reduce, nsg_apply and
+// nsg_update_by_sums any number of blocks, which share the runs of its slots.
 //
 // nsg_move_rows runs the units of a move, rows x width, in blocks of its own
 // with NSG_MOVE_UNITS each, from first_block on. nsg_move_scaled_rows, for
@@ -79,13 +82,19 @@
 // copies of a row on several devices keep the same bits. A chunk that begins at
 // order[p] has number p / NSG_CHUNK, as no other chunk has.
 //
+// Caches of rows. Where rows of a shard are at places of a cache, lookups get
+// places as ids, and updates rows, as row norms and sums are told by them. Once
+// the rows are sorted nsg_find_places replaces the key of each by that of its
+// place, of which one of its ids knows.
+//
 // Replicated tables. Where their row sums travel, nsg_reduce writes into
 // `reduced` and `norms`, at the place of each row, the sum of its gradients and
 // how many there are; nsg_update_by_sums then updates the rows that have some.
 //
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
-// nsg_ranges; and, with the gradients, nsg_weight_gradient, nsg_partials and
+// nsg_ranges; nsg_find_places, if slots have caches of rows; and, with the
+// gradients, nsg_weight_gradient, nsg_partials and
 // nsg_update, or nsg_partials, nsg_reduce, exchange of norms, nsg_apply. Slots
 // with the same bodies are neighbours, so that a launch takes all of them.
 //
@@ -104,7 +113,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 10
+#define NSG_VERSION 11
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -215,8 +224,9 @@ typedef struct nsg_positions {
 /// The sorted positions, as the update kernels read them. nsg_update_by_sums
 /// reads run_begin alone.
 typedef struct nsg_sorted {
-  /// Distinct keys in ascending order, u32 or u64: key_bytes.
-  const void *keys;
+  /// Distinct keys in ascending order, u32 or u64: key_bytes; from
+  /// nsg_find_places on those of places, in the order of the rows.
+  void *keys;
   /// Run u is order[starts[u]] ... order[starts[u + 1] - 1]. nsg_ranges writes
   /// starts[*num_runs] = num_positions.
   int32_t *starts;
@@ -240,6 +250,18 @@ typedef struct nsg_sorted {
   float *partials;
   int64_t partial_stride;
 } nsg_sorted;
+
+/// The positions of ids of a slot with a cache of rows.
+typedef struct nsg_cached_part {
+  /// Of the row of the id at position_begin + i: its place, i32 or i64.
+  const void *places;
+  int64_t position_begin;
+  int64_t position_end;
+  /// Place p has the key key_begin + p.
+  int64_t key_begin;
+  int32_t id_bytes; ///< of a place.
+  int32_t reserved;
+} nsg_cached_part;
 
 /// One slot, as the update sees it. Slots come in the order of their keys.
 typedef struct nsg_slot {
@@ -348,6 +370,7 @@ typedef struct nsg_bucket {
 static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
+static_assert(sizeof(nsg_cached_part) == 40, "generated code has the layout");
 static_assert(sizeof(nsg_slot) == 72, "generated code has the layout");
 static_assert(sizeof(nsg_rows) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_move) == 128, "generated code has the layout");

@@ -172,6 +172,7 @@ void checkKernels(const GpuProgram &program) {
   bool training = !program.lookups.empty() && (updates || gradient);
   need(training, "nsg_expand");
   need(training && updates, "nsg_ranges");
+  need(training && updates, "nsg_find_places");
   need(training && updates, "nsg_partials");
   for (const char *kernel : kRoutingKernels)
     need(true, kernel, "all programs have it");

@@ -190,6 +190,7 @@ StringRef ProgramBuilder::add(StringRef kernel) {
 
 void ProgramBuilder::createUpdateKernels() {
   createTextKernels(module, add("nsg_ranges"));
+  createTextKernels(module, add("nsg_find_places"));
   add("nsg_partials");
   createPartialsKernel(module, partials.get());
   auto create = [&](RunKernel kernel, const VariantSet &set) {

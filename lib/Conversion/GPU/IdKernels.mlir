@@ -41,10 +41,18 @@ func.func private @nsg_positions.key_bytes(!ptr) -> i32
 
 func.func private @nsg_sorted.keys(!ptr) -> !ptr
 func.func private @nsg_sorted.starts(!ptr) -> !ptr
+func.func private @nsg_sorted.order(!ptr) -> !ptr
 func.func private @nsg_sorted.num_runs(!ptr) -> !ptr
 func.func private @nsg_sorted.num_positions(!ptr) -> i64
 func.func private @nsg_sorted.run_begin(!ptr) -> !ptr
 func.func private @nsg_sorted.key_bytes(!ptr) -> i32
+
+func.func private @nsg_cached_part.at(!ptr, index) -> !ptr
+func.func private @nsg_cached_part.places(!ptr) -> !ptr
+func.func private @nsg_cached_part.position_begin(!ptr) -> index
+func.func private @nsg_cached_part.position_end(!ptr) -> index
+func.func private @nsg_cached_part.key_begin(!ptr) -> i64
+func.func private @nsg_cached_part.id_bytes(!ptr) -> i32
 
 func.func private @nsg_slot.at(!ptr, index) -> !ptr
 func.func private @nsg_slot.key_begin(!ptr) -> i64
@@ -337,6 +345,100 @@ gpu.func @nsg_ranges(%slots: !ptr, %num_slots_i32: i32, %sorted: !ptr) kernel {
       %count = func.call @nsg_sorted.num_positions(%sorted) : (!ptr) -> i64
       %count_i32 = arith.trunci %count : i64 to i32
       func.call @store_i32(%starts, %num_runs, %count_i32) : (!ptr, index, i32) -> ()
+    }
+  }
+  gpu.return
+}
+
+// nsg_find_places: the keys of places of rows that are in caches.
+
+// The number of parts that begin at a position or before it, by bisection.
+func.func private @count_begun(%parts: !ptr, %num_parts: index, %position: index) -> index {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %count, %end = scf.while (%low = %zero, %high = %num_parts) : (index, index) -> (index, index) {
+    %goes_on = arith.cmpi ult, %low, %high : index
+    scf.condition(%goes_on) %low, %high : index, index
+  } do {
+  ^bb0(%low: index, %high: index):
+    %sum = arith.addi %low, %high : index
+    %middle = arith.divui %sum, %two : index
+    %part = func.call @nsg_cached_part.at(%parts, %middle) : (!ptr, index) -> !ptr
+    %begin = func.call @nsg_cached_part.position_begin(%part) : (!ptr) -> index
+    %has_begun = arith.cmpi ule, %begin, %position : index
+    %next = arith.addi %middle, %one : index
+    %new_low = arith.select %has_begun, %next, %low : index
+    %new_high = arith.select %has_begun, %high, %middle : index
+    scf.yield %new_low, %new_high : index, index
+  }
+  return %count : index
+}
+
+// Replaces the key of a run by that of the place of its first id, which is number `number` of a
+// part.
+func.func private @write_place(%part: !ptr, %sorted: !ptr, %run: index, %number: index) {
+  %four = arith.constant 4 : i32
+  %places = call @nsg_cached_part.places(%part) : (!ptr) -> !ptr
+  %id_bytes = call @nsg_cached_part.id_bytes(%part) : (!ptr) -> i32
+  %is_short_id = arith.cmpi eq, %id_bytes, %four : i32
+  %place = scf.if %is_short_id -> (i64) {
+    %short = func.call @load_i32(%places, %number) : (!ptr, index) -> i32
+    %long = arith.extsi %short : i32 to i64
+    scf.yield %long : i64
+  } else {
+    %long = func.call @load_i64(%places, %number) : (!ptr, index) -> i64
+    scf.yield %long : i64
+  }
+  %key_begin = call @nsg_cached_part.key_begin(%part) : (!ptr) -> i64
+  %key = arith.addi %key_begin, %place : i64
+  %keys = call @nsg_sorted.keys(%sorted) : (!ptr) -> !ptr
+  %key_bytes = call @nsg_sorted.key_bytes(%sorted) : (!ptr) -> i32
+  %is_short_key = arith.cmpi eq, %key_bytes, %four : i32
+  scf.if %is_short_key {
+    %short = arith.trunci %key : i64 to i32
+    func.call @store_i32(%keys, %run, %short) : (!ptr, index, i32) -> ()
+  } else {
+    func.call @store_i64(%keys, %run, %key) : (!ptr, index, i64) -> ()
+  }
+  return
+}
+
+// A thread for each run. Parts come in the order of their positions.
+gpu.func @nsg_find_places(%parts: !ptr, %num_parts_i32: i32, %sorted: !ptr) kernel {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %block = gpu.block_id x
+  %thread = gpu.thread_id x
+  %block_threads = func.call @NSG_THREADS() : () -> index
+  %before = arith.muli %block, %block_threads : index
+  %run = arith.addi %before, %thread : index
+  %num_runs_at = func.call @nsg_sorted.num_runs(%sorted) : (!ptr) -> !ptr
+  %num_runs_i32 = func.call @load_i32(%num_runs_at, %zero) : (!ptr, index) -> i32
+  %num_runs = arith.index_cast %num_runs_i32 : i32 to index
+  %is_there = arith.cmpi ult, %run, %num_runs : index
+  scf.if %is_there {
+    %starts = func.call @nsg_sorted.starts(%sorted) : (!ptr) -> !ptr
+    %start_i32 = func.call @load_i32(%starts, %run) : (!ptr, index) -> i32
+    %start = arith.index_cast %start_i32 : i32 to index
+    %order = func.call @nsg_sorted.order(%sorted) : (!ptr) -> !ptr
+    %position_i32 = func.call @load_i32(%order, %start) : (!ptr, index) -> i32
+    %position = arith.index_cast %position_i32 : i32 to index
+    %num_parts = arith.index_cast %num_parts_i32 : i32 to index
+    %begun = func.call @count_begun(%parts, %num_parts, %position)
+      : (!ptr, index, index) -> index
+    %is_begun = arith.cmpi ugt, %begun, %zero : index
+    scf.if %is_begun {
+      %last = arith.subi %begun, %one : index
+      %part = func.call @nsg_cached_part.at(%parts, %last) : (!ptr, index) -> !ptr
+      %begin = func.call @nsg_cached_part.position_begin(%part) : (!ptr) -> index
+      %end = func.call @nsg_cached_part.position_end(%part) : (!ptr) -> index
+      %is_inside = arith.cmpi ult, %position, %end : index
+      scf.if %is_inside {
+        %number = arith.subi %position, %begin : index
+        func.call @write_place(%part, %sorted, %run, %number)
+          : (!ptr, !ptr, index, index) -> ()
+      }
     }
   }
   gpu.return

@@ -210,7 +210,8 @@ void addCachePlaces(const ShardingProblem &problem, const Table &table,
     terms.idsBytes +=
         copies * ids *
         idBytes(packedIdType(problem, problem.tableIndex(table.name)));
-  terms.backwardBytes += ids * idBytes(IdType::I64);
+  if (engineOf(problem) == Engine::Cpu)
+    terms.backwardBytes += ids * idBytes(IdType::I64);
   terms.weightsBytes +=
       spilledRows(std::min(copies * ids, shard.rows()), shard.cache.rows) *
       cachedRowBytes(optimizerStates(table.optimizer.kind), shard.width(),

@@ -39,6 +39,7 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
       info.states[info.num_states++] = state;
   info.has_row_state = shard.hasRowState();
   info.state_stride = shard.stateStride();
+  info.on_host = shard.cache() != nullptr;
   return info;
 }
 

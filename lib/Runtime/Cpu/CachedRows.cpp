@@ -10,6 +10,7 @@ namespace {
 
 /// What a batch uses of one cache.
 struct CacheUse {
+  int32_t slot;
   RowCache *cache;
   std::vector<IdRun> runs;
   CacheBatch batch = {};
@@ -36,6 +37,12 @@ public:
       use.cache->wait(use.batch);
   }
 
+  void markChanged(int32_t slot) override {
+    for (CacheUse &use : uses)
+      if (use.slot == slot)
+        use.cache->markChanged(use.batch.places);
+  }
+
 private:
   std::vector<CacheUse> uses;
 };
@@ -54,7 +61,8 @@ fetchCachedRows(const nsrt_program &program, std::span<const Shard> shards,
   std::vector<CacheUse> uses;
   for (size_t slot = 0; slot < shards.size(); ++slot)
     if (!runs[slot].empty())
-      uses.push_back({shards[slot].cache(), std::move(runs[slot])});
+      uses.push_back({static_cast<int32_t>(slot), shards[slot].cache(),
+                      std::move(runs[slot])});
   return std::make_unique<CpuRowsInUse>(std::move(uses), threads);
 }
 

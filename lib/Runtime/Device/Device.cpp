@@ -43,7 +43,7 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
   checkProgram(manifest(), rank, program);
   for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
-    if (spec.tier == Tier::Ssd && !io)
+    if (spec.cache.rows > 0 && !io)
       io = std::make_unique<IoQueue>();
     slots.emplace_back(spec, manifest().tableOf(spec),
                        ShardPlaces{threads, memory, tierDirectory, io.get()});
@@ -54,6 +54,15 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
     return;
   std::vector<SlotMemory> slotsInMemory = slotMemory();
   backend = backends->make(rank, {slotsInMemory, *buffers, std::move(backend)});
+  for (runtime::Shard &slot : slots)
+    if (RowCache *cache = slot.cache())
+      cache->copyBy(backend->rowCopies());
+}
+
+nsrt_device::~nsrt_device() {
+  for (runtime::Shard &slot : slots) // the backend copies rows
+    if (RowCache *cache = slot.cache())
+      cache->finish();
 }
 
 std::vector<SlotMemory> nsrt_device::slotMemory() const {

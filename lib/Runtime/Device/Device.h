@@ -78,12 +78,16 @@ struct ReceivedSet {
   std::vector<std::vector<const std::byte *>> places;
   Buffer placeMemory;
 
+  /// Of the ids of one rank for an entry; null without a cache.
+  const std::byte *placesOf(size_t entry, size_t rank) const {
+    return places.empty() ? nullptr : places[entry][rank];
+  }
   /// The ids of one rank as the kernels of an entry read them.
   PeerIds idsOf(const std::vector<EntryLayout> &entries, size_t entry,
                 size_t rank) const {
     PeerIds ids = streams[static_cast<size_t>(entries[entry].stream)][rank];
-    if (!places.empty() && places[entry][rank])
-      ids.ids = places[entry][rank];
+    if (const std::byte *ofRows = placesOf(entry, rank))
+      ids.ids = ofRows;
     return ids;
   }
 };
@@ -228,6 +232,7 @@ struct nsrt_device {
               std::unique_ptr<neuroshard::runtime::Communicator> communicator,
               int threads, neuroshard::runtime::BackendFactory *backends,
               const std::string &tierDirectory);
+  ~nsrt_device();
 
   int32_t rank() const { return ownRank; }
   int32_t numDevices() const { return plan->manifest.numDevices; }
@@ -275,7 +280,7 @@ struct nsrt_device {
   std::shared_ptr<neuroshard::runtime::BufferPool> hostBuffers;
   /// In memory of the device.
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
-  /// Null if none of its shards is in tier "ssd".
+  /// Null if none of its shards has a row cache.
   std::unique_ptr<neuroshard::runtime::IoQueue> io;
   std::vector<neuroshard::runtime::Shard> slots;
   std::unique_ptr<neuroshard::runtime::Backend> backend;

@@ -30,6 +30,18 @@ PageBlock::PageBlock(int64_t size, std::shared_ptr<DeviceMemory> from)
     allocate();
 }
 
+PageBlock PageBlock::reserve(int64_t bytes,
+                             std::shared_ptr<DeviceMemory> device) {
+  if (!device)
+    return PageBlock(bytes);
+  PageBlock block;
+  block.bytes = bytes;
+  block.memory = device->reserve(bytes);
+  block.source = std::move(device);
+  block.isReserved = true;
+  return block;
+}
+
 void PageBlock::allocate() {
   auto rounded = static_cast<size_t>(roundUp(bytes, kAlignmentBytes));
   memory =
@@ -63,11 +75,14 @@ PageBlock &PageBlock::operator=(PageBlock &&other) noexcept {
   std::swap(mapping, other.mapping);
   std::swap(mappedBytes, other.mappedBytes);
   std::swap(source, other.source);
+  std::swap(isReserved, other.isReserved);
   return *this;
 }
 
 PageBlock::~PageBlock() {
-  if (source && memory)
+  if (isReserved)
+    source->release(memory);
+  else if (source && memory)
     source->free(memory);
   else if (mapping)
     munmap(mapping, mappedBytes);

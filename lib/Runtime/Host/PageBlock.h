@@ -28,12 +28,20 @@ public:
   /// host.
   explicit PageBlock(int64_t bytes,
                      std::shared_ptr<DeviceMemory> device = nullptr);
+  /// Addresses alone if in memory of a device, until commit().
+  static PageBlock reserve(int64_t bytes, std::shared_ptr<DeviceMemory> device);
   PageBlock(PageBlock &&other) noexcept;
   PageBlock &operator=(PageBlock &&other) noexcept;
   ~PageBlock();
 
   std::byte *data() const { return memory; }
   int64_t size() const { return bytes; }
+  /// Lets the first bytes of what was reserved have memory: that of the host
+  /// has it when it is used.
+  void commit(int64_t size) const {
+    if (isReserved)
+      source->commit(memory, size);
+  }
   /// Null: the host's.
   DeviceMemory *device() const { return source.get(); }
 
@@ -46,6 +54,7 @@ private:
   void *mapping = nullptr; ///< of a large block; else null.
   size_t mappedBytes = 0;
   std::shared_ptr<DeviceMemory> source;
+  bool isReserved = false; ///< of `source`.
 };
 
 } // namespace neuroshard::runtime

@@ -72,6 +72,10 @@ public:
   /// Forgets rows that no batch uses. Returns the others.
   std::vector<CachedRow> dropUnused();
 
+  /// Places that rows have had so far: those of the sets, and behind them.
+  int64_t numPlaces() const {
+    return spec.rows + static_cast<int64_t>(spilled.size() + freeSpills.size());
+  }
   /// Rows that have spilled.
   int64_t numSpilled() const { return static_cast<int64_t>(spilled.size()); }
 

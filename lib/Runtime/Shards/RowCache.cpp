@@ -1,11 +1,13 @@
-//===- RowCache.cpp - Cached rows of a shard in a file --------------------===//
+//===- RowCache.cpp - Cached rows of a shard in a lower tier --------------===//
 
 #include "RowCache.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace neuroshard::runtime {
@@ -15,16 +17,15 @@ namespace neuroshard::runtime {
 static constexpr int64_t kIdsAtATime = 256;
 
 RowCache::RowCache(const ShardSpec &shard, const TableSpec &table,
-                   const std::string &directory, IoQueue &queue)
-    : spec(shard.cache),
-      file(directory, shard.name, shard.rows.size(),
-           recordBytes(table.states(), shard.cols.size(), table.elementType)),
-      io(queue), index(shard.cache, shard.rows.size()) {
+                   std::unique_ptr<RowStore> rowStore, IoQueue &queue,
+                   const std::shared_ptr<DeviceMemory> &memory)
+    : spec(shard.cache), store(std::move(rowStore)), io(queue),
+      index(shard.cache, shard.rows.size()) {
   int64_t width = shard.cols.size(), offset = 0;
-  // Memory is taken when it is used: what may spill at most takes none.
+  // Addresses for all that may spill, which takes memory when it does.
   int64_t places = shard.cache.rows + shard.rows.size();
   auto add = [&](int64_t bytes) {
-    arrays.emplace_back(places * bytes);
+    arrays.push_back(PageBlock::reserve(places * bytes, memory));
     parts.push_back({offset, bytes, arrays.back().data()});
     offset += bytes;
   };
@@ -34,9 +35,16 @@ RowCache::RowCache(const ShardSpec &shard, const TableSpec &table,
     add(paddedRowBytes(width, ElementType::F32));
   for (int i = 0; i < states.perRow; ++i)
     add(elementBytes(ElementType::F32));
+  giveRoom();
 }
 
-RowCache::~RowCache() {
+/// Memory for the places that rows have had.
+void RowCache::giveRoom() {
+  for (size_t i = 0; i < arrays.size(); ++i)
+    arrays[i].commit(index.numPlaces() * parts[i].bytes);
+}
+
+void RowCache::finish() noexcept {
   try {
     io.wait(lastJob);
   } catch (const RuntimeError &) {
@@ -51,9 +59,52 @@ float *RowCache::state(size_t number) const {
 int64_t RowCache::start(IoDirection direction, std::vector<CachedRow> moved) {
   if (moved.empty())
     return lastJob;
-  return io.submit([this, direction, rows = std::move(moved)](RowIo &rowIo) {
-    file.transfer(rowIo, direction, rows, parts);
-  });
+  RowCopies::Point point = copies ? copies->now() : nullptr;
+  return io.submit(
+      [this, direction, rows = std::move(moved), point](RowIo &rowIo) {
+        if (copies)
+          copyStaged(rowIo, direction, rows, point);
+        else
+          store->transfer(rowIo, direction, rows, parts);
+      });
+}
+
+/// By way of the staging memory of the device, in pieces that have room there.
+void RowCache::copyStaged(RowIo &rowIo, IoDirection direction,
+                          std::span<const CachedRow> moved,
+                          const RowCopies::Point &point) const {
+  int64_t bytesOfRow = 0;
+  for (const RecordPart &part : parts)
+    bytesOfRow += part.bytes;
+  std::span<std::byte> room = copies->staging(bytesOfRow);
+  size_t most = room.size() / static_cast<size_t>(bytesOfRow);
+  while (!moved.empty()) {
+    std::span<const CachedRow> piece =
+        moved.first(std::min(most, moved.size()));
+    moved = moved.subspan(piece.size());
+    std::vector<CachedRow> staged;
+    std::vector<int64_t> places;
+    for (const CachedRow &row : piece) {
+      staged.push_back({row.row, static_cast<int64_t>(staged.size())});
+      places.push_back(row.place);
+    }
+    std::vector<RecordPart> stagedParts = parts;
+    std::byte *next = room.data();
+    for (RecordPart &part : stagedParts) {
+      part.first = next;
+      next += part.bytes * std::ssize(piece);
+    }
+    auto copyArrays = [&](auto copy) {
+      for (size_t i = 0; i < parts.size(); ++i)
+        (copies->*copy)({parts[i].first, parts[i].bytes, places},
+                        stagedParts[i].first, point);
+    };
+    if (direction == IoDirection::Write)
+      copyArrays(&RowCopies::read);
+    store->transfer(rowIo, direction, staged, stagedParts);
+    if (direction == IoDirection::Read)
+      copyArrays(&RowCopies::write);
+  }
 }
 
 template <typename Id>
@@ -86,7 +137,8 @@ void RowCache::admitMissing(std::span<const IdRun> runs, CacheBatch &batch) {
       reinterpret_cast<int32_t *>(run.places)[one.id] =
           static_cast<int32_t>(place);
     else
-      fail("a batch uses more rows of a shard in tier ssd than have room");
+      fail("a batch uses more rows of a shard with a cache than its ids can "
+           "number");
   }
 }
 
@@ -94,6 +146,16 @@ CacheBatch RowCache::fetch(std::span<const IdRun> runs) {
   std::lock_guard lock(mutex);
   if (isExposed)
     readAgain();
+  try {
+    return takeRows(runs);
+  } catch (const std::exception &error) {
+    // Some of its rows may have places, and do not come.
+    io.submit([text = std::string(error.what())](RowIo &) { fail(text); });
+    throw;
+  }
+}
+
+CacheBatch RowCache::takeRows(std::span<const IdRun> runs) {
   index.beginBatch();
   missing.clear();
   CacheBatch batch;
@@ -103,6 +165,7 @@ CacheBatch RowCache::fetch(std::span<const IdRun> runs) {
     else
       find<int64_t>(runs, i, batch);
   admitMissing(runs, batch);
+  giveRoom();
   sums.batches += 1;
   sums.rows += static_cast<int64_t>(batch.places.size());
   sums.hits += batch.hits();

@@ -1,9 +1,10 @@
-//===- RowCache.h - Cached rows of a shard in a file ------------*- C++ -*-===//
+//===- RowCache.h - Cached rows of a shard in a lower tier ------*- C++ -*-===//
 //
-// Rows that batches use are brought into memory before kernels read them, from
-// the ids of the batch, and changed rows are written back when they leave: the
-// values are those of a shard that is all in memory. Calls may come from any
-// thread; transfers happen on that of the IoQueue, in the order of the calls.
+// Rows that batches use are brought into device memory before kernels read
+// them, from the ids of the batch, and changed rows are written back when they
+// leave: the values are those of a shard that is all in device memory. Calls
+// may come from any thread; transfers happen on that of the IoQueue, in the
+// order of the calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,14 +14,15 @@
 #include "CacheIndex.h"
 #include "Host/PageBlock.h"
 #include "IoQueue.h"
-#include "RowFile.h"
+#include "RowStore.h"
 #include "neuroshard/Artifact/ExchangePlan.h"
+#include "neuroshard/Runtime/Backend.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -45,11 +47,18 @@ struct CacheFigures {
 
 class RowCache {
 public:
-  /// Makes the file in `directory`. The queue must outlive it.
+  /// In `memory`; null: that of the host. The queue must outlive it.
   RowCache(const ShardSpec &shard, const TableSpec &table,
-           const std::string &directory, IoQueue &io);
+           std::unique_ptr<RowStore> store, IoQueue &io,
+           const std::shared_ptr<DeviceMemory> &memory);
   /// Waits for transfers.
-  ~RowCache();
+  ~RowCache() { finish(); }
+
+  /// What copies rows to memory of the device, before the first of them; null
+  /// if that is the host's. It may go after finish().
+  void copyBy(RowCopies *rowCopies) { copies = rowCopies; }
+  /// Waits for all transfers.
+  void finish() noexcept;
 
   // The arrays of rows by place: those of the sets, then what has spilled.
   std::byte *weights() const { return arrays[0].data(); }
@@ -57,7 +66,7 @@ public:
   float *state(size_t index) const;
 
   /// The rows of the shard; current after flush().
-  const RowFile &rows() const { return file; }
+  const RowStore &rows() const { return *store; }
   /// Of state array `index` in a record.
   int64_t stateOffset(size_t index) const { return parts[index + 1].offset; }
 
@@ -74,9 +83,9 @@ public:
   void markChanged(std::span<const int64_t> places);
   void release(const CacheBatch &batch);
 
-  /// Writes all changed rows to the file.
+  /// Writes all changed rows to the store.
   void flush();
-  /// The same, for a caller that will write to the file: rows are read again
+  /// The same, for a caller that will write to the store: rows are read again
   /// before they are used.
   void expose();
 
@@ -88,14 +97,20 @@ private:
   template <typename Id>
   void find(std::span<const IdRun> runs, size_t number, CacheBatch &batch);
   void admitMissing(std::span<const IdRun> runs, CacheBatch &batch);
+  void giveRoom();
+  CacheBatch takeRows(std::span<const IdRun> runs);
   int64_t start(IoDirection direction, std::vector<CachedRow> moved);
+  void copyStaged(RowIo &rowIo, IoDirection direction,
+                  std::span<const CachedRow> moved,
+                  const RowCopies::Point &point) const;
   void readAgain();
 
   CacheSpec spec;
-  RowFile file;
+  std::unique_ptr<RowStore> store;
   std::vector<PageBlock> arrays; ///< weights, then states.
   std::vector<RecordPart> parts; ///< of each array.
   IoQueue &io;
+  RowCopies *copies = nullptr;
 
   mutable std::mutex mutex;
   CacheIndex index;

@@ -67,7 +67,7 @@ int64_t blockBytesOf(int directFile) {
 
 RowFile::RowFile(const std::string &directory, const std::string &shard,
                  int64_t rows, int64_t bytesOfRow)
-    : numRows(rows), stride(bytesOfRow), file(openUnnamed(directory, shard)) {
+    : RowStore(rows, bytesOfRow), file(openUnnamed(directory, shard)) {
   reserve(file, roundUp(bytes(), kPageBytes), directory, shard);
   void *address = mmap(nullptr, static_cast<size_t>(bytes()),
                        PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -105,26 +105,13 @@ bool RowFile::isResident(int64_t row) const {
                      [](unsigned char page) { return page & 1; });
 }
 
-void RowFile::copy(IoDirection direction, const CachedRow &row,
-                   std::byte *record, std::span<const RecordPart> parts) const {
-  for (const RecordPart &part : parts) {
-    std::byte *cached = part.first + row.place * part.bytes;
-    if (direction == IoDirection::Read)
-      std::memcpy(cached, record + part.offset,
-                  static_cast<size_t>(part.bytes));
-    else
-      std::memcpy(record + part.offset, cached,
-                  static_cast<size_t>(part.bytes));
-  }
-}
-
 void RowFile::transfer(RowIo &io, IoDirection direction,
                        std::span<const CachedRow> rows,
                        std::span<const RecordPart> parts) const {
   std::vector<CachedRow> others;
   for (const CachedRow &row : rows)
     if (isResident(row.row)) // without a call of the system
-      copy(direction, row, mapping + row.row * stride, parts);
+      copyRecord(direction, row, mapping + row.row * stride, parts);
     else
       others.push_back(row);
   if (directFile >= 0)
@@ -207,7 +194,8 @@ void RowFile::transferDirectly(RowIo &io, IoDirection direction,
     std::byte *staged = room.data();
     for (const StagedRows &group : groups) {
       for (const CachedRow &row : group.rows)
-        copy(direction, row, staged + row.row * stride - group.begin, parts);
+        copyRecord(direction, row, staged + row.row * stride - group.begin,
+                   parts);
       staged += group.end - group.begin;
     }
     if (direction == IoDirection::Write) {

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Shard.h"
+#include "RowFile.h"
+#include "RowMemory.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/Initializer.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -35,7 +37,7 @@ int64_t numStates(const TableSpec &table) { return table.states().count(); }
 } // namespace
 
 int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
-  if (spec.tier == Tier::Ssd)
+  if (spec.cache.rows > 0)
     return spec.cache.rows *
            cachedRowBytes(table.states(), spec.cols.size(), table.elementType);
   return spec.rows.size() *
@@ -52,25 +54,32 @@ static PageBlock makeBlock(int64_t bytes,
   return block;
 }
 
-static std::unique_ptr<RowCache> makeCache(const ShardSpec &spec,
+static std::unique_ptr<RowStore> makeStore(const ShardSpec &spec,
                                            const TableSpec &table,
                                            const ShardPlaces &places) {
-  if (places.memory)
+  int64_t rows = spec.rows.size();
+  int64_t bytes =
+      recordBytes(table.states(), spec.cols.size(), table.elementType);
+  if (spec.tier == Tier::Dram && !places.memory)
     fail("shard \"", spec.name,
-         "\" is in tier ssd, which CPUs run and GPUs do not yet");
+         "\" is in tier dram, which is for GPUs: the memory of CPUs is that of "
+         "their host");
+  if (spec.tier == Tier::Dram)
+    return std::make_unique<RowMemory>(rows, bytes);
   if (places.directory.empty())
     fail("shard \"", spec.name,
          "\" is in tier ssd and needs a directory for its file: pass "
          "tier_directory (neuroshard-run: --tier-dir), or set "
          "NEUROSHARD_TIER_DIRECTORY");
-  return std::make_unique<RowCache>(spec, table, places.directory, *places.io);
+  return std::make_unique<RowFile>(places.directory, spec.name, rows, bytes);
 }
 
 Shard::Shard(const ShardSpec &spec, const TableSpec &table,
              const ShardPlaces &places)
     : shardSpec(&spec), tableSpec(&table) {
-  if (spec.tier == Tier::Ssd) {
-    cached = makeCache(spec, table, places);
+  if (spec.cache.rows > 0) {
+    cached = std::make_unique<RowCache>(
+        spec, table, makeStore(spec, table, places), *places.io, places.memory);
   } else {
     auto make = [&](int64_t rowBytes) {
       return makeBlock(spec.rows.size() * rowBytes, places.memory);

@@ -1,8 +1,8 @@
 //===- Shard.h - Weights and optimizer state of one local shard -*- C++ -*-===//
 //
 // Rows of weights and of per-element state are padded to 16 bytes
-// (nsrt_row_stride); per-row state is one f32 per row. All lie in memory, or,
-// in tier "ssd", in a file with a cache of rows in memory.
+// (nsrt_row_stride); per-row state is one f32 per row. All lie in memory of the
+// device, or below it, in host memory or a file, with a cache of rows there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ struct ShardPlaces {
   std::shared_ptr<DeviceMemory> memory; ///< null: that of the host.
   /// Of files; "" if there is none.
   std::string directory;
-  IoQueue *io; ///< may be null unless the shard is in tier "ssd".
+  IoQueue *io; ///< may be null unless the shard has a cache.
 };
 
 class Shard {
@@ -60,8 +60,8 @@ public:
   /// Null if all rows are in memory.
   RowCache *cache() const { return cached.get(); }
 
-  // All rows, in memory of the device or mapped from a file. Of a shard with a
-  // cache, only between a call of expose() and the next step.
+  // All rows: in memory of the device, or of the host if the shard has a cache;
+  // then only between a call of expose() and the next step.
   std::byte *allWeights() const;
   float *allState(size_t index) const;
   /// Bytes from one row of weights to the next.

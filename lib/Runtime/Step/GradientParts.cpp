@@ -60,9 +60,13 @@ private:
       if (!entry.readers.contains(static_cast<int64_t>(peer)))
         continue;
       const PeerIds &ids = received.streams[stream][peer];
-      parts.push_back({entry.kernel, number, ids,
-                       gradientsOf(ids, blocks[peer], index),
-                       blocks[peer].block.stride[index], padding});
+      GradientPart &part = parts.emplace_back(GradientPart{
+          entry.kernel, number, ids, gradientsOf(ids, blocks[peer], index),
+          blocks[peer].block.stride[index], padding});
+      if (const std::byte *places = received.placesOf(index, peer)) {
+        part.places = places;
+        part.rows = routed.rows.get();
+      }
     }
   }
 

@@ -6,6 +6,7 @@
 #include "Driver/Status.h"
 #include "KernelParts.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace neuroshard::cuda {
@@ -33,6 +34,12 @@ Binding readSums(Binding binding) {
   return binding;
 }
 
+bool hasCaches(const Manifest &manifest) {
+  return std::ranges::any_of(manifest.shards, [](const ShardSpec &shard) {
+    return shard.cache.rows > 0;
+  });
+}
+
 nsc_options optionsOf(const std::vector<nsc_slot_memory> &slots) {
   nsc_options options = {};
   options.num_slots = static_cast<int32_t>(slots.size());
@@ -49,8 +56,8 @@ int64_t rowsOf(const LookupPart &part) {
 CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
                          const std::string &directory, int32_t rank,
                          IdCheck check, BackendParts parts)
-    : holder(std::move(ownGpu)), gpu(*holder), idCheck(check),
-      buffers(parts.buffers), host(std::move(parts.host)) {
+    : holder(std::move(ownGpu)), gpu(*holder), buffers(parts.buffers),
+      host(std::move(parts.host)) {
   std::vector<nsc_slot_memory> memory;
   for (const SlotMemory &slot : parts.slots)
     memory.push_back({slot.weights, slot.states[0], slot.states[1]});
@@ -59,6 +66,8 @@ CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
   stream = ownStream->get();
   Binding binding = readBinding(directory, rank);
   manifest = binding.manifest;
+  // The host reads the ids of caches before kernels read rows.
+  idCheck = hasCaches(manifest) ? IdCheck::Early : check;
   device = std::make_unique<Device>(
       gpu, directory, readSums(std::move(binding)), optionsOf(memory), idCheck);
   routing = std::make_unique<Routing>(gpu, device->kernels);
@@ -66,6 +75,9 @@ CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
       PackingTools{gpu, manifest, *routing, buffers, *host, {}});
   rowUploads = std::make_unique<UploadRing>(gpu);
   lateChecks = std::make_unique<LateChecks>(gpu, manifest, *routing);
+  cachedRows = std::make_unique<CachedRows>(gpu, device->binding, *host);
+  rowMover = std::make_unique<RowMover>(gpu, device->kernels,
+                                        [this] { return stream; });
 }
 
 void CudaBackend::useStream(void *next) {
@@ -143,6 +155,12 @@ void CudaBackend::check() {
   std::optional<std::string> id = device->check(stream);
   if (offsets || id)
     fail(offsets ? *offsets : *id);
+}
+
+std::unique_ptr<RowsInUse>
+CudaBackend::fetchRows(std::span<const CachedLookup> lookups) {
+  GpuScope scope(gpu);
+  return cachedRows->fetch(lookups, stream);
 }
 
 void CudaBackend::addUp(std::span<const BagLengths> bags) {

@@ -9,9 +9,11 @@
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_BACKEND_CUDABACKEND_H
 
+#include "CachedRows.h"
 #include "Driver/UploadRing.h"
 #include "IdPacking.h"
 #include "LateChecks.h"
+#include "RowMover.h"
 #include "Step/Device.h"
 #include "neuroshard/Runtime/Backend.h"
 
@@ -38,6 +40,9 @@ public:
   bool readsInPlace() const override {
     return idCheck == runtime::IdCheck::Late;
   }
+  std::unique_ptr<runtime::RowsInUse>
+  fetchRows(std::span<const runtime::CachedLookup> lookups) override;
+  runtime::RowCopies *rowCopies() override { return rowMover.get(); }
   void readInPlace(int32_t exchange, const runtime::JaggedInput &input,
                    int64_t *offsets, float *sizes) override;
   void check() override;
@@ -63,7 +68,7 @@ public:
 private:
   std::shared_ptr<const Gpu> holder;
   const Gpu &gpu;
-  const runtime::IdCheck idCheck;
+  runtime::IdCheck idCheck = runtime::IdCheck::Early;
   runtime::BufferSource &buffers;
   std::unique_ptr<runtime::Backend> host;
   Manifest manifest; ///< of the artifact, as the compiler wrote it.
@@ -74,6 +79,9 @@ private:
   std::unique_ptr<PackingTools> packing;
   std::unique_ptr<UploadRing> rowUploads; ///< of CudaSums.
   std::unique_ptr<LateChecks> lateChecks;
+  // Of shards with caches of rows.
+  std::unique_ptr<CachedRows> cachedRows;
+  std::unique_ptr<RowMover> rowMover;
 };
 
 } // namespace neuroshard::cuda

@@ -79,6 +79,8 @@ int32_t CudaUpdate::slotOf(int32_t lookup) const {
 }
 
 void CudaUpdate::add(const GradientPart &part) {
+  if (part.rows)
+    cachedSlots.insert({slotOf(part.lookup), part.rows});
   gradients.push_back(staging.gradientOf(part));
   parts.push_back(staging.partOf(part));
   idsOfSlot[slotOf(part.lookup)] += part.ids.numIds;
@@ -90,6 +92,11 @@ void CudaUpdate::run(std::span<const float> stepSizes) {
   GpuScope scope(device.gpu);
   if (!device.gpu.isCapturing(stream))
     device.setStepSizes(stepSizes, stream);
+  for (auto [slot, rows] : cachedSlots) {
+    rows->markChanged(slot);
+    if (device.binding.program.slots[static_cast<size_t>(slot)].twoPhase)
+      readRows(slot); // norms may be asked for, when keys tell no rows
+  }
   device.backward(gradients, stream);
 }
 

@@ -8,7 +8,9 @@
 #include "neuroshard/Runtime/Backend.h"
 
 #include <map>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace neuroshard::cuda {
@@ -46,6 +48,8 @@ private:
   std::vector<Part> parts;
   std::vector<nsc_gradient> gradients;
   std::map<int32_t, int64_t> idsOfSlot;
+  /// Slots with caches, and the rows there that the batches use.
+  std::set<std::pair<int32_t, runtime::RowsInUse *>> cachedSlots;
   /// Distinct rows of slots, once they were asked for.
   mutable std::map<int32_t, std::vector<int64_t>> rowsOfSlots;
 };

@@ -31,11 +31,19 @@ Part RowStaging::partOf(int32_t lookup, const PeerIds &ids) const {
   part.sample_weights = ids.weights;
   part.id_end = ids.numIds;
   part.bags = ids.bags;
+  part.idsArePlaces = hasCache(lookup);
   return part;
+}
+
+bool RowStaging::hasCache(int32_t lookup) const {
+  int32_t slot = binding.program.lookups[static_cast<size_t>(lookup)].slot;
+  return binding.shardOf(static_cast<size_t>(slot)).cache.rows > 0;
 }
 
 Part RowStaging::partOf(const GradientPart &given) const {
   Part part = partOf(given.lookup, given.ids);
+  part.places = given.places;
+  part.idsArePlaces = 0;
   part.padding = given.padding.value_or(-1);
   const GpuLookup &lookup =
       binding.program.lookups[static_cast<size_t>(given.lookup)];

@@ -44,7 +44,10 @@ public:
   KernelRows read(int32_t lookup, const float *gradients, int64_t stride,
                   int64_t rows);
   int64_t dimOf(int32_t lookup) const;
-  /// The ids of a lookup, without a place for its results.
+  /// Whether the lookup's shard has a cache of rows.
+  bool hasCache(int32_t lookup) const;
+  /// The ids of a lookup, places if its shard has a cache of rows, without a
+  /// place for its results.
   Part partOf(int32_t lookup, const runtime::PeerIds &ids) const;
   /// The ids whose rows have gradients, and these.
   Part partOf(const runtime::GradientPart &part) const;

@@ -27,6 +27,26 @@ void PlainMemory::free(std::byte *memory) noexcept {
   driver.ctxPopCurrent(&popped);
 }
 
+std::byte *PlainMemory::reserve(int64_t bytes) {
+  GpuScope scope(gpu);
+  ReservedMemory reserved(gpu, bytes);
+  std::byte *first = reserved.data();
+  std::lock_guard lock(mutex);
+  reservations.emplace(first, std::move(reserved));
+  return first;
+}
+
+void PlainMemory::commit(std::byte *reserved, int64_t bytes) {
+  GpuScope scope(gpu);
+  std::lock_guard lock(mutex);
+  reservations.at(reserved).commit(bytes);
+}
+
+void PlainMemory::release(std::byte *reserved) noexcept {
+  std::lock_guard lock(mutex);
+  reservations.erase(reserved);
+}
+
 void PlainMemory::clear(std::byte *memory, int64_t bytes) {
   if (bytes == 0)
     return;

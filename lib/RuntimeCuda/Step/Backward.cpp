@@ -155,6 +155,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   bindGradients(plan, gradients, stream);
   if (plan.step.numPositions > 0) {
     launchWeightGradients(plan, stream);
+    findPlaces(plan, stream);
     addChunks(plan, stream);
     updateWith(Kernel::Update, &GpuSlot::updateVariant, plan, stream);
     updateWith(Kernel::Reduce, &GpuSlot::reduceVariant, plan, stream);
@@ -176,6 +177,16 @@ void Device::computeWeightGradients(std::span<const Part> parts,
   uploader.putTasks();
   uploader.finish();
   launchWeightGradients(plan, stream);
+}
+
+/// Lets the update find rows in caches. From here on keys tell no rows.
+void Device::findPlaces(const StepPlan &plan, CUstream stream) const {
+  if (!plan.step.cachedParts.empty())
+    kernels.launch(Kernel::FindPlaces,
+                   ceilDivide(plan.step.numPositions, NSG_THREADS), stream,
+                   plan.cachedParts.as<nsg_cached_part>(),
+                   static_cast<int32_t>(plan.step.cachedParts.size()),
+                   plan.sortedArray.as<nsg_sorted>());
 }
 
 /// Sums the gradients of each chunk of a long run.

@@ -118,6 +118,7 @@ private:
   void bindGradients(StepPlan &plan, std::span<const nsc_gradient> gradients,
                      CUstream stream);
   void launchWeightGradients(const StepPlan &plan, CUstream stream) const;
+  void findPlaces(const StepPlan &plan, CUstream stream) const;
   void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, int32_t GpuSlot::*variant,
                   const StepPlan &plan, CUstream stream) const;

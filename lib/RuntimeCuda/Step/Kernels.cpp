@@ -14,12 +14,13 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr const char *kKernelNames[] = {
-    "nsg_lookup",        "nsg_weight_gradient",  "nsg_expand",
-    "nsg_ranges",        "nsg_partials",         kUpdateKernel,
-    kReduceKernel,       kApplyKernel,           kUpdateBySumsKernel,
-    "nsg_move_rows",     "nsg_move_scaled_rows", "nsg_add_up",
-    "nsg_check_offsets", "nsg_trust_offsets",    "nsg_count_bags",
-    "nsg_pack_ids",      "nsg_add_values",       "nsg_divide_values"};
+    "nsg_lookup",        "nsg_weight_gradient", "nsg_expand",
+    "nsg_ranges",        "nsg_find_places",     "nsg_partials",
+    kUpdateKernel,       kReduceKernel,         kApplyKernel,
+    kUpdateBySumsKernel, "nsg_move_rows",       "nsg_move_scaled_rows",
+    "nsg_add_up",        "nsg_check_offsets",   "nsg_trust_offsets",
+    "nsg_count_bags",    "nsg_pack_ids",        "nsg_add_values",
+    "nsg_divide_values"};
 
 const GpuImageFile &imageFor(const Gpu &gpu, const GpuProgram &program) {
   if (!gpu.driver.emulated)

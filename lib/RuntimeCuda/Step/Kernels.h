@@ -21,6 +21,7 @@ enum class Kernel {
   WeightGradient,
   Expand,
   Ranges,
+  FindPlaces,
   Partials,
   Update,
   Reduce,

@@ -15,6 +15,10 @@ struct Part : nsc_part {
   /// Not 0: ids are rows with the sums of their gradients, without bags and
   /// sample weights.
   int64_t isSummed = 0;
+  /// Of a slot with a cache of rows: the places of the ids' rows in it, in the
+  /// type of the ids; or, not 0, the ids are places themselves.
+  const void *places = nullptr;
+  int64_t idsArePlaces = 0;
 };
 
 } // namespace neuroshard::cuda

@@ -16,7 +16,7 @@ constexpr size_t kKeptPlans = 8 * static_cast<size_t>(kMostRelayPieces);
 constexpr size_t kMostPlans = 512;
 
 bool sameParts(std::span<const Part> a, std::span<const Part> b) {
-  static_assert(sizeof(Part) == 104, "parts are compared as bytes");
+  static_assert(sizeof(Part) == 120, "parts are compared as bytes");
   return a.size() == b.size() &&
          (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }

@@ -78,6 +78,8 @@ void Device::fill(StepPlan &plan, std::span<const Part> parts, StepKind kind,
   if (training) {
     putTraining(plan, uploader);
     putSorted(plan, nullptr, uploader);
+    uploader.put(plan.cachedParts,
+                 std::span<const nsg_cached_part>(plan.step.cachedParts));
   }
   uploader.finish();
   plan.generation = stepMemory.generation();

@@ -40,8 +40,15 @@ KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
     if (lookup.gradientVariant >= 0 &&
         !hasPositions(static_cast<size_t>(lookup.slot)))
       append(static_cast<size_t>(lookup.slot));
+  // A place of a cache has a key behind those of the slot's rows.
+  int64_t last = end;
+  for (size_t slot = 0; slot < binding.numSlots(); ++slot)
+    if (const ShardSpec &shard = binding.shardOf(slot);
+        hasPositions(slot) && shard.cache.rows > 0)
+      last =
+          std::max(last, keyBegin[slot] + shard.rows.size() + shard.cache.rows);
   keyBytes =
-      end < static_cast<int64_t>(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
+      last < static_cast<int64_t>(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
   // The filler has all bits set: 2^endBit - 1 >= end.
   endBit =
       std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(end))));

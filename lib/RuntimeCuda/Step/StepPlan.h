@@ -72,6 +72,7 @@ struct StepPlan {
   std::array<std::vector<int64_t>, kTaskKernels> blocksOfTasks;
   UploadedArray trainingArray; ///< TrainingHead, nsg_slot [updated].
   UploadedArray sortedArray;   ///< nsg_sorted.
+  UploadedArray cachedParts;   ///< nsg_cached_part.
 
   Event forked; ///< the sort may begin.
   Event sorted; ///< the sort is done.

@@ -41,7 +41,8 @@ nsg_lookup_task makeTask(const Binding &binding, const Part &part,
   nsg_lookup_task task = {};
   task.flags = flagsOf(lookup, part);
   task.weights = weights;
-  task.rows = shard.rows.size();
+  task.rows = part.idsArePlaces ? std::numeric_limits<int64_t>::max()
+                                : shard.rows.size();
   task.row_begin = shard.rows.begin;
   task.ids = part.ids;
   task.offsets = task.flags & NSG_POOLED ? part.offsets : nullptr;
@@ -56,6 +57,18 @@ nsg_lookup_task makeTask(const Binding &binding, const Part &part,
   task.variant = lookup.variantFor(task.flags & NSG_FIXED);
   task.gradient_variant = lookup.gradientVariant;
   return task;
+}
+
+/// The places of the ids of a part, whose positions are all its own.
+nsg_cached_part describePlaces(const Part &part, const nsg_lookup_task &task) {
+  nsg_cached_part cached = {};
+  cached.id_bytes = task.flags & NSG_ID64 ? 8 : 4;
+  cached.places = static_cast<const std::byte *>(part.places) +
+                  part.id_begin * cached.id_bytes;
+  cached.position_begin = task.position_begin + part.id_begin;
+  cached.position_end = task.position_begin + part.id_end;
+  cached.key_begin = task.key_begin;
+  return cached;
 }
 
 /// Blocks of a lookup or weight gradient.
@@ -145,6 +158,10 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
       task.key_begin = keys.keyBegin[slot];
       task.position_begin = positions.place(part, lookup.slot, exact);
       idsOfSlot[slot] += part.id_end - part.id_begin;
+      if (part.places && !exact)
+        fail("ids of a shard with a cache of rows must be sorted by bag");
+      if (part.places && part.id_end > part.id_begin)
+        step.cachedParts.push_back(describePlaces(part, task));
     }
     step.blocks[ExpandBlocks].push_back(
         isUpdated ? ceilDivide(task.items, NSG_EXPAND_ITEMS) : 0);

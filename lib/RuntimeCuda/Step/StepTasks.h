@@ -32,6 +32,8 @@ constexpr size_t kTaskKernels = 3;
 
 struct StepTasks {
   std::vector<nsg_lookup_task> tasks; ///< one per part.
+  /// In the order of their positions.
+  std::vector<nsg_cached_part> cachedParts;
   /// Per kernel and task.
   std::array<std::vector<int64_t>, kTaskKernels> blocks;
   int64_t numPositions = 0;

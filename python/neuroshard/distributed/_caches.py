@@ -1,4 +1,4 @@
-"""What row caches of shards in tier "ssd" have done."""
+"""What row caches of shards in lower tiers have done."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ def cache_figures(figures_of: Callable[[int], Sequence[int]], manifest: Manifest
                   rank: int) -> dict[str, CacheFigures]:
     """By the names of the shards that have a cache. figures_of: those of a shard by its number."""
     return {spec["name"]: CacheFigures(*figures_of(index))
-            for index, spec in enumerate(manifest.shards_of(rank)) if spec["tier"] == "ssd"}
+            for index, spec in enumerate(manifest.shards_of(rank)) if spec["tier"] != "hbm"}

@@ -150,12 +150,12 @@ class _Sharded(Learning, torch.nn.Module):
 
     def local_shards(self) -> tuple[LocalShard, ...]:
         """This rank's shards as tensors on their own memory: writing to them is allowed. Of a
-        shard in tier "ssd" they are views of its file, current until the next step: call this again
-        after it."""
+        shard in a lower tier they are views of it in memory of the host, current until the next
+        step: call this again after it."""
         return self._session.shards()
 
     def caches(self) -> dict[str, CacheFigures]:
-        """What the row caches of this rank's shards in tier "ssd" have done so far, by shard."""
+        """What the row caches of this rank's shards in lower tiers have done so far, by shard."""
         return self._session.caches()
 
     def phases(self) -> dict[str, tuple[float, int]]:

@@ -88,10 +88,6 @@ class Session:
         if odd:
             raise ValueError(f"feature \"{odd[0]}\" has sample weights, which are for pooling "
                              "\"sum\" only")
-        host = [shard.name for shard in plan.shards if shard.tier == "dram"]
-        if host:
-            raise ValueError(f"shard \"{host[0]}\" is in host memory (tier \"dram\"), which "
-                             "collections do not run")
 
     def _artifact(self, plan: Plan, problem: ShardingProblem,
                   given: str | os.PathLike | None) -> pathlib.Path:

@@ -112,14 +112,15 @@ class EmbeddingTables(Learning, torch.nn.Module):
         return self._engine.num_updates()
 
     def shards(self) -> tuple[LocalShard, ...]:
-        """The shards as tensors on their own memory: writing to them is allowed. Of a shard in tier
-        "ssd" they are views of its file, current until the next step: call this again after it."""
+        """The shards as tensors on their own memory: writing to them is allowed. Of a shard in
+        a lower tier they are views of it in memory of the host, current until the next step: call
+        this again after it."""
         self._require_open()
         self._engine.settle()
         return local_shards(self._engine.shard_tensors, self._manifest, rank=0)
 
     def caches(self) -> dict[str, CacheFigures]:
-        """What the row caches of shards in tier "ssd" have done so far, by shard."""
+        """What the row caches of shards in lower tiers have done so far, by shard."""
         self._require_open()
         return cache_figures(self._engine.cache_figures, self._manifest, rank=0)
 

@@ -14,7 +14,7 @@ GpuProgram neuroshard::test::randomGpuProgram(std::mt19937 &random) {
   if (below(2))
     program.emulated = {"", "p.emulated.so"};
   program.kernels = {"nsg_lookup", "nsg_weight_gradient", "nsg_expand",
-                     "nsg_ranges", "nsg_partials"};
+                     "nsg_ranges", "nsg_find_places",     "nsg_partials"};
   for (const char *kernel :
        {kUpdateKernel, kReduceKernel, kApplyKernel, kUpdateBySumsKernel})
     for (int64_t variant = 0; variant < 9; ++variant)

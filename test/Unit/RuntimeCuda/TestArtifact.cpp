@@ -192,7 +192,7 @@ json Model::program(int32_t device, fake::State &state) const {
   for (const char *kernel : kRoutingKernels)
     program.kernels.push_back(kernel);
   add(trains || gradients, {"nsg_expand"});
-  add(trains, {"nsg_ranges", "nsg_partials"});
+  add(trains, {"nsg_ranges", "nsg_find_places", "nsg_partials"});
   program.kernels.insert(program.kernels.end(), bodies.begin(), bodies.end());
   add(gradients, {"nsg_weight_gradient"});
   program.module = "0123";

@@ -12,7 +12,8 @@ from support import matrix
 class Context:
     """One case on one rank; what it made is closed when it ends."""
 
-    runs_disk = True  # shards in tier "ssd"
+    tiers = ("ssd",)  # below device memory
+    devices = "CPU@4GiB"
 
     def __init__(self, folder, name):
         self.folder, self.name = folder, name

@@ -19,7 +19,8 @@ OF_GPUS = {"device": "emulator"}
 class GpuContext(Context):
     """Makes modules on emulated GPUs by default."""
 
-    runs_disk = False
+    tiers = ("dram", "ssd")
+    devices = "H200"
 
     def make(self, plan, problem, learning_rate=0.125, **options):
         return super().make(plan, problem, learning_rate, **{**OF_GPUS, **options})
@@ -37,7 +38,7 @@ def case_as_on_cpus(context, number, unpooled="0"):
     """Of the same weights both devices give the same bits; they train alike: GPUs add up the
     gradients of a row in chunks."""
     unpooled = unpooled == "1"
-    context.runs_disk = False
+    context.tiers = ()
     problem, plan = describe(context, int(number), unpooled)
     modules = [context.make(plan, problem, seed=3, **OF_GPUS)]
     # The artifact has programs for both.

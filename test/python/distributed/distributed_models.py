@@ -76,11 +76,12 @@ def make_plan(problem, kinds, ranks, seed, idle=()):
     return plan
 
 
-def on_disk(plan, seed):
-    """The plan with half of the shards that are on one device in tier "ssd", with small caches."""
-    chooser = random.Random(f"{seed} on disk")
+def in_tiers(plan, seed, tiers):
+    """The plan with half of the shards that are on one device in lower tiers, with small caches."""
+    chooser = random.Random(f"{seed} in tiers")
     return plan.replace(shards=[
-        one.replace(tier="ssd", cache_rows=32, cache_policy=chooser.choice(("lru", "lfu")))
+        one.replace(tier=chooser.choice(tiers), cache_rows=32,
+                    cache_policy=chooser.choice(("lru", "lfu")))
         if len(one.devices) == 1 and chooser.random() < 0.5 else one for one in plan.shards])
 
 

@@ -1,4 +1,4 @@
-"""Cases: shards in tier "ssd" beside the same shards in memory."""
+"""Cases: shards in lower tiers beside the same shards in device memory."""
 
 import torch
 
@@ -14,23 +14,23 @@ STEPS = 12
 ROWS = 600
 
 
-def problem_of(ranks, optimizer, type="f32", groups=1):
+def problem_of(context, optimizer, type="f32", groups=1):
     tables = [ns.Table("a", ROWS, 12, type=type, optimizer=optimizer),
               ns.Table("b", 90, 8, optimizer="rowwise_adagrad"), ns.Table("c", 20, 4)]
     features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("a1", "a", "mean", 3),
                 ns.Feature("b0", "b", "mean", 3), ns.Feature("c0", "c", "sum", 3)]
-    return ns.ShardingProblem(tables=tables, features=features, batch=16 * ranks,
-                              topology=f"{groups}x{ranks // groups}xCPU@4GiB")
+    return ns.ShardingProblem(tables=tables, features=features, batch=16 * context.size,
+                              topology=f"{groups}x{context.size // groups}x{context.devices}")
 
 
-def plan_of(ranks, cache_rows=0, policy="lru", groups=1):
-    """Table a whole on the last rank, b cut by columns, c on all; a and b on disk if they have a
+def plan_of(ranks, cache_rows=0, policy="lru", groups=1, tier="ssd"):
+    """Table a whole on the last rank, b cut by columns, c on all; a and b in the tier if they have a
     cache. In several groups a is cut by rows over all ranks, and its results go by relay."""
     def shard(table, rows, cols, device, **rest):
         if not cache_rows:
             return ns.Shard(table=table, rows=rows, cols=cols, devices=device, **rest)
         most = -(-(rows[1] - rows[0]) // 32) * 32
-        return ns.Shard(table=table, rows=rows, cols=cols, devices=device, tier="ssd",
+        return ns.Shard(table=table, rows=rows, cols=cols, devices=device, tier=tier,
                         cache_rows=min(cache_rows, most), cache_policy=policy, **rest)
     part = ROWS // ranks
     pieces = [shard("a", (0, ROWS), (0, 12), ranks - 1)] if groups == 1 else [
@@ -61,12 +61,12 @@ def train(context, problem, plan, parts, depth):
 
 
 def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy="lru", depth="2",
-                   groups="1"):
+                   groups="1", tier="ssd"):
     groups = int(groups)
-    problem = problem_of(context.size, optimizer, type, groups)
+    problem = problem_of(context, optimizer, type, groups)
     parts = parts_of(context, problem)
     memory = train(context, problem, plan_of(context.size, groups=groups), parts, 1)
-    disk = train(context, problem, plan_of(context.size, int(cache), policy, groups), parts,
+    disk = train(context, problem, plan_of(context.size, int(cache), policy, groups, tier), parts,
                  int(depth))
     assert memory[0] == disk[0]
     for name, (weights, states) in memory[1].items():
@@ -74,11 +74,12 @@ def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy=
         assert all(map(torch.equal, states, disk[1][name][1])), name
 
 
-def case_figures(context, cache="32", policy="lru", depth="2"):
+def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
     """Hits, fetches and write-backs of table a are those of a simulation."""
-    problem = problem_of(context.size, "sgd")
+    problem = problem_of(context, "sgd")
     parts = parts_of(context, problem)
-    tables = train(context, problem, plan_of(context.size, int(cache), policy), parts, int(depth))[2]
+    plan = plan_of(context.size, int(cache), policy, tier=tier)
+    tables = train(context, problem, plan, parts, int(depth))[2]
     batches = [[row for feature in (0, 1) for part in one for row in part.feature(feature)[0].tolist()]
                for one in parts]
     cache = Cache(int(cache), policy)
@@ -102,11 +103,11 @@ def case_figures(context, cache="32", policy="lru", depth="2"):
         assert name not in tables.caches()
 
 
-def case_shards(context):
+def case_shards(context, tier="ssd"):
     """What is written to local_shards() is what the next step reads, also one that was sent ahead."""
-    problem = problem_of(context.size, "sgd")
+    problem = problem_of(context, "sgd")
     parts = parts_of(context, problem)
-    tables = context.make(plan_of(context.size, 64), problem)
+    tables = context.make(plan_of(context.size, 64, tier=tier), problem)
     local = [given(part[context.rank]) for part in parts]
     sent = None
     for number, batch in enumerate(local[:4]):
@@ -122,7 +123,7 @@ def case_shards(context):
 
 
 def case_errors(context):
-    problem, plan = problem_of(context.size, "sgd"), plan_of(context.size, 64)
+    problem, plan = problem_of(context, "sgd"), plan_of(context.size, 64)
     raises(ValueError, "tier_directory: expected a directory, found '/nowhere'",
            lambda: context.make(plan, problem, tier_directory="/nowhere"))
     raises(ValueError, "cannot create the file of shard",

@@ -5,7 +5,7 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
 from distributed_context import column_groups, whole
-from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem, on_disk,
+from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem, in_tiers,
                                 random_parts)
 from support import matrix, optimizers, oracle
 from support.batch import random_values
@@ -160,12 +160,14 @@ def local_sizes(ranks, generator):
 
 def describe(context, number, unpooled):
     """(problem, plan); in a quarter of the problems the last rank owns nothing, and in half of those
-    for CPUs alone some shards are on disk."""
+    for one kind of device some shards are in lower tiers."""
     problem = make_problem(number, context.size, unpooled)
     idle = (context.size - 1,) if number % 4 == 3 and context.size > 1 else ()
     plan = make_plan(problem, kinds_of(number), context.size, f"{matrix.seed()} {number}", idle)
-    on_cpus = context.runs_disk and number % 2
-    return problem, on_disk(plan, f"{matrix.seed()} {number}") if on_cpus else plan
+    if not (context.tiers and number % 2):
+        return problem, plan
+    problem = problem.replace(topology=f"{context.size}x{context.devices}")
+    return problem, in_tiers(plan, f"{matrix.seed()} {number}", context.tiers)
 
 
 def case_matrix(context, number, unpooled="0"):

@@ -35,8 +35,20 @@ def same(case, **options):
                                                 for key, value in options.items())])
 
 
-FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
-       2: ["traffic.norms", "traffic.numbered:first=1:count=2",
+def tiers(case, *tiers, **options):
+    return [same(f"tiers/{case}", tier=tier, **options) for tier in tiers or ("dram", "ssd")]
+
+
+TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("shards", "dram"),
+         *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
+         *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu")]
+MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
+              for type in ("f32", "f16", "bf16") for cache in (32, 128, 320, 608)
+              for policy in ("lru", "lfu")
+              for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
+                               policy=policy)]
+FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:2]],
+       2: [*TIERS, "traffic.norms", "traffic.numbered:first=1:count=2",
            "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
            "gpu.modes", "gpu.devices", same("trace/overlap", device="emulator"),
            same("errors/ids_of_one_rank"), same("errors/forms_of_one_rank"), same("steps/orders"),
@@ -45,9 +57,9 @@ FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
            same("steps/learning_rate", backend="aot_eager"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
        3: ["gpu.ragged", same("errors/ids_of_one_rank")],
-       4: ["gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
+       4: [*tiers("same_bits", "dram", groups=2), "gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
-        2: [*(same("steps/convention", optimizer=one) for one in
+        2: [*MORE_TIERS, *(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
             same("steps/two_collections"), same("steps/unread_result"), same("steps/searched"),
             "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",

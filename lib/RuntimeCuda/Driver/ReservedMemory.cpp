@@ -1,0 +1,87 @@
+//===- ReservedMemory.cpp - Addresses of a GPU whose memory grows ---------===//
+//
+// The destructor ignores errors, since the context may be lost.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReservedMemory.h"
+#include "Status.h"
+#include "neuroshard/Support/Round.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace neuroshard::cuda {
+
+static CUmemAllocationProp memoryOf(const Gpu &gpu) {
+  CUmemAllocationProp kind;
+  kind.location.id = gpu.device;
+  return kind;
+}
+
+ReservedMemory::ReservedMemory(const Gpu &gpu, int64_t bytes) : gpu(gpu) {
+  if (!gpu.driver.memAddressReserve)
+    failWith(NSC_NO_DRIVER, "the CUDA driver ", gpu.driver.name,
+             " cannot reserve addresses, as caches of rows need");
+  CUmemAllocationProp kind = memoryOf(gpu);
+  gpu.driver.check(gpu.driver.memGetAllocationGranularity(&granularity, &kind,
+                                                          /*minimum=*/0),
+                   "asking for the size of pages of GPU memory");
+  reserved = rounded(std::max<int64_t>(1, bytes));
+  gpu.driver.check(gpu.driver.memAddressReserve(&first, reserved, 0, 0, 0),
+                   "reserving addresses of GPU memory");
+}
+
+size_t ReservedMemory::rounded(int64_t bytes) const {
+  return static_cast<size_t>(roundUp(bytes, static_cast<int64_t>(granularity)));
+}
+
+ReservedMemory::ReservedMemory(ReservedMemory &&other) noexcept
+    : gpu(other.gpu), first(std::exchange(other.first, 0)),
+      reserved(other.reserved), granularity(other.granularity),
+      committed(other.committed), pieces(std::exchange(other.pieces, {})) {}
+
+ReservedMemory::~ReservedMemory() {
+  if (!first)
+    return;
+  gpu.driver.ctxPushCurrent(gpu.context);
+  for (; !pieces.empty(); pieces.pop_back()) {
+    committed -= pieces.back().bytes;
+    gpu.driver.memUnmap(first + committed, pieces.back().bytes);
+    gpu.driver.memRelease(pieces.back().memory);
+  }
+  gpu.driver.memAddressFree(first, reserved);
+  CUcontext popped = nullptr;
+  gpu.driver.ctxPopCurrent(&popped);
+}
+
+void ReservedMemory::commit(int64_t bytes) {
+  size_t wanted = rounded(bytes);
+  if (wanted <= committed)
+    return;
+  CUmemAllocationProp kind = memoryOf(gpu);
+  Piece piece = {0, wanted - committed};
+  CUresult result = gpu.driver.memCreate(&piece.memory, piece.bytes, &kind, 0);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    gpu.driver.memGetInfo(&free, &total);
+    failWith(
+        NSC_OUT_OF_MEMORY, "no GPU memory for a cache of rows: ", piece.bytes,
+        " more bytes asked for, ", free, " of ", total, " free on ", gpu.name);
+  }
+  gpu.driver.check(result, "allocating GPU memory");
+  CUdeviceptr place = first + committed;
+  CUmemAccessDesc access;
+  access.location = kind.location;
+  result = gpu.driver.memMap(place, piece.bytes, 0, piece.memory, 0);
+  if (result == CUDA_SUCCESS) {
+    pieces.push_back(piece);
+    committed = wanted;
+    result = gpu.driver.memSetAccess(place, piece.bytes, &access, 1);
+  } else {
+    gpu.driver.memRelease(piece.memory);
+  }
+  gpu.driver.check(result, "mapping GPU memory");
+}
+
+} // namespace neuroshard::cuda
