@@ -231,7 +231,7 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 100 x 10 x f32
 neuroshard.plan @plan on @cluster semantics exact {
-  // expected-error@below {{a cache is for shards in tier ssd, found one in tier hbm}}
+  // expected-error@below {{a cache is for shards in tier dram or ssd, found one in tier hbm}}
   neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0] cache 32
 }
 
@@ -241,6 +241,6 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 100 x 10 x f32
 neuroshard.plan @plan on @cluster semantics exact {
-  // expected-error@below {{a shard in tier ssd must be on one device, found 2}}
+  // expected-error@below {{a shard with a cache must be on one device, found 2}}
   neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0, 1] tier ssd cache 32
 }

@@ -42,6 +42,7 @@ LIMITS = {
     "nsg_weight_gradient": Limits(registers=80),
     "nsg_expand": Limits(registers=64),
     "nsg_ranges": Limits(registers=32),
+    "nsg_find_places": Limits(registers=32),
     "nsg_partials": Limits(registers=80),
     "nsg_update": Limits(registers=128, **SPILLS),
     "nsg_reduce": Limits(registers=128, **SPILLS),

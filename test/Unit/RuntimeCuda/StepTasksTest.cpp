@@ -368,5 +368,60 @@ TEST_F(LookupPartsTest, LookupsThatNeedMoreSayWhat) {
   EXPECT_THAT(error(input, model), HasSubstr("reads a shard of rows"));
 }
 
+/// The first two parts of sharedModel(), with ids from `begin` on.
+std::vector<Part> cachedParts(int64_t begin) {
+  std::vector<Part> parts(2);
+  for (int32_t i = 0; i < 2; ++i) {
+    parts[i].lookup = i;
+    parts[i].exact = 1;
+    parts[i].ids = at<void>(4096);
+    parts[i].offsets = at<int64_t>(8192);
+    parts[i].id_begin = begin;
+    parts[i].id_end = begin + 5;
+    parts[i].bags = 3;
+    parts[i].places = at<void>(1 << (16 + i));
+  }
+  return parts;
+}
+
+TEST(StepTasks, PlacesOfCachedRowsHaveThePositionsOfTheirIds) {
+  Binding binding = bind(sharedModel());
+  std::vector<Part> parts = cachedParts(10);
+  StepTasks step = tasksOf(binding, parts);
+  ASSERT_EQ(step.cachedParts.size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    const nsg_cached_part &part = step.cachedParts[static_cast<size_t>(i)];
+    EXPECT_EQ(part.places, at<void>((1 << (16 + i)) + 10 * 8));
+    EXPECT_EQ(part.id_bytes, 8);
+    EXPECT_EQ(part.position_begin, 5 * i);
+    EXPECT_EQ(part.position_end, 5 * i + 5);
+    EXPECT_EQ(part.key_begin, step.tasks[static_cast<size_t>(i)].key_begin);
+  }
+  EXPECT_EQ(step.tasks[0].rows, 100);
+  EXPECT_TRUE(tasksOf(binding, parts, /*training=*/false).cachedParts.empty());
+  parts[0].places = nullptr;
+  EXPECT_EQ(tasksOf(binding, parts).cachedParts.size(), 1u);
+}
+
+TEST(StepTasks, PlacesAsIdsMayBeBehindTheRows) {
+  std::vector<Part> parts = cachedParts(0);
+  parts[0].places = nullptr;
+  parts[0].idsArePlaces = 1;
+  StepTasks step = tasksOf(bind(sharedModel()), parts, /*training=*/false);
+  EXPECT_EQ(step.tasks[0].rows, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(step.tasks[1].rows, 100);
+}
+
+TEST(KeySpace, HasKeysForPlacesBehindTheRows) {
+  test::Model model = sharedModel();
+  model.tables[0].rows = model.shards[0].rowEnd = (int64_t{1} << 32) - 120;
+  Binding binding = bind(model);
+  EXPECT_EQ(KeySpace(binding).keyBytes, 4);
+  binding.manifest.shards[0].cache.rows = 128;
+  KeySpace keys(binding);
+  EXPECT_EQ(keys.keyBytes, 8);
+  EXPECT_EQ(keys.end, model.tables[0].rows + 100);
+}
+
 } // namespace
 } // namespace neuroshard::cuda
