@@ -52,9 +52,10 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     a copy of the shard. A whole table on all devices is replicated: ids stay
     where the batch is. Of other copies each rank reads the nearest: its own,
     else one in its group of the topology's innermost level, else any; where
-    there are several, ranks share them evenly. `tier` is `hbm` (default), `dram`, or `ssd`:
-    a file on the host's disks, with a `cache` of so many rows in device memory, whose `policy` is `lru`
-    (default) or `lfu`. `route` says how pooled
+    there are several, ranks share them evenly. `tier` is `hbm` (default), `dram`,
+    the memory of a GPU's host, or `ssd`, a file on the host's disks; the last two have a `cache` of so many
+    rows in device memory, whose `policy` is `lru` (default) or `lfu` (for target torchrec-1.9 `dram` has
+    none). `route` says how pooled
     results, and their gradients, travel between the groups of the topology's
     innermost level: `direct`, by `relay` (each group adds its partial sums up
     and sends one row on, each device of it a part), or `auto` (default: by relay
@@ -62,7 +63,7 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     shards of a table have one route.
 
     ```mlir
-    neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram
+    neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram cache 64
     neuroshard.shard "page" of @page rows [0, 1000) cols [0, 64) on [0] tier ssd cache 96 policy lfu
     neuroshard.shard "item" of @item rows [0, 90) cols [0, 64) on [1] route relay
     neuroshard.shard "tag" of @tag rows [0, 30) cols [0, 64) on [0, 2]

@@ -136,7 +136,8 @@ std::unique_ptr<IdPacker> CudaBackend::packIds(int32_t exchange,
   if (isCapturing())
     fail(manifest.exchanges[static_cast<size_t>(exchange)].where,
          "the host must know how many ids there are, which no CUDA graph can "
-         "tell it: capture models whose ids are read in place");
+         "tell it: capture models whose ids are read in place, without shards "
+         "in lower tiers");
   return std::make_unique<IdPacking>(*packing, exchange, input, batch, stream);
 }
 

@@ -127,6 +127,10 @@ void ShardMemory::take(const nsc_slot_memory &given) {
 
 void ShardMemory::allocate() {
   std::string name = describe(*tableSpec, *shardSpec);
+  if (shardSpec->cache.rows > 0)
+    fail(name, " are in tier ", toString(shardSpec->tier),
+         ", whose rows a world brings (nsrt_world_open_on); nsc_open runs shards "
+         "in device memory");
   blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
   weightAddress = blocks[0].address();
   for (int i = 0; i < numStates(); ++i) {

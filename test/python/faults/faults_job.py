@@ -26,7 +26,7 @@ def problem(ranks, optimizer="sgd"):
 
 def plan(given, ranks, shift=0, disk=True):
     """Every kind of sharding, so that a step has every kind of exchange. disk: one table is in tier
-    "ssd", which GPUs do not run."""
+    "ssd"."""
     half = given.tables[0].rows // 2
     cuts = [("user", (0, half), (0, 16), (shift % ranks,)),
             ("user", (half, 2 * half), (0, 16), ((shift + 1) % ranks,)),
