@@ -6,6 +6,9 @@
 
 #include "TestModels.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace neuroshard::test {
 
 Model makeModel(Optimizer optimizer) {
@@ -159,6 +162,24 @@ std::vector<ShardPlace> makePlan(const Model &model, PlanKind kind,
   return maker.shards;
 }
 
+int64_t DataMaker::drawRow(int64_t rows) {
+  auto below = [&] {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(rows));
+  };
+  switch (draw) {
+  case Draw::Squares:
+    return below() * below() / rows;
+  case Draw::Uniform:
+    return below();
+  case Draw::Zipf:
+    break;
+  }
+  double chance = std::uniform_real_distribution<double>(0, 1)(random);
+  auto place =
+      static_cast<int64_t>(std::pow(static_cast<double>(rows + 1), chance));
+  return std::clamp<int64_t>(place - 1, 0, rows - 1);
+}
+
 std::vector<Batch> DataMaker::batches(std::vector<int64_t> sizes) {
   std::vector<Batch> result;
   for (size_t x = 0; x < sizes.size(); ++x) {
@@ -176,11 +197,8 @@ std::vector<Batch> DataMaker::batches(std::vector<int64_t> sizes) {
       for (int64_t b = 0; b < batch.size; ++b) {
         size_t length = std::array<size_t, 4>{0, 1, 2, 4}[random() % 4];
         std::vector<int64_t> bag;
-        for (size_t j = 0; j < length; ++j) // squared: low rows are hot
-          bag.push_back(
-              static_cast<int64_t>(random() % static_cast<uint64_t>(rows)) *
-              static_cast<int64_t>(random() % static_cast<uint64_t>(rows)) /
-              rows);
+        for (size_t j = 0; j < length; ++j)
+          bag.push_back(drawRow(rows));
         ids.push_back(bag);
         weights.push_back(values(static_cast<int64_t>(length)));
       }

@@ -35,6 +35,10 @@ std::vector<ShardPlace> makePlan(const Model &model, PlanKind kind,
 /// distributed values.
 enum class Data { Integers, Reals };
 
+/// How rows are drawn. Squares: low rows are hot; Zipf: row i with a chance of
+/// about 1 / (i + 1).
+enum class Draw { Squares, Uniform, Zipf };
+
 class DataMaker {
 public:
   DataMaker(const Model &model, Data data, unsigned seed)
@@ -48,7 +52,11 @@ public:
   /// The same random tables in the oracle and the world.
   void fillTables(Oracle &oracle, TestWorld &world);
 
+  Draw draw = Draw::Squares;
+
 private:
+  int64_t drawRow(int64_t rows);
+
   Model model;
   Data data;
   std::mt19937 random;

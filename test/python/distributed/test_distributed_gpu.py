@@ -78,7 +78,8 @@ CASES = {ranks: [*drawn(ranks), *few, *(MORE[ranks] if ALL else [])]
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("distributed_gpu")
-    environment = {"NEUROSHARD_CACHE": str(folder / "cache")}
+    environment = {"NEUROSHARD_CACHE": str(folder / "cache"),
+                   "NEUROSHARD_EMULATOR_STREAMS": "late", "NEUROSHARD_EMULATOR_STREAM_RACES": "1"}
     modules = ("neuroshard.distributed", "torch._dynamo", "torch.distributed.checkpoint")
     return {ranks: Ranks(ranks, cases, folder, environment=environment, modules=modules)
             for ranks, cases in CASES.items()}
