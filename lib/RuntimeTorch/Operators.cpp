@@ -125,14 +125,19 @@ std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
   return findSession(model)->shards().at(static_cast<size_t>(shard));
 }
 
-/// The fields of nsrt_cache_figures, in order.
+/// The numbers of nsrt_cache_figures, in order.
 std::vector<int64_t> cacheFigures(const std::string &model, int64_t shard) {
   nsrt_cache_figures figures;
   TORCH_CHECK(nsrt_device_cache(findSession(model)->device(),
                                 static_cast<int32_t>(shard), &figures) == 0,
               nsrt_last_error());
-  return {figures.places, figures.batches, figures.rows,
-          figures.hits,   figures.written, figures.most_spilled};
+  return {figures.places,
+          figures.batches,
+          figures.rows,
+          figures.hits,
+          figures.written,
+          figures.most_spilled,
+          figures.wait_nanoseconds};
 }
 
 /// What `valueOf` gives for each number below `count`.

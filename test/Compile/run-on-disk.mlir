@@ -10,7 +10,7 @@
 // CHECK: training
 // CHECK: largest difference
 // CHECK: fetch
-// CHECK: device 0: cache of shard "low": {{[0-9.]+}} rows per step, {{[0-9.]+}} % hits, {{[0-9.]+}} written back
+// CHECK: device 0: cache of shard "low": {{[0-9.]+}} rows per step, {{[0-9.]+}} % hits, {{[0-9.]+}} written back, waited {{[0-9.]+}} ms
 // CHECK: device 1: cache of shard "high":
 
 // RUN: env -u NEUROSHARD_TIER_DIRECTORY not neuroshard-run %t/artifact --batch 8 2>&1 | FileCheck %s --check-prefix=NONE

@@ -158,17 +158,15 @@ void printCaches(nsrt_world *world, std::ostream &out) {
       nsrt_cache_figures cache;
       if (nsrt_device_cache(device, i, &cache) || cache.places == 0)
         continue;
-      nsrt_shard_info shard;
-      if (nsrt_device_shard(device, i, &shard))
-        throw std::runtime_error(nsrt_last_error());
       auto per = static_cast<double>(std::max<int64_t>(cache.batches, 1));
       out << format("device %d: cache of shard \"%s\": %.1f rows per step, "
-                    "%.2f %% hits, %.1f written back\n",
-                    rank, shard.name, static_cast<double>(cache.rows) / per,
+                    "%.2f %% hits, %.1f written back, waited %.2f ms\n",
+                    rank, cache.name, static_cast<double>(cache.rows) / per,
                     cache.rows > 0 ? 100.0 * static_cast<double>(cache.hits) /
                                          static_cast<double>(cache.rows)
                                    : 100.0,
-                    static_cast<double>(cache.written) / per);
+                    static_cast<double>(cache.written) / per,
+                    static_cast<double>(cache.wait_nanoseconds) / 1e6 / per);
     }
   }
 }

@@ -158,12 +158,16 @@ int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 /// The row cache of a shard in a lower tier, since the world was opened. Rows
 /// of a batch count once, however many of its ids name them.
 typedef struct nsrt_cache_figures {
+  const char *name; ///< of the shard; lives as long as the world.
   int64_t places; ///< rows it has room for; 0: the shard has no cache.
   int64_t batches;
   int64_t rows;         ///< that batches used.
   int64_t hits;         ///< of these, that were there; the others were fetched.
   int64_t written;      ///< rows written back.
   int64_t most_spilled; ///< most rows at a time beside the places.
+  /// How long steps have waited for rows, those of the device's shards before
+  /// this one once they are there.
+  int64_t wait_nanoseconds;
 } nsrt_cache_figures;
 
 int32_t nsrt_device_cache(nsrt_device *, int32_t shard, nsrt_cache_figures *);

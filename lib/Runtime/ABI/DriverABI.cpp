@@ -283,13 +283,19 @@ NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
 NSRT_EXPORT int32_t nsrt_device_cache(nsrt_device *device, int32_t index,
                                       nsrt_cache_figures *figures) {
   return status([&] {
+    const runtime::Shard &shard = shardOf(device, index);
     *figures = {};
-    const runtime::RowCache *cache = shardOf(device, index).cache();
-    if (!cache)
+    figures->name = shard.spec().name.c_str();
+    if (!shard.cache())
       return;
-    CacheFigures sums = cache->figures();
-    *figures = {cache->capacity(), sums.batches, sums.rows,
-                sums.hits,         sums.written, sums.mostSpilled};
+    CacheFigures sums = shard.cache()->figures();
+    figures->places = shard.cache()->capacity();
+    figures->batches = sums.batches;
+    figures->rows = sums.rows;
+    figures->hits = sums.hits;
+    figures->written = sums.written;
+    figures->most_spilled = sums.mostSpilled;
+    figures->wait_nanoseconds = sums.waitNanoseconds;
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <limits>
 #include <string>
@@ -184,8 +185,13 @@ void RowCache::readAgain() {
 }
 
 void RowCache::wait(const CacheBatch &batch) {
+  auto start = std::chrono::steady_clock::now();
   settle();
   io.wait(batch.job);
+  auto waited = std::chrono::steady_clock::now() - start;
+  std::lock_guard lock(mutex);
+  sums.waitNanoseconds +=
+      std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count();
 }
 
 void RowCache::settle() {

@@ -43,6 +43,7 @@ struct CacheFigures {
   int64_t hits = 0;        ///< that were there.
   int64_t written = 0;     ///< rows that were written back.
   int64_t mostSpilled = 0; ///< at a time.
+  int64_t waitNanoseconds = 0;
 };
 
 class RowCache {

@@ -15,7 +15,9 @@ class CacheFigures:
 
     places: rows that it has room for. rows: that batches used. hits: of these, those that were
     there; the others were fetched. written: rows that were changed and written back. most_spilled:
-    the most rows at a time that had to lie beside the places, since these were all in use."""
+    the most rows at a time that had to lie beside the places, since these were all in use.
+    wait_ms: how long steps have waited for rows, those of this rank's shards before this one once they
+    are there."""
 
     places: int
     batches: int
@@ -23,6 +25,7 @@ class CacheFigures:
     hits: int
     written: int
     most_spilled: int
+    wait_ms: float
 
     @property
     def fetched(self) -> int:
@@ -37,5 +40,7 @@ class CacheFigures:
 def cache_figures(figures_of: Callable[[int], Sequence[int]], manifest: Manifest,
                   rank: int) -> dict[str, CacheFigures]:
     """By the names of the shards that have a cache. figures_of: those of a shard by its number."""
-    return {spec["name"]: CacheFigures(*figures_of(index))
-            for index, spec in enumerate(manifest.shards_of(rank)) if spec["tier"] != "hbm"}
+    figures = {spec["name"]: figures_of(index)
+               for index, spec in enumerate(manifest.shards_of(rank)) if spec["tier"] != "hbm"}
+    return {name: CacheFigures(*counts, wait_ms=nanoseconds / 1e6)
+            for name, (*counts, nanoseconds) in figures.items()}

@@ -87,7 +87,7 @@ class Engine:
         return self._ops.shard_tensors(self.name, shard)
 
     def cache_figures(self, shard: int) -> Sequence[int]:
-        """The fields of a CacheFigures."""
+        """The fields of a CacheFigures, the last in nanoseconds."""
         return self._ops.cache_figures(self.name, shard)
 
     def phases(self) -> dict[str, tuple[float, int]]:

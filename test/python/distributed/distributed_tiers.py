@@ -99,6 +99,7 @@ def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
         assert (found.rows, found.hits) == (cache.rows, cache.hits), found
         assert found.written == cache.written, (found, cache.written)
         assert found.fetched == cache.rows - cache.hits > 0
+        assert found.wait_ms > 0
     else:
         assert name not in tables.caches()
 
@@ -120,6 +121,33 @@ def case_shards(context, tier="ssd"):
         assert torch.equal(pooled["a0"], counts[:, None].expand(-1, 12) * (number + 1)), number
         sum(value.sum() for value in pooled.values()).backward()
     sent.wait()
+
+
+def case_checkpoint(context, tier="ssd"):
+    """A checkpoint of tables in a lower tier loads into device memory and back; training goes on with
+    the same bits."""
+    problem = problem_of(context, "adam")
+    parts = parts_of(context, problem)
+    plans = [plan_of(context.size, 64, tier=tier), plan_of(context.size)]
+    reference = train(context, problem, plans[1], parts, 1)[1]
+    tables = None
+    for number in range(3):
+        loaded = context.make(plans[number % 2], problem, seed=number)
+        if tables is not None:
+            path = context.folder / f"{context.name}-{number}".replace("/", "-")
+            ns.distributed.save(path, {"tables": tables})
+            ns.distributed.load(path, {"tables": loaded})
+        tables = loaded
+        if number == 0:
+            first = context.make(plans[1], problem)
+            for own, other in zip(tables.local_shards(), first.local_shards(), strict=True):
+                own.weights.copy_(other.weights)
+        for part in parts[4 * number:4 * number + 4]:
+            pooled = tables(given(part[context.rank]))
+            torch.cat(list(pooled.values()), 1).square().mean().backward()
+    for name, (weights, states) in whole(tables).items():
+        assert torch.equal(weights, reference[name][0]), name
+        assert all(map(torch.equal, states, reference[name][1])), name
 
 
 def case_errors(context):

@@ -40,6 +40,7 @@ def tiers(case, *tiers, **options):
 
 
 TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("shards", "dram"),
+         *tiers("checkpoint", "dram"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
          *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu")]
 MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
