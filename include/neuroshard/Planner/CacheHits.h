@@ -21,9 +21,9 @@ struct CacheUse {
 
 /// Of the cache of a shard of `rows` of the table's rows, for which a batch has
 /// `lookups` ids, drawn independently. How often each row is drawn is told by
-/// the table's row mass; else by its reuse histogram, scaled from the ids of
-/// the batch it was measured at, `tableLookups` of this batch; else all rows
-/// are alike.
+/// the table's row mass; else by its reuse histogram, as if that was of a batch
+/// like this, which has `tableLookups` ids for the table; else all rows are
+/// alike.
 ///
 /// LRU by Che's approximation (Che, Tung, Wang: Hierarchical Web caching
 /// systems, IEEE JSAC 2002): a row is there if one of the last T batches used
