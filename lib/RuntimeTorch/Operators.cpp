@@ -140,6 +140,14 @@ std::vector<int64_t> cacheFigures(const std::string &model, int64_t shard) {
           figures.wait_nanoseconds};
 }
 
+/// The fields of nsrt_disk_rates, in order.
+std::vector<double> measureDisk(const std::string &directory, int64_t bytes) {
+  nsrt_disk_rates rates;
+  TORCH_CHECK_VALUE(nsrt_measure_disk(directory.c_str(), bytes, &rates) == 0,
+                    nsrt_last_error());
+  return {rates.reads_per_second, rates.bytes_per_second};
+}
+
 /// What `valueOf` gives for each number below `count`.
 template <typename Value, typename Function>
 std::vector<Value> listOf(int32_t count, const Function &valueOf) {
@@ -230,6 +238,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model) { findSession(model)->settle(); });
   m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
   m.def("cache_figures(str model, int shard) -> int[]", &cacheFigures);
+  m.def("measure_disk(str directory, int bytes) -> float[]", &measureDisk);
   m.def("phase_names() -> str[]", &phaseNames);
   m.def("phase_terms() -> str[]", &phaseTerms);
   m.def("phase_ms(str model) -> float[]", &phaseMs);

@@ -172,6 +172,16 @@ typedef struct nsrt_cache_figures {
 
 int32_t nsrt_device_cache(nsrt_device *, int32_t shard, nsrt_cache_figures *);
 
+/// How fast rows come from the files of a directory, as shards in tier "ssd"
+/// read them: measured on a file of so many bytes that is written there.
+typedef struct nsrt_disk_rates {
+  double reads_per_second; ///< of 4 KiB, at random.
+  double bytes_per_second; ///< one after the other.
+} nsrt_disk_rates;
+
+int32_t nsrt_measure_disk(const char *directory, int64_t bytes,
+                          nsrt_disk_rates *);
+
 /// Computes results that lookups have deferred, and waits for the work of the
 /// device. Call it before you read or write weights through nsrt_shard_info.
 /// Fails with what was wrong with ids that were checked late (Open.h).

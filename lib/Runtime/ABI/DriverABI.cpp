@@ -6,6 +6,7 @@
 
 #include "neuroshard/Runtime/DriverABI.h"
 #include "Export.h"
+#include "Shards/DiskRates.h"
 #include "Step/Steps.h"
 #include "World/DeviceNames.h"
 #include "World/TableAccess.h"
@@ -296,6 +297,14 @@ NSRT_EXPORT int32_t nsrt_device_cache(nsrt_device *device, int32_t index,
     figures->written = sums.written;
     figures->most_spilled = sums.mostSpilled;
     figures->wait_nanoseconds = sums.waitNanoseconds;
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_measure_disk(const char *directory, int64_t bytes,
+                                      nsrt_disk_rates *rates) {
+  return status([&] {
+    DiskRates measured = measureDisk(directory, bytes);
+    *rates = {measured.readsPerSecond, measured.bytesPerSecond};
   });
 }
 
