@@ -122,22 +122,39 @@ void CpuUpdate::fillInputs(SlotUpdate &update) const {
   if (kernelsOf(update).weighted)
     fillSampleWeights(update, as<float>(ofNumber));
   if (shards[update.slot].cache())
-    placeRows(update);
+    placeRows(update, as<int64_t>(ofNumber));
 }
 
-/// The rows are in use since they were looked up, and are about to change.
-void CpuUpdate::placeRows(SlotUpdate &update) const {
-  RowCache &cache = *shards[update.slot].cache();
+template <typename Id>
+static void widen(const std::byte *places, int64_t count, int64_t *to) {
+  std::copy_n(reinterpret_cast<const Id *>(places), count, to);
+}
+
+/// The rows are in use since they were looked up, and are about to change. The
+/// first id of each tells its place. `ofNumber` has room for all ids.
+void CpuUpdate::placeRows(SlotUpdate &update, int64_t *ofNumber) const {
+  for (const Source &source : update.sources) {
+    const GradientPart &part = *source.part;
+    if (part.ids.numIds == 0)
+      continue;
+    if (!part.places)
+      fail("the update of table \"", shards[update.slot].table().name,
+           "\" is of a step whose rows were not looked up");
+    bool isShort = program.lookups[part.lookup].id_bytes == 4;
+    (isShort ? widen<int32_t> : widen<int64_t>)(part.places, part.ids.numIds,
+                                                ofNumber + source.firstNumber);
+  }
+  const SortedRows &sorted = *update.sorted;
+  const auto *order = as<const uint32_t>(sorted.order);
+  const auto *segments = as<const int64_t>(sorted.segments);
   update.places =
       buffers.acquireArray<int64_t>(BufferKind::Sort, update.numIds);
-  auto count = static_cast<size_t>(update.sorted->numRows);
   auto *places = as<int64_t>(update.places);
+  for (int64_t i = 0; i < sorted.numRows; ++i)
+    places[i] = ofNumber[order[segments[i]]];
+  RowCache &cache = *shards[update.slot].cache();
   cache.settle();
-  cache.findPlaces({as<const int64_t>(update.sorted->rows), count}, places);
-  if (std::any_of(places, places + count, [](int64_t p) { return p < 0; }))
-    fail("the update of table \"", shards[update.slot].table().name,
-         "\" is of a step whose rows were not looked up");
-  cache.markChanged({places, count});
+  cache.markChanged({places, static_cast<size_t>(sorted.numRows)});
 }
 
 void CpuUpdate::fillSampleWeights(SlotUpdate &update, float *ofNumber) const {

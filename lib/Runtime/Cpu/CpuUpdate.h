@@ -75,7 +75,7 @@ private:
   void sort();
   void sortIds(const SlotUpdate &update, SortedRows &sorted) const;
   void fillInputs(SlotUpdate &update) const;
-  void placeRows(SlotUpdate &update) const;
+  void placeRows(SlotUpdate &update, int64_t *ofNumber) const;
   void fillSampleWeights(SlotUpdate &update, float *ofNumber) const;
   void makeTasks();
   int64_t strideOf(const SlotUpdate &update) const;

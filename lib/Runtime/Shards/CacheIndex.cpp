@@ -17,7 +17,7 @@ CacheIndex::CacheIndex(CacheSpec cache, int64_t rows)
       tags(index(cache.rows)), uses(index(cache.rows)) {
   constexpr int64_t kMostRows = (int64_t{1} << 32) - 1;
   if (rows > kMostRows)
-    fail("a shard in tier ssd has ", rows, " rows; at most ", kMostRows,
+    fail("a shard with a cache has ", rows, " rows; at most ", kMostRows,
          " work");
 }
 
@@ -66,8 +66,8 @@ int64_t CacheIndex::placeOf(int64_t row) const {
 /// Rows ahead of the one that is looked for, whose sets are loaded.
 static constexpr size_t kPrefetchedRows = 16;
 
-void CacheIndex::placesOf(std::span<const int64_t> rows,
-                          int64_t *places) const {
+void CacheIndex::find(std::span<const int64_t> rows, int64_t *places,
+                      CacheBatch &user) {
   for (size_t i = 0; i < std::min(rows.size(), kPrefetchedRows); ++i)
     prefetch(rows[i]);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -77,11 +77,6 @@ void CacheIndex::placesOf(std::span<const int64_t> rows,
     if (places[i] >= 0)
       __builtin_prefetch(&uses[index(places[i])], /*write=*/1);
   }
-}
-
-void CacheIndex::find(std::span<const int64_t> rows, int64_t *places,
-                      CacheBatch &user) {
-  placesOf(rows, places);
   for (size_t i = 0; i < rows.size(); ++i)
     if (places[i] >= 0)
       use(places[i], user);

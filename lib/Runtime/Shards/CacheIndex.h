@@ -55,8 +55,6 @@ public:
   int64_t admit(int64_t row, CacheBatch &batch);
   /// Of a row; -1 if it is not there. Changes nothing.
   int64_t placeOf(int64_t row) const;
-  /// The same for many rows.
-  void placesOf(std::span<const int64_t> rows, int64_t *places) const;
 
   /// The row at a place in use has other values than in its tier.
   void markChanged(int64_t place) {

@@ -205,12 +205,6 @@ void RowCache::settle() {
   io.wait(job);
 }
 
-void RowCache::findPlaces(std::span<const int64_t> rowsOfBatch,
-                          int64_t *places) const {
-  std::lock_guard lock(mutex);
-  index.placesOf(rowsOfBatch, places);
-}
-
 void RowCache::markChanged(std::span<const int64_t> places) {
   std::lock_guard lock(mutex);
   for (int64_t place : places)

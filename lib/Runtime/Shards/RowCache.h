@@ -78,8 +78,6 @@ public:
   /// Waits for rows that must be read again; to be called before rows in use
   /// are read or changed.
   void settle();
-  /// Rows of a batch that has been waited for and is not released.
-  void findPlaces(std::span<const int64_t> rowsOfBatch, int64_t *places) const;
   /// An update changes the rows at these places.
   void markChanged(std::span<const int64_t> places);
   void release(const CacheBatch &batch);
