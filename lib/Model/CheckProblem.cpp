@@ -1,6 +1,7 @@
 //===- CheckProblem.cpp - Reports all errors of a problem -----------------===//
 
 #include "neuroshard/Model/Coverage.h"
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Support/ShortestText.h"
@@ -74,6 +75,8 @@ private:
                       const std::vector<std::vector<int>> &sets);
   void checkPlaces();
   void checkTableConstraints();
+  void checkCacheTier(const std::string &where,
+                      const TableConstraint &constraint);
   void checkFixedShards();
   void checkSetConflicts();
 
@@ -310,9 +313,31 @@ void Checker::checkTableConstraints() {
                        "' has more than one entry");
     wantInteger(where + ".min_width", list[i].minWidth, 1, kMaxDim);
     wantNumber(where + ".cache_share", list[i].cacheShare, 0, 1);
-    if (list[i].cacheShare > 0 && !runsTier(problem.target, Tier::Ssd))
-      error(where + ".cache_share", tierError(problem.target, Tier::Ssd));
+    checkCacheTier(where, list[i]);
   }
+}
+
+void Checker::checkCacheTier(const std::string &where,
+                             const TableConstraint &constraint) {
+  if (constraint.tier == Tier::Hbm)
+    return error(where + ".tier", "expected dram or ssd, got: hbm, in which no "
+                                  "table has a cache");
+  if (constraint.cacheShare <= 0) {
+    if (constraint.tier)
+      error(where + ".tier", "only a table with a cache_share above 0 is below "
+                             "device memory; give one, or leave out the tier");
+    return;
+  }
+  Tier tier = cacheTier(problem.topology, constraint);
+  if (!runsTier(problem.target, tier))
+    return error(where + ".cache_share", tierError(problem.target, tier));
+  if (!hasRowCache(problem.target, tier))
+    return error(where + ".cache_share",
+                 "target " + std::string(toString(problem.target)) +
+                     " sizes caches itself; give a cache_load_factor instead");
+  for (int i = 0; tier == Tier::Dram && i < problem.topology.deviceCount(); ++i)
+    if (std::string text = hostTierError(problem.topology, i); !text.empty())
+      return error(where + ".tier", text);
 }
 
 void Checker::checkFixedShards() {
@@ -380,6 +405,13 @@ void Checker::checkConstraints() {
 }
 
 } // namespace
+
+Tier neuroshard::cacheTier(const Topology &topology,
+                           const TableConstraint &constraint) {
+  bool hasCpus =
+      std::ranges::any_of(topology.devices, isCpu, &Device::deviceClass);
+  return constraint.tier.value_or(hasCpus ? Tier::Ssd : Tier::Dram);
+}
 
 int ShardingProblem::tableIndex(std::string_view name) const {
   for (size_t i = 0; i < tables.size(); ++i)

@@ -177,6 +177,14 @@ void neuroshard::checkGaps(const Table &table,
                         "; every element must be covered exactly once"});
 }
 
+std::string neuroshard::hostTierError(const Topology &topology, int device) {
+  if (!isCpu(topology.devices[static_cast<size_t>(device)].deviceClass))
+    return "";
+  return "tier dram is for GPUs: the memory of device " +
+         std::to_string(device) +
+         ", a CPU, is that of its host; use hbm or ssd";
+}
+
 void neuroshard::checkTier(const ShardingProblem &problem, const Shard &shard,
                            const std::string &where, Diagnostics &errors) {
   if (!runsTier(problem.target, shard.tier)) {
@@ -197,16 +205,10 @@ void neuroshard::checkTier(const ShardingProblem &problem, const Shard &shard,
     errors.push_back({where, "target " + std::string(toString(problem.target)) +
                                  " sizes caches itself, found one of " +
                                  std::to_string(shard.cache.rows) + " rows"});
-  auto isOnCpu = [&](int device) {
-    return isCpu(
-        problem.topology.devices[static_cast<size_t>(device)].deviceClass);
-  };
   for (int device : shard.devices)
-    if (hasCache && isOnCpu(device))
-      errors.push_back(
-          {where, "tier dram is for GPUs: the memory of device " +
-                      std::to_string(device) +
-                      ", a CPU, is that of its host; use hbm or ssd"});
+    if (std::string text = hostTierError(problem.topology, device);
+        hasCache && !text.empty())
+      errors.push_back({where, text});
 }
 
 void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,

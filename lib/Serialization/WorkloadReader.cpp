@@ -251,6 +251,13 @@ void WorkloadReader::readTableConstraint(const Json &value, const Path &path,
                 });
   object.optional("min_width", constraint.minWidth);
   object.optional("cache_share", constraint.cacheShare);
+  if (const Json *tier = object.find("tier")) {
+    std::string name;
+    if (reader.read(*tier, Path(path, "tier"), name) &&
+        !(constraint.tier = parseTier(name)))
+      reader.error(Path(path, "tier"),
+                   "expected dram or ssd, got: '" + name + "'");
+  }
   out.tables.push_back(std::move(constraint));
 }
 

@@ -138,6 +138,8 @@ Json ConstraintWriter::write() const {
     entry["min_width"] = table.minWidth;
     if (table.cacheShare > 0)
       entry["cache_share"] = table.cacheShare;
+    if (table.tier)
+      entry["tier"] = toString(*table.tier);
   }
   if (Json reserved = writeReserves(constraints.reserves); !reserved.empty())
     json["reserves"] = std::move(reserved);

@@ -12,6 +12,8 @@ from neuroshard.shards import Shard, named, shard_of_plain
 
 Kind = Literal["table_wise", "column_wise", "row_wise", "table_row_wise", "row_column",
                "replicated"]
+LowerTier = Literal["dram", "ssd"]
+LOWER_TIERS = ("dram", "ssd")
 
 
 @dataclass(frozen=True)
@@ -34,17 +36,20 @@ class Place(_fields.Record):
 class TableRule(_fields.Record):
     """What one table allows. allowed_kinds: empty for every kind. min_width: the smallest
     number of columns of a shard, unless the table has fewer. cache_share: of a table that shall lie
-    on disk (tier "ssd"): for which share of its rows its caches have room, up to 1; 0: the table is
-    in memory."""
+    below device memory: for which share of its rows its caches have room, up to 1; 0: the table is
+    in device memory. tier: where such a table lies, "dram" (host memory of GPUs) or "ssd" (disk);
+    None: "dram" where all devices are GPUs, else "ssd"."""
 
     table: str
     allowed_kinds: tuple[Kind, ...] = ()
     min_width: int = 1
     cache_share: float = 0.0
+    tier: LowerTier | None = None
 
     if TYPE_CHECKING:
         def __init__(self, table: str, allowed_kinds: Iterable[Kind] = (),
-                     min_width: int = 1, cache_share: float = 0.0) -> None:
+                     min_width: int = 1, cache_share: float = 0.0,
+                     tier: LowerTier | None = None) -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -56,6 +61,8 @@ class TableRule(_fields.Record):
                                  f"got: {kind!r}")
         self._whole("min_width")
         self._number("cache_share")
+        if self.tier is not None:
+            self._choice("tier", LOWER_TIERS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,12 +41,14 @@ struct ForbidConstraint {
 struct TableConstraint {
   int table = 0;
   /// Kinds of its cut; empty: all.
-  std::vector<ShardingKind> allowedKinds;
+  std::vector<ShardingKind> allowedKinds = {};
   /// Smallest width of a shard, unless the table is narrower.
   int64_t minWidth = 1;
-  /// Share of the rows for which there are places in the cache of a table in
-  /// tier "ssd", in (0, 1]; 0: the table is in memory.
+  /// Share of the rows for which there are places in the caches of a table
+  /// below device memory, in (0, 1]; 0: the table is in device memory.
   double cacheShare = 0;
+  /// The tier of such a table; see cacheTier().
+  std::optional<Tier> tier = std::nullopt;
   bool operator==(const TableConstraint &) const = default;
 };
 

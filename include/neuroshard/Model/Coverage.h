@@ -32,6 +32,10 @@ void checkOverlap(const Table &table, const std::vector<const Shard *> &shards,
 void checkGaps(const Table &table, const std::vector<const Shard *> &shards,
                Diagnostics &errors);
 
+/// The error for a shard in tier "dram" with a cache on a device whose memory
+/// is that of its host, a CPU; "" for GPUs.
+std::string hostTierError(const Topology &topology, int device);
+
 /// A tier that the target does not run, or not on these devices, and a cache
 /// that does not fit (cacheError).
 void checkTier(const ShardingProblem &problem, const Shard &shard,

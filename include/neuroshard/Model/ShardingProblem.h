@@ -101,6 +101,10 @@ inline int64_t featureBatch(const ShardingProblem &problem,
   return feature.batch > 0 ? feature.batch : problem.batch.globalSize;
 }
 
+/// The tier of a table with a cache share: the one its constraint names, else
+/// "dram" where all devices are GPUs and "ssd" where some are CPUs.
+Tier cacheTier(const Topology &topology, const TableConstraint &constraint);
+
 /// The problem with the statistics of one of its snapshots in place of its own,
 /// and without snapshots. This and the functions below require a problem that
 /// passes check().

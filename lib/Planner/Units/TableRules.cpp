@@ -118,7 +118,7 @@ void neuroshard::setTier(const TableRules &rules, Shard &shard) {
     return;
   auto rows = static_cast<int64_t>(
       std::ceil(rules.cacheShare * static_cast<double>(shard.rows())));
-  shard.tier = Tier::Ssd;
+  shard.tier = rules.tier;
   shard.cache = {std::max(kCacheWays, roundUp(rows, kCacheWays)),
                  CachePolicy::Lru};
 }
@@ -139,6 +139,8 @@ neuroshard::tableRules(const ShardingProblem &problem,
   for (const TableConstraint &constraint : constraints.tables) {
     ruleOf(constraint.table).minWidth = constraint.minWidth;
     ruleOf(constraint.table).cacheShare = constraint.cacheShare;
+    if (constraint.cacheShare > 0)
+      ruleOf(constraint.table).tier = cacheTier(problem.topology, constraint);
     if (!constraint.allowedKinds.empty())
       allowKinds(problem, constraint.allowedKinds, ruleOf(constraint.table));
   }

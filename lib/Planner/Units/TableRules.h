@@ -23,6 +23,8 @@ struct TableRules {
   int64_t minWidth = 1;
   /// TableConstraint::cacheShare.
   double cacheShare = 0;
+  /// cacheTier(), of a table with a cache share.
+  Tier tier = Tier::Hbm;
   /// Per device: may it hold the table? Empty: all may.
   std::vector<bool> devices;
   /// Sets of Constraints::separate the table belongs to.

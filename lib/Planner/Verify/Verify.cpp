@@ -214,10 +214,11 @@ void Verifier::checkTableConstraints() {
     size_t index = static_cast<size_t>(constraint.table);
     const Table &table = problem.tables[index];
     for (const Shard *shard : shardsOfTable[index])
-      if (constraint.cacheShare > 0 && shard->tier != Tier::Ssd)
+      if (Tier tier = cacheTier(problem.topology, constraint);
+          constraint.cacheShare > 0 && shard->tier != tier)
         error("shard '" + shard->name + "'",
-              "must be in tier ssd, since its table has a cache_share, found "
-              "tier " +
+              "must be in tier " + std::string(toString(tier)) +
+                  ", since its table has a cache_share, found tier " +
                   std::string(toString(shard->tier)));
     int64_t minWidth = std::min(constraint.minWidth, table.dim);
     for (const Shard *shard : shardsOfTable[index])

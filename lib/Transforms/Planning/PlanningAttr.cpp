@@ -30,6 +30,11 @@ void readTableConstraint(DictionaryReader &reader, Constraints &out) {
   reader.table("table", constraint.table);
   reader.integer("min_width", constraint.minWidth);
   reader.number("cache_share", constraint.cacheShare);
+  reader.read("tier", "\"dram\" or \"ssd\"", [&](Attribute value) {
+    auto name = dyn_cast<StringAttr>(value);
+    constraint.tier = name ? parseTier(name.getValue()) : std::nullopt;
+    return constraint.tier.has_value();
+  });
   reader.read("allowed_kinds", "a list of " + choicesOf<ShardingKind>(),
               [&](Attribute value) {
                 auto kinds = dyn_cast<ArrayAttr>(value);
@@ -140,6 +145,10 @@ void DictionaryWriter::addTables() {
     if (constraint.cacheShare > 0)
       item.push_back(builder.getNamedAttr(
           "cache_share", builder.getF64FloatAttr(constraint.cacheShare)));
+    if (constraint.tier)
+      item.push_back(builder.getNamedAttr(
+          "tier",
+          builder.getStringAttr(llvm::StringRef(toString(*constraint.tier)))));
     if (!kinds.empty())
       item.push_back(
           builder.getNamedAttr("allowed_kinds", builder.getArrayAttr(kinds)));

@@ -86,6 +86,18 @@ TEST(JsonTest, WorkloadRoundTripsExactly) {
   EXPECT_EQ(writeWorkload(*again), json);
 }
 
+TEST(JsonTest, TiersOfTablesRoundTripAndAreNamed) {
+  ShardingProblem problem = twoTables("2xA100-40GB");
+  problem.constraints.tables = {
+      {.table = 0, .cacheShare = 0.25, .tier = Tier::Ssd},
+      {.table = 1, .cacheShare = 0.5}};
+  std::string json = writeWorkload(problem);
+  EXPECT_EQ(*parseWorkload(json), problem);
+  json.replace(json.find("\"ssd\""), 5, "\"tape\"");
+  EXPECT_EQ(errorOf(json), "constraints.tables[0].tier: expected dram or ssd, "
+                           "got: 'tape'");
+}
+
 TEST(JsonTest, PlanRoundTripsExactly) {
   ShardingProblem problem = twoTables();
   ShardingPlan plan =

@@ -131,8 +131,8 @@ TEST(InfeasibilityTest, HostMemoryThatNothingRuns) {
   PlanningError error = refusal(problem);
   EXPECT_EQ(error.limit, Limit::BadInput);
   EXPECT_THAT(error.str(),
-              HasSubstr("constraints.fixed_shards[0].tier: target native does "
-                        "not run shards in tier dram"));
+              HasSubstr("constraints.fixed_shards[0].tier: a shard in tier "
+                        "dram needs a cache for target native"));
 }
 
 TEST(InfeasibilityTest, KindsThatCannotBe) {

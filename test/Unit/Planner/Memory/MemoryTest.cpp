@@ -293,6 +293,7 @@ TEST(MemoryTest, ReservesAreThoseOfTheDevice) {
 
 TEST(MemoryTest, HostTierKeepsRowStateOnTheDevice) {
   ShardingProblem problem = twoTables();
+  problem.target = Target::TorchRec19;
   Shard shard = wholeA();
   shard.tier = Tier::Dram;
   problem.tables[0].optimizer.kind = OptimizerKind::Adagrad;

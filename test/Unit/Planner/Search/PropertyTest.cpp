@@ -43,7 +43,10 @@ void addRandomConstraints(ShardingProblem &problem, MersenneTwister &dice) {
          {dice.oneOf({ShardingKind::TableWise, ShardingKind::ColumnWise,
                       ShardingKind::RowWise, ShardingKind::TableRowWise,
                       ShardingKind::RowColumn, ShardingKind::Replicated})},
-         dice.oneOf<int64_t>({1, 4, 8})});
+         dice.oneOf<int64_t>({1, 4, 8}),
+         problem.target == Target::Native && dice.chance(50)
+             ? dice.oneOf({0.01, 0.1, 0.5})
+             : 0});
   if (dice.chance(20)) {
     const Table &table = problem.tables[static_cast<size_t>(anyTable())];
     int64_t rows = dice.between(1, table.rows);

@@ -168,8 +168,10 @@ TEST_F(VerifyTest, DeviceMemory) {
 
 TEST_F(VerifyTest, HostMemory) {
   plan.shards[4].tier = Tier::Dram;
+  plan.shards[4].cache.rows = 32;
   EXPECT_EQ(errors(), "shard '" + plan.shards[4].name +
-                          "': target native does not run shards in tier dram");
+                          "': tier dram is for GPUs: the memory of device 1, a "
+                          "CPU, is that of its host; use hbm or ssd");
   problem.target = Target::TorchRec19;
   plan = makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0}),
                             makeShard("b_0", "b", 0, 500, 0, 8, {1})});

@@ -1,6 +1,6 @@
-//===- DiskTablesTest.cpp - Plans with tables on disk ---------------------===//
+//===- LowerTiersTest.cpp - Plans with tables below device memory ---------===//
 //
-// Shows that a table with a cache share is planned in tier "ssd", whatever its
+// Shows that a table with a cache share is planned in its tier, whatever its
 // cuts are, where memory would not hold it, and what is refused.
 //
 //===----------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ tl::expected<SearchResult, PlanningError> planOf(const ShardingProblem &problem,
   return search(problem, model, options);
 }
 
-TEST(DiskTables, AreCachedWhereMemoryDoesNotHoldThem) {
+TEST(LowerTiers, AreCachedWhereMemoryDoesNotHoldThem) {
   ASSERT_FALSE(planOf(largeProblem(0), Algorithm::Default));
   ShardingProblem problem = largeProblem(0.1);
   for (Algorithm algorithm : {Algorithm::Default, Algorithm::Dim,
@@ -58,7 +58,7 @@ TEST(DiskTables, AreCachedWhereMemoryDoesNotHoldThem) {
   }
 }
 
-TEST(DiskTables, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
+TEST(LowerTiers, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
   ShardingProblem problem = largeProblem(0);
   problem.constraints.tables.clear();
   addTable(problem, makeTable("hot", 100000, 64), 40);
@@ -98,7 +98,7 @@ TEST(DiskTables, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
   EXPECT_THAT(result.error().str(), HasSubstr("tables on disk"));
 }
 
-TEST(DiskTables, AreCompletedAroundShardsWrittenByHand) {
+TEST(LowerTiers, AreCompletedAroundShardsWrittenByHand) {
   ShardingProblem problem = largeProblem(0.1);
   Shard byHand = makeShard("by_hand", "large", 0, 1000000, 0, 8, {0});
   byHand.tier = Tier::Ssd;
@@ -112,7 +112,7 @@ TEST(DiskTables, AreCompletedAroundShardsWrittenByHand) {
     EXPECT_EQ(shard.tier == Tier::Ssd, shard.table == "large");
 }
 
-TEST(DiskTables, MustBeThereInGivenPlans) {
+TEST(LowerTiers, MustBeThereInGivenPlans) {
   ShardingProblem problem = largeProblem(0.1);
   problem.topology = *parseTopology("2xCPU@1GiB");
   ShardingPlan plan = makePlan(
@@ -131,18 +131,55 @@ TEST(DiskTables, MustBeThereInGivenPlans) {
   EXPECT_EQ(text(verify(plan, problem)), "");
 }
 
-TEST(DiskTables, AreForCpusAndTargetNative) {
+TEST(LowerTiers, AreHostMemoryForGpusUnlessTheTableNamesDisk) {
   ShardingProblem problem = largeProblem(0.1);
+  auto tierOfLarge = [&] {
+    auto result = planOf(problem, Algorithm::Default);
+    EXPECT_TRUE(result) << result.error().str();
+    Tier tier = Tier::Hbm;
+    for (const Shard &shard : result->plan.shards)
+      if (shard.table == "large")
+        tier = shard.tier;
+    return tier;
+  };
   problem.topology = *parseTopology("2xH100");
-  EXPECT_THAT(text(check(problem)),
-              HasSubstr("constraints.tables[0].cache_share: CPUs run tier ssd "
-                        "and GPUs do not yet, device 0 is of class H100"));
-  problem = largeProblem(1.5);
+  EXPECT_EQ(tierOfLarge(), Tier::Dram);
+  problem.constraints.tables[0].tier = Tier::Ssd;
+  EXPECT_EQ(tierOfLarge(), Tier::Ssd);
+  problem.constraints.tables[0].tier = Tier::Dram;
+  EXPECT_EQ(tierOfLarge(), Tier::Dram);
+  // The devices of a table may be of both kinds.
+  problem.constraints.tables[0].tier = std::nullopt;
+  problem.topology.devices[1].deviceClass = "CPU";
+  EXPECT_EQ(tierOfLarge(), Tier::Ssd);
+}
+
+TEST(LowerTiers, AreForTargetNativeAndTheirDevices) {
+  ShardingProblem problem = largeProblem(1.5);
   EXPECT_THAT(text(check(problem)), HasSubstr("cache_share"));
+  problem = largeProblem(0);
+  problem.constraints.tables[0].tier = Tier::Ssd;
+  EXPECT_EQ(text(check(problem)),
+            "constraints.tables[0].tier: only a table with a cache_share above "
+            "0 is below device memory; give one, or leave out the tier");
+  problem.constraints.tables[0].cacheShare = 0.1;
+  EXPECT_EQ(text(check(problem)), "");
+  problem.constraints.tables[0].tier = Tier::Hbm;
+  EXPECT_EQ(text(check(problem)), "constraints.tables[0].tier: expected dram "
+                                  "or ssd, got: hbm, in which no table has a "
+                                  "cache");
+  problem.constraints.tables[0].tier = Tier::Dram;
+  EXPECT_EQ(text(check(problem)),
+            "constraints.tables[0].tier: tier dram is for GPUs: the memory of "
+            "device 0, a CPU, is that of its host; use hbm or ssd");
   problem = largeProblem(0.1);
   problem.target = Target::TorchRec19;
   EXPECT_THAT(text(check(problem)),
               HasSubstr("target torchrec-1.9 does not run shards in tier ssd"));
+  problem.topology = *parseTopology("2xH100");
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("target torchrec-1.9 sizes caches itself; give a "
+                        "cache_load_factor instead"));
 }
 
 } // namespace
