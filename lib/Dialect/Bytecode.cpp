@@ -86,3 +86,25 @@ void ShardOp::writeProperties(DialectBytecodeWriter &writer) {
   writer.writeOptionalAttribute(shard.cache);
   writer.writeOptionalAttribute(shard.policy);
 }
+
+LogicalResult TopologyOp::readProperties(DialectBytecodeReader &reader,
+                                         OperationState &state) {
+  auto &topology = state.getOrAddProperties<Properties>();
+  if (failed(reader.readAttribute(topology.devices)) ||
+      failed(reader.readOptionalAttribute(topology.host_memory)) ||
+      failed(reader.readAttribute(topology.levels)) ||
+      failed(reader.readAttribute(topology.sym_name)))
+    return failure();
+  if (versionOf(reader) < 4)
+    return success();
+  return reader.readOptionalAttribute(topology.host_disks);
+}
+
+void TopologyOp::writeProperties(DialectBytecodeWriter &writer) {
+  Properties &topology = getProperties();
+  writer.writeAttribute(topology.devices);
+  writer.writeOptionalAttribute(topology.host_memory);
+  writer.writeAttribute(topology.levels);
+  writer.writeAttribute(topology.sym_name);
+  writer.writeOptionalAttribute(topology.host_disks);
+}

@@ -147,3 +147,47 @@ void LevelAttr::print(AsmPrinter &printer) const {
   }
   printer << ">";
 }
+
+LogicalResult DiskAttr::verify(EmitError emitError, int64_t bytes,
+                               FloatAttr readsPerSecond,
+                               FloatAttr bandwidthGBps) {
+  if (bytes < 0)
+    return emitError() << "'bytes' must not be negative, got: " << bytes;
+  return failure(
+      failed(checkNonNegative(emitError, "reads", readsPerSecond)) ||
+      failed(checkNonNegative(emitError, "bandwidth", bandwidthGBps)));
+}
+
+Attribute DiskAttr::parse(AsmParser &parser, Type) {
+  MLIRContext *context = parser.getContext();
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  int64_t bytes = 0;
+  FloatAttr reads = f64(context, 0), bandwidth = reads;
+  auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
+    if (key == "bytes")
+      return parseCount(parser, bytes);
+    if (key == "reads")
+      return parseNumber(parser, reads);
+    if (key == "bandwidth")
+      return parseNumber(parser, bandwidth);
+    return std::nullopt;
+  };
+  if (parser.parseLess() || parsePairs(parser, "bytes, reads, bandwidth",
+                                       /*first=*/true, parseValue))
+    return {};
+  return parser.getChecked<DiskAttr>(loc, context, bytes, reads, bandwidth);
+}
+
+void DiskAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::ListSeparator comma;
+  if (getBytes() != 0)
+    printer.getStream() << comma << "bytes = " << getBytes();
+  for (auto [key, rate] : {std::pair("reads", getReadsPerSecond()),
+                           std::pair("bandwidth", getBandwidthGBps())})
+    if (rate.getValueAsDouble() != 0) {
+      printer.getStream() << comma << key << " = ";
+      printNumber(printer, rate);
+    }
+  printer << ">";
+}

@@ -32,11 +32,22 @@ LogicalResult TopologyOp::verify() {
     if (!error.empty())
       return emitOpError("level ") << level.getName() << ": " << error;
   }
-  int64_t numHosts = getHostMemory() ? getHostMemory()->size() : -1;
-  for (auto run : getDevices().getAsRange<DevicesAttr>())
-    if (numHosts >= 0 && run.getHost() >= numHosts)
-      return emitOpError("host ")
-             << run.getHost() << " has no entry in host_memory, which has "
-             << numHosts;
-  return success();
+  auto checkHosts = [&](llvm::StringRef list, size_t numHosts) {
+    for (auto run : getDevices().getAsRange<DevicesAttr>())
+      if (static_cast<size_t>(run.getHost()) >= numHosts)
+        return LogicalResult(emitOpError("host ")
+                             << run.getHost() << " has no entry in " << list
+                             << ", which has " << numHosts);
+    return success();
+  };
+  if (getHostMemory() &&
+      failed(checkHosts("host_memory", getHostMemory()->size())))
+    return failure();
+  if (!getHostDisks())
+    return success();
+  if (getHostMemory() && getHostMemory()->size() != getHostDisks()->size())
+    return emitOpError("host_memory has ")
+           << getHostMemory()->size() << " hosts, and host_disks "
+           << getHostDisks()->size();
+  return checkHosts("host_disks", getHostDisks()->size());
 }

@@ -22,6 +22,9 @@
 /// - CPU: a plain prefetching loop on 2 cores.
 /// - Launch times and rates to host memory (PCIe 5 and 4 x 16; GB200 measured;
 ///   a CPU's is its own) are estimates.
+/// - Disks of hosts with GPUs: one NVMe drive, by the data sheet of Samsung's
+///   PM9A3 (reads; writes of 4 KiB at random are slower there). Of CPUs: the
+///   virtual disk of docs/tiers.md, its bandwidth as `dd` reads it.
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Model/DeviceClass.h"
@@ -83,6 +86,8 @@ constexpr DeviceClass classOf(const Gpu &gpu) {
           .networkLatencyUs = 30,
           .exchangeExtra = gpu.extra,
           .hostBandwidthGBps = gpu.hostGBps,
+          .diskReadsPerSecond = 1.1e6,
+          .diskBandwidthGBps = 6.9,
           .linkSource = gpu.linkSource,
           .kernelSource = gpu.kernelSource};
 }
@@ -130,6 +135,8 @@ constexpr DeviceClass kCpu = {.name = kCpuClass,
                               .networkBandwidthGBps = 1.2,
                               .networkLatencyUs = 50,
                               .hostBandwidthGBps = 35,
+                              .diskReadsPerSecond = 75e3,
+                              .diskBandwidthGBps = 1.5,
                               .linkSource = kMeasured,
                               .kernelSource = kMeasured};
 

@@ -80,6 +80,23 @@ void checkLevels(const Topology &topology, Diagnostics &errors) {
   }
 }
 
+void checkHost(const Host &host, const std::string &where,
+               Diagnostics &errors) {
+  for (auto [name, bytes] : {std::pair("memory_bytes", host.memoryBytes),
+                             std::pair("disk.bytes", host.disk.bytes)})
+    if (bytes < 0)
+      errors.push_back({where + "." + name, "expected at least 0 bytes, got: " +
+                                                std::to_string(bytes)});
+  for (auto [name, rate] :
+       {std::pair("disk.reads_per_second", host.disk.readsPerSecond),
+        std::pair("disk.bandwidth_gb_per_s", host.disk.bandwidthGBps)})
+    if (!(rate >= 0 && rate < 1e12))
+      errors.push_back({where + "." + name,
+                        "expected 0, for the default of the device class, or a "
+                        "number above it, got: " +
+                            inShort(rate)});
+}
+
 void checkDevice(const Topology &topology, size_t index, Diagnostics &errors) {
   const Device &device = topology.devices[index];
   std::string where = "topology.devices[" + std::to_string(index) + "]";
@@ -257,12 +274,24 @@ Diagnostics neuroshard::check(const Topology &topology) {
   for (size_t i = 0; i < topology.devices.size(); ++i)
     checkDevice(topology, i, errors);
   for (size_t i = 0; i < topology.hosts.size(); ++i)
-    if (topology.hosts[i].memoryBytes < 0)
-      errors.push_back(
-          {"topology.hosts[" + std::to_string(i) + "].memory_bytes",
-           "expected at least 0 bytes, got: " +
-               std::to_string(topology.hosts[i].memoryBytes)});
+    checkHost(topology.hosts[i], "topology.hosts[" + std::to_string(i) + "]",
+              errors);
   return errors;
+}
+
+std::vector<Disk> neuroshard::disksOf(const Topology &topology) {
+  std::vector<Disk> disks;
+  for (const Host &host : topology.hosts)
+    disks.push_back(host.disk);
+  for (const Device &device : topology.devices) {
+    Disk &disk = disks[static_cast<size_t>(device.host)];
+    const DeviceClass &known = *findDeviceClass(device.deviceClass);
+    if (disk.readsPerSecond == 0)
+      disk.readsPerSecond = known.diskReadsPerSecond;
+    if (disk.bandwidthGBps == 0)
+      disk.bandwidthGBps = known.diskBandwidthGBps;
+  }
+  return disks;
 }
 
 Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {

@@ -57,6 +57,14 @@ nb::dict toDict(const Reserves &reserves) {
   return result;
 }
 
+nb::dict toDict(const Disk &disk) {
+  nb::dict result;
+  result["bytes"] = disk.bytes;
+  result["reads_per_second"] = disk.readsPerSecond;
+  result["bandwidth_gb_per_s"] = disk.bandwidthGBps;
+  return result;
+}
+
 /// In the fields of the workload file.
 nb::dict toDict(const Topology &topology) {
   nb::list levels, devices, hosts;
@@ -80,6 +88,7 @@ nb::dict toDict(const Topology &topology) {
   for (const Host &host : topology.hosts) {
     nb::dict entry;
     entry["memory_bytes"] = host.memoryBytes;
+    entry["disk"] = toDict(host.disk);
     hosts.append(entry);
   }
   nb::dict result;

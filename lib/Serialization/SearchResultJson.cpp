@@ -76,7 +76,9 @@ static Json toJson(const MemoryReport &memory) {
   Json devices = Json::array();
   for (const MemoryTerms &terms : memory.devices)
     devices.push_back(toJson(terms));
-  return {{"devices", std::move(devices)}, {"host_bytes", memory.hostBytes}};
+  return {{"devices", std::move(devices)},
+          {"host_bytes", memory.hostBytes},
+          {"disk_bytes", memory.diskBytes}};
 }
 
 /// By kind, one number for each device.

@@ -17,6 +17,15 @@ Reserves json::readReserves(Reader &reader, const Json &value,
   return reserves;
 }
 
+static Disk readDisk(Reader &reader, const Json &value, const Path &path) {
+  Disk disk;
+  Object object(reader, value, path);
+  object.optional("bytes", disk.bytes);
+  object.optional("reads_per_second", disk.readsPerSecond);
+  object.optional("bandwidth_gb_per_s", disk.bandwidthGBps);
+  return disk;
+}
+
 Topology json::readTopology(Reader &reader, const Json &value,
                             const Path &path) {
   Topology topology;
@@ -52,8 +61,10 @@ Topology json::readTopology(Reader &reader, const Json &value,
     reader.list(*hosts, Path(path, "hosts"),
                 [&](const Json &item, const Path &where) {
                   Object entry(reader, item, where);
-                  entry.required("memory_bytes",
-                                 topology.hosts.emplace_back().memoryBytes);
+                  Host &host = topology.hosts.emplace_back();
+                  entry.required("memory_bytes", host.memoryBytes);
+                  if (const Json *disk = entry.find("disk"))
+                    host.disk = readDisk(reader, *disk, Path(where, "disk"));
                 });
   if (const Json *devices = object.findRequired("devices"))
     reader.list(*devices, Path(path, "devices"),
@@ -82,6 +93,17 @@ Json json::writeReserves(const Reserves &reserves) {
   return json;
 }
 
+static Json writeDisk(const Disk &disk) {
+  Json json = Json::object();
+  if (disk.bytes > 0)
+    json["bytes"] = disk.bytes;
+  if (disk.readsPerSecond > 0)
+    json["reads_per_second"] = disk.readsPerSecond;
+  if (disk.bandwidthGBps > 0)
+    json["bandwidth_gb_per_s"] = disk.bandwidthGBps;
+  return json;
+}
+
 Json json::writeTopology(const Topology &topology) {
   Json json;
   json["levels"] = Json::array();
@@ -95,8 +117,12 @@ Json json::writeTopology(const Topology &topology) {
       entry["group_bandwidth_gb_per_s"] = level.groupBandwidthGBps;
   }
   json["hosts"] = Json::array();
-  for (const Host &host : topology.hosts)
-    json["hosts"].emplace_back()["memory_bytes"] = host.memoryBytes;
+  for (const Host &host : topology.hosts) {
+    Json &entry = json["hosts"].emplace_back();
+    entry["memory_bytes"] = host.memoryBytes;
+    if (host.disk != Disk())
+      entry["disk"] = writeDisk(host.disk);
+  }
   json["devices"] = Json::array();
   for (const Device &device : topology.devices) {
     Json &entry = json["devices"].emplace_back();

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from neuroshard.shards import Shard
     from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer, RowMass,
                                    Snapshot, Table, TableStatistics)
-    from neuroshard.topology import Device, Host, Level, Topology
+    from neuroshard.topology import Device, Disk, Host, Level, Topology
     from neuroshard.what_if_cases import WhatIf, WhatIfCase, what_if
 
 __all__ = [
     "Access", "Batch", "Breakdown", "Constraints", "CostModel", "CostModelError",
-    "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
+    "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Disk", "Error", "Feature",
     "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
     "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
     "PredictionInterval", "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
@@ -60,7 +60,7 @@ _MODULES = {
     "shards": "Shard",
     "tables": "Access Batch Feature FeatureStatistics Optimizer RowMass Snapshot Table "
               "TableStatistics",
-    "topology": "Device Host Level Topology",
+    "topology": "Device Disk Host Level Topology",
     "what_if_cases": "WhatIf WhatIfCase what_if",
 }
 _NEED_TORCH = ("EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",

@@ -28,7 +28,7 @@ class Error(Exception):
 class PlanningError(Error):
     """There is no plan, and why.
 
-    limit: "device memory", "host memory", "constraint", "target", "algorithm" (it found no
+    limit: "device memory", "host memory", "disk", "constraint", "target", "algorithm" (it found no
     placement) or "bad input". message: the binding limit in one sentence, with numbers.
     details: the evidence. advice: what to change.
     """

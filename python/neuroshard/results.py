@@ -109,10 +109,11 @@ class DeviceMemory(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(_fields.Record):
-    """Bytes that a plan occupies on each device and on each host."""
+    """Bytes that a plan occupies on each device, in the memory of each host and on its disks."""
 
     devices: tuple[DeviceMemory, ...]
     host_bytes: tuple[int, ...]
+    disk_bytes: tuple[int, ...]
 
     @property
     def peak_bytes(self) -> int:
@@ -229,7 +230,8 @@ def result_of_plain(plain: dict[str, Any]) -> PlanResult:
     """What _planner.search() answers, read from JSON, as a PlanResult."""
     memory = Memory(
         devices=tuple(DeviceMemory(**device) for device in plain["memory"]["devices"]),
-        host_bytes=tuple(plain["memory"]["host_bytes"]))
+        host_bytes=tuple(plain["memory"]["host_bytes"]),
+        disk_bytes=tuple(plain["memory"]["disk_bytes"]))
     migration = plain["migration"]
     if migration is not None:
         moves = tuple(TableMove(**move) for move in migration["moves"])

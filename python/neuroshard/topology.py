@@ -66,17 +66,39 @@ class Device(_fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host(_fields.Record):
-    """One host. memory_bytes: usable host memory, shared by its devices."""
+class Disk(_fields.Record):
+    """The disks of a host together, for tables in tier "ssd". bytes: what tables may take, or a
+    text such as "15000GB". reads_per_second: of 4 KiB, at random; writes count as reads. 0: not
+    known; bytes are then without limit, and rates those of the class of the host's first device."""
 
-    memory_bytes: int
+    bytes: int = 0
+    reads_per_second: float = 0.0
+    bandwidth_gb_per_s: float = 0.0
 
     if TYPE_CHECKING:
-        def __init__(self, *, memory_bytes: int | str) -> None:
+        def __init__(self, *, bytes: int | str = 0, reads_per_second: float = 0.0,
+                     bandwidth_gb_per_s: float = 0.0) -> None:
+            ...
+
+    def __post_init__(self) -> None:
+        self._set("bytes", _fields.byte_size(self.bytes, "Disk.bytes"))
+        self._number("reads_per_second", "bandwidth_gb_per_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host(_fields.Record):
+    """One host. memory_bytes: usable host memory, shared by its devices, as are its disks."""
+
+    memory_bytes: int
+    disk: Disk = Disk()
+
+    if TYPE_CHECKING:
+        def __init__(self, *, memory_bytes: int | str, disk: Disk = Disk()) -> None:
             ...
 
     def __post_init__(self) -> None:
         self._set("memory_bytes", _fields.byte_size(self.memory_bytes, "Host.memory_bytes"))
+        self._record("disk", Disk)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +176,9 @@ class Topology(_fields.Record):
                           group_bandwidth_gb_per_s=links[level.name].group_bandwidth_gb_per_s)
             if level.name in links else level for level in made.levels)
         host_memory = min(host.memory_bytes for host in self.hosts)
-        hosts = tuple(Host(memory_bytes=host_memory) for _ in made.hosts)
+        disks = {host.disk for host in self.hosts}
+        disk = disks.pop() if len(disks) == 1 else Disk()
+        hosts = tuple(Host(memory_bytes=host_memory, disk=disk) for _ in made.hosts)
         devices = tuple(device.replace(reserves=reserves) for device in made.devices)
         return Topology(levels=levels, devices=devices, hosts=hosts)
 
@@ -183,4 +207,5 @@ def topology_of_plain(plain: dict[str, Any]) -> Topology:
         devices=tuple(Device(device_class=device["class"], memory_bytes=device["memory_bytes"],
                              host=device["host"], reserves=Reserves(**device.get("reserves", {})))
                       for device in plain["devices"]),
-        hosts=tuple(Host(**host) for host in plain["hosts"]))
+        hosts=tuple(Host(memory_bytes=host["memory_bytes"], disk=Disk(**host.get("disk", {})))
+                    for host in plain["hosts"]))

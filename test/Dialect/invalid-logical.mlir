@@ -37,6 +37,19 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200", host = 1>]
 
 // -----
 
+// expected-error@below {{host 1 has no entry in host_disks, which has 1}}
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200", host = 1>]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>] host_disks [#neuroshard.disk<>]
+
+// -----
+
+// expected-error@below {{host_memory has 1 hosts, and host_disks 2}}
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>] host_memory [1]
+  host_disks [#neuroshard.disk<>, #neuroshard.disk<>]
+
+// -----
+
 // expected-error@below {{level "m": each group must lie inside one group of the level before}}
 neuroshard.topology @cluster devices [#neuroshard.devices<4 x "H200">]
   levels [#neuroshard.level<"o", groups = [4], bandwidth = 1.0>,

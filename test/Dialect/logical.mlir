@@ -12,6 +12,9 @@ neuroshard.topology @cluster
   levels [#neuroshard.level<"network", groups = [16], bandwidth = 22.0, latency = 20.0>,
           #neuroshard.level<"node", groups = [8, 8], bandwidth = 240.0, latency = 5.0>]
   host_memory [500000000000, 500000000000]
+  // CHECK-SAME: host_memory [500000000000, 500000000000]
+  // CHECK-SAME: host_disks [#neuroshard.disk<bytes = 15000000000000, reads = 2.200000e+06, bandwidth = 1.380000e+01>, #neuroshard.disk<>]
+  host_disks [#neuroshard.disk<bytes = 15000000000000, reads = 2200000.0, bandwidth = 13.8>, #neuroshard.disk<>]
 
 // CHECK: neuroshard.table private @user : 40000000 x 128 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
 neuroshard.table private @user : 40000000 x 128 x f32

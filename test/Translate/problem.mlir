@@ -43,6 +43,7 @@
 // CHECK-SAME:   devices [#neuroshard.devices<4 x "H200", memory = 100000000000>, #neuroshard.devices<2 x "A100-40GB", host = 1, memory = 30000000000, fragmentation_reserve = 3000>]
 // CHECK-SAME:   levels [#neuroshard.level<"network", groups = [6], bandwidth = 2.250000e+01, latency = 3.000000e+01>, #neuroshard.level<"node", groups = [4, 2], bandwidth = 3.500000e+02, latency = 1.500000e+01>]
 // CHECK-SAME:   host_memory [2000000000, 1000000000]
+// CHECK-SAME:   host_disks [#neuroshard.disk<bytes = 3000000000, reads = 5.000000e+05, bandwidth = 7.500000e+00>, #neuroshard.disk<>]
 // CHECK-NEXT: neuroshard.table private @a : 1000 x 64 x bf16
 // CHECK-SAME:   access = #neuroshard.access<batch = 4096, reuse = [5.000000e-01, 2.500000e-01, {{.*}}], row_mass = [1.000000e-02, 4.000000e-01, 1.000000e-01, 8.000000e-01]>
 // CHECK-SAME:   hashed
@@ -113,7 +114,7 @@
  },
  "topology": {
   "levels": [{"name":"network","groups":[6],"bandwidth_gb_per_s":22.5,"latency_us":30.0},{"name":"node","groups":[4,2],"bandwidth_gb_per_s":350.0,"latency_us":15.0}],
-  "hosts": [{"memory_bytes":2000000000},{"memory_bytes":1000000000}],
+  "hosts": [{"memory_bytes":2000000000,"disk":{"bytes":3000000000,"reads_per_second":500000.0,"bandwidth_gb_per_s":7.5}},{"memory_bytes":1000000000}],
   "devices": [{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"A100-40GB","memory_bytes":30000000000,"host":1,"reserves":{"fragmentation_bytes":3000}},{"class":"A100-40GB","memory_bytes":30000000000,"host":1,"reserves":{"fragmentation_bytes":3000}}]
  },
  "tables": [

@@ -15,7 +15,7 @@ def NeuroShard_TopologyOp : NeuroShard_Op<"topology", [Symbol]> {
     `devices` lists runs of equal devices, numbered consecutively; `levels` lists
     the levels of the network from the outermost (one group) to the innermost,
     whose groups lie inside those of the level before. `host_memory` is the usable
-    bytes of each host.
+    bytes of each host, `host_disks` its disks.
 
     ```mlir
     neuroshard.topology @cluster
@@ -24,19 +24,23 @@ def NeuroShard_TopologyOp : NeuroShard_Op<"topology", [Symbol]> {
       levels [#neuroshard.level<"network", groups = [16], bandwidth = 22.0, latency = 20.0>,
               #neuroshard.level<"node", groups = [8, 8], bandwidth = 240.0, latency = 5.0>]
       host_memory [500000000000, 500000000000]
+      host_disks [#neuroshard.disk<bytes = 15000000000000>, #neuroshard.disk<>]
     ```
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     TypedArrayAttrBase<NeuroShard_DevicesAttr, "array of device runs">:$devices,
     TypedArrayAttrBase<NeuroShard_LevelAttr, "array of levels">:$levels,
-    OptionalAttr<DenseI64ArrayAttr>:$host_memory
+    OptionalAttr<DenseI64ArrayAttr>:$host_memory,
+    OptionalAttr<TypedArrayAttrBase<NeuroShard_DiskAttr, "array of disks">>:$host_disks
   );
   let assemblyFormat = [{
     $sym_name `devices` $devices `levels` $levels (`host_memory` $host_memory^)?
-    attr-dict
+    (`host_disks` $host_disks^)? attr-dict
   }];
   let hasVerifier = 1;
+  // Before version 4 of the bytecode there were no disks.
+  let useCustomPropertiesEncoding = 1;
   let extraClassDeclaration = [{
     int64_t getNumDevices();
   }];

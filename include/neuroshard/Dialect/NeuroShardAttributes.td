@@ -175,4 +175,25 @@ def NeuroShard_LevelAttr : NeuroShard_Attr<"Level", "level"> {
   let genVerifyDecl = 1;
 }
 
+def NeuroShard_DiskAttr : NeuroShard_Attr<"Disk", "disk"> {
+  let summary = "the disks of a host together";
+  let description = [{
+    `bytes` that tables may take, `reads` of 4 KiB at random per second, and
+    `bandwidth` in GB/s. What is left out is not known: bytes are then without
+    limit, and rates those of the class of the host's first device.
+
+    ```mlir
+    #neuroshard.disk<bytes = 15000000000000, reads = 2200000.0, bandwidth = 13.8>
+    ```
+  }];
+  let parameters = (ins
+    /// 0: not known.
+    "int64_t":$bytes,
+    "::mlir::FloatAttr":$readsPerSecond,
+    "::mlir::FloatAttr":$bandwidthGBps
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif // NEUROSHARD_DIALECT_ATTRIBUTES_TD

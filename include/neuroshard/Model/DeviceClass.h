@@ -71,6 +71,9 @@ struct DeviceClass {
   ExchangeExtra exchangeExtra = {};
   /// Rows read from and written to host memory, per device and direction.
   double hostBandwidthGBps;
+  /// The disks of a host: random reads of 4 KiB, and bandwidth.
+  double diskReadsPerSecond;
+  double diskBandwidthGBps;
 
   /// Of links inside a node, and of rates of memory and kernels.
   FigureSource linkSource = FigureSource::DataSheet;

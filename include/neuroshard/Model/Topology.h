@@ -27,9 +27,22 @@ struct Device {
   bool operator==(const Device &) const = default;
 };
 
+/// The disks of a host together (tier "ssd"), shared by the host's devices.
+/// What is 0 is not known: disksOf().
+struct Disk {
+  /// Usable bytes; 0: without limit.
+  int64_t bytes = 0;
+  /// Random reads of 4 KiB; writes count as reads.
+  double readsPerSecond = 0;
+  double bandwidthGBps = 0;
+
+  bool operator==(const Disk &) const = default;
+};
+
 struct Host {
   /// Usable host memory (tier "dram"), shared by the host's devices.
   int64_t memoryBytes = 0;
+  Disk disk = {};
 
   bool operator==(const Host &) const = default;
 };
@@ -44,6 +57,10 @@ struct Topology {
   int deviceCount() const { return static_cast<int>(devices.size()); }
   bool operator==(const Topology &) const = default;
 };
+
+/// The disks of each host, with the rates of the class of its first device
+/// where they are not known.
+std::vector<Disk> disksOf(const Topology &topology);
 
 /// Everything wrong with a topology; empty when it is sound.
 Diagnostics check(const Topology &topology);

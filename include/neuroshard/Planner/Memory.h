@@ -28,10 +28,12 @@ struct MemoryTerms {
   int64_t communicatorBytes = 0;
   int64_t denseReserveBytes = 0;
   int64_t fragmentationReserveBytes = 0;
-  /// Of the host: weights and states in tier "dram".
+  /// Of the host: weights and states in tier "dram", and on disk in tier "ssd".
   int64_t hostBytes = 0;
+  int64_t diskBytes = 0;
 
-  /// Static terms + the larger phase + reserves; host memory not included.
+  /// Static terms + the larger phase + reserves; what the host has not
+  /// included.
   int64_t peakBytes() const;
   MemoryTerms &operator+=(const MemoryTerms &other);
   MemoryTerms &operator-=(const MemoryTerms &other);

@@ -13,8 +13,9 @@ namespace neuroshard {
 
 struct MemoryReport {
   std::vector<MemoryTerms> devices;
-  /// Bytes used per host.
+  /// Bytes used per host, of its memory and of its disks.
   std::vector<int64_t> hostBytes;
+  std::vector<int64_t> diskBytes;
 };
 
 /// Memory of a plan's shards; with snapshots at the worst of them (those

@@ -148,6 +148,7 @@ enum class Limit {
   BadInput,
   DeviceMemory,
   HostMemory,
+  Disk,
   Constraint,
   Target,
   Algorithm

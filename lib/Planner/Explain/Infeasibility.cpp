@@ -2,6 +2,7 @@
 
 #include "Infeasibility.h"
 
+#include "HostLimits.h"
 #include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/RandomRestarts.h"
 #include "PublishedCaps.h"
@@ -92,7 +93,6 @@ public:
       : context(context), units(units) {}
 
   std::optional<PlanningError> checkBase() const;
-  std::optional<PlanningError> checkHosts() const;
   std::optional<PlanningError> checkPlaces() const;
   std::optional<PlanningError> checkSeparate() const;
   std::optional<PlanningError> checkTotal() const;
@@ -135,35 +135,6 @@ std::optional<PlanningError> Limits::checkBase() const {
             "; it has " + formatBytes(context.memoryOf(device)),
         {},
         "lower the batch or the reserves"};
-  }
-  return std::nullopt;
-}
-
-std::optional<PlanningError> Limits::checkHosts() const {
-  std::vector<int64_t> used(context.problem.topology.hosts.size());
-  auto add = [&](const Unit &unit, int device) {
-    int host =
-        context.problem.topology.devices[static_cast<size_t>(device)].host;
-    used[static_cast<size_t>(host)] += unit.memory.hostBytes;
-  };
-  for (const UnitPtr &unit : units) {
-    if (unit->forcedDevice >= 0)
-      add(*unit, unit->forcedDevice);
-    for (int device = 0; unit->forcedDevice == Unit::kEverywhere &&
-                         device < context.deviceCount;
-         ++device)
-      add(*unit, device);
-  }
-  for (size_t host = 0; host < used.size(); ++host) {
-    int64_t available = context.problem.topology.hosts[host].memoryBytes;
-    if (used[host] > available)
-      return PlanningError{Limit::HostMemory,
-                           "shards written by hand need " +
-                               formatBytes(used[host]) + " on host " +
-                               std::to_string(host) + ", which has " +
-                               formatBytes(available),
-                           {},
-                           "move shards to device memory or to other hosts"};
   }
   return std::nullopt;
 }
@@ -371,7 +342,7 @@ bool rulesAloneForbid(const SearchContext &context) {
   for (Device &device : roomy.topology.devices)
     device.memoryBytes = kPlenty;
   for (Host &host : roomy.topology.hosts)
-    host.memoryBytes = kPlenty;
+    host = {kPlenty, {}};
   SearchContext plenty(roomy, context.model, context.options);
   auto units = initialUnits(plenty);
   if (!units)
@@ -417,7 +388,7 @@ neuroshard::findImpossible(const SearchContext &context,
     return found;
   if (auto found = limits.checkBase())
     return found;
-  if (auto found = limits.checkHosts())
+  if (auto found = checkHosts(context, units))
     return found;
   if (auto found = limits.checkForced())
     return found;

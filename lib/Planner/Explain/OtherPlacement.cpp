@@ -191,17 +191,9 @@ OtherPlacements::Pricer::ask(const std::vector<int> &tables) const {
 std::vector<int>
 OtherPlacements::Pricer::devicesFor(const Question &question) const {
   const SearchState &rest = question.state;
-  auto fitsOnHost = [&](int device) {
-    if (question.unit->footprint.hostBytes == 0)
-      return true;
-    DeviceTotals totals = rest.totals();
-    totals.add(device, *question.unit);
-    return totals.withinHostMemory();
-  };
   std::vector<int> devices;
   for (int device = 0; device < context.deviceCount; ++device)
-    if (device != question.now && rest.fits(device, *question.unit) &&
-        fitsOnHost(device))
+    if (device != question.now && rest.fits(device, *question.unit))
       devices.push_back(device);
   size_t tried =
       std::min(devices.size(), hasCopies ? kMaxTriedWithCopies : kMaxTried);
@@ -225,7 +217,9 @@ std::string OtherPlacements::Pricer::whyNone(const Question &question) const {
     return "the rules for the table allow no such device";
   int64_t needed = question.unit->peakBytes();
   if (needed <= *room)
-    return "no host has " + formatBytes(question.unit->footprint.hostBytes) +
+    return "no host has " +
+           formatBytes(std::max(question.unit->footprint.hostBytes,
+                                question.unit->footprint.diskBytes)) +
            " left for it";
   return "it needs " + formatBytes(needed) + ", and no device has more than " +
          formatBytes(*room) + " left for it";

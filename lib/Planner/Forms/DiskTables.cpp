@@ -22,7 +22,7 @@ constexpr double kFilled = 0.9;
 constexpr int kParts = 64;
 
 /// One table that may be on disk.
-struct Candidate {
+struct LowerTable {
   size_t table = 0;
   double lookups = 0; ///< of a batch.
   double uniqueRows = 0;
@@ -82,13 +82,13 @@ private:
            0, false});
     }
     // Those first whose bytes are used least.
-    std::ranges::stable_sort(candidates, {}, [](const Candidate &one) {
+    std::ranges::stable_sort(candidates, {}, [](const LowerTable &one) {
       return one.uniqueRows / static_cast<double>(one.inMemory);
     });
   }
 
   /// Of a table on disk with so many rows in its cache.
-  int64_t onDiskBytes(const Candidate &one, int64_t cacheRows) const {
+  int64_t onDiskBytes(const LowerTable &one, int64_t cacheRows) const {
     const Table &table = problem.tables[one.table];
     Shard shard = wholeOn(table, 0);
     shard.tier = Tier::Ssd;
@@ -96,12 +96,12 @@ private:
     return shardMemory(problem, table, features[one.table], shard).peakBytes();
   }
 
-  int64_t mostRows(const Candidate &one) const {
+  int64_t mostRows(const LowerTable &one) const {
     return roundUp(problem.tables[one.table].rows, kCacheWays);
   }
 
   /// Twice the rows that the batches under way use, so that few spill.
-  int64_t leastRows(const Candidate &one) const {
+  int64_t leastRows(const LowerTable &one) const {
     auto batches =
         static_cast<double>(std::max<int64_t>(1, problem.batch.inputCopies));
     auto rows = static_cast<int64_t>(std::ceil(2 * batches * one.uniqueRows));
@@ -110,9 +110,9 @@ private:
 
   bool chooseTables() {
     double needed = 0;
-    for (const Candidate &one : candidates)
+    for (const LowerTable &one : candidates)
       needed += static_cast<double>(one.inMemory);
-    for (Candidate &one : candidates) {
+    for (LowerTable &one : candidates) {
       if (needed <= budget)
         break;
       int64_t rows = leastRows(one), bytes = onDiskBytes(one, rows);
@@ -123,10 +123,11 @@ private:
       needed += static_cast<double>(bytes - one.inMemory);
     }
     budget -= needed;
-    return budget >= 0 && std::ranges::any_of(candidates, &Candidate::isOnDisk);
+    return budget >= 0 &&
+           std::ranges::any_of(candidates, &LowerTable::isOnDisk);
   }
 
-  CacheUse useOf(const Candidate &one, int64_t cacheRows) const {
+  CacheUse useOf(const LowerTable &one, int64_t cacheRows) const {
     const Table &table = problem.tables[one.table];
     return expectedCacheUse(table, table.rows, {cacheRows, CachePolicy::Lru},
                             one.lookups, one.lookups);
@@ -136,10 +137,10 @@ private:
   void growCaches() {
     double part = budget / kParts;
     for (int i = 0; i < kParts; ++i) {
-      Candidate *best = nullptr;
+      LowerTable *best = nullptr;
       double bestHits = 0;
       int64_t bestRows = 0;
-      for (Candidate &one : candidates) {
+      for (LowerTable &one : candidates) {
         if (!one.isOnDisk || one.cacheRows >= mostRows(one))
           continue;
         auto more =
@@ -161,7 +162,7 @@ private:
 
   ShardingProblem withShares() const {
     ShardingProblem result = problem;
-    for (const Candidate &one : candidates)
+    for (const LowerTable &one : candidates)
       if (one.isOnDisk)
         constraintOf(result, static_cast<int>(one.table)).cacheShare = std::min(
             1.0, static_cast<double>(one.cacheRows) /
@@ -180,7 +181,7 @@ private:
 
   const ShardingProblem &problem;
   std::vector<std::vector<int>> features;
-  std::vector<Candidate> candidates;
+  std::vector<LowerTable> candidates;
   double budget = 0; ///< bytes of all devices.
 };
 

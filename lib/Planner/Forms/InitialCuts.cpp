@@ -27,6 +27,8 @@ constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 /// Units above one of these limits are cut.
 struct CutLimits {
   int64_t bytes = 0;
+  double hostBytes = kUnlimited;
+  double diskBytes = kUnlimited;
   double computeMs = kUnlimited;
   double inputBytes = kUnlimited;
   double resultBytes = kUnlimited;
@@ -35,6 +37,16 @@ struct CutLimits {
 
 double resultBytesOf(const Unit &unit) {
   return unit.load.forwardBytes + unit.load.backwardBytes;
+}
+
+/// The largest ratio of the unit's memory to its limits.
+double memoryRatioOf(const Unit &unit, const CutLimits &limits) {
+  auto ratio = [](int64_t bytes, double limit) {
+    return static_cast<double>(bytes) / limit;
+  };
+  return std::max({ratio(unit.peakBytes(), static_cast<double>(limits.bytes)),
+                   ratio(unit.footprint.hostBytes, limits.hostBytes),
+                   ratio(unit.footprint.diskBytes, limits.diskBytes)});
 }
 
 /// The largest ratio of the unit's costs to their limits.
@@ -100,13 +112,34 @@ int64_t largestRoom(const SearchContext &context) {
   return room;
 }
 
+/// A device's share of what its host has, by the roomiest host.
+void limitByHosts(const SearchContext &context, CutLimits &limits) {
+  const Topology &topology = context.problem.topology;
+  std::vector<double> devices(topology.hosts.size());
+  for (const Device &device : topology.devices)
+    ++devices[static_cast<size_t>(device.host)];
+  double memory = 0, disk = 0;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const Host &host = topology.hosts[i];
+    if (devices[i] == 0)
+      continue;
+    memory =
+        std::max(memory, static_cast<double>(host.memoryBytes) / devices[i]);
+    disk =
+        std::max(disk, host.disk.bytes == 0
+                           ? kUnlimited
+                           : static_cast<double>(host.disk.bytes) / devices[i]);
+  }
+  limits.hostBytes = std::max(1.0, kRoomShare * memory);
+  limits.diskBytes = std::max(1.0, kRoomShare * disk);
+}
+
 /// Cuts a unit that is above a limit. Too costly: in the given direction, if
 /// possible. Too large: by columns, or by rows where that takes clearly less
 /// memory. Parts that are still too large are cut again.
 void cutUnit(const SearchContext &context, const UnitPtr &unit,
              const CutLimits &limits, Way way, std::vector<UnitPtr> &out) {
-  double memoryRatio = static_cast<double>(unit->peakBytes()) /
-                       static_cast<double>(limits.bytes);
+  double memoryRatio = memoryRatioOf(*unit, limits);
   double costRatio = costRatioOf(*unit, limits);
   if (std::max(memoryRatio, costRatio) <= 1)
     return out.push_back(unit);
@@ -136,7 +169,8 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
   // Costs do not fall in proportion to size, so parts are cut for cost only
   // once more.
   for (const UnitPtr &piece : *pieces)
-    cutUnit(context, piece, {limits.bytes}, way, out);
+    cutUnit(context, piece, {limits.bytes, limits.hostBytes, limits.diskBytes},
+            way, out);
 }
 
 } // namespace
@@ -179,7 +213,7 @@ std::vector<CutRule> neuroshard::cutRules(const SearchContext &context) {
 std::vector<UnitPtr> neuroshard::cutBy(const SearchContext &context,
                                        const CutRule &rule,
                                        const std::vector<UnitPtr> &units) {
-  CutLimits totals = {0, 0, 0, 0};
+  CutLimits totals = {.computeMs = 0, .inputBytes = 0, .resultBytes = 0};
   for (const UnitPtr &unit : units) {
     totals.computeMs += unit->aloneMs();
     totals.inputBytes += unit->load.inputBytes;
@@ -195,6 +229,7 @@ std::vector<UnitPtr> neuroshard::cutBy(const SearchContext &context,
   limits.bytes = std::max<int64_t>(
       1, static_cast<int64_t>(kRoomShare *
                               static_cast<double>(largestRoom(context))));
+  limitByHosts(context, limits);
   limits.computeMs = limit(totals.computeMs, rule.way != Way::Links);
   limits.inputBytes = limit(totals.inputBytes, traffic);
   limits.resultBytes = limit(totals.resultBytes, traffic);

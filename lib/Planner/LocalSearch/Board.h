@@ -169,6 +169,8 @@ private:
   void relocate(int index, int device);
   void relist(int index, int device);
   int64_t permuteBytesAfter(const Edit &edit) const;
+  /// Do hosts have room if the devices hold so much after an edit?
+  bool hostsHold(int device, Footprint here, int target, Footprint there) const;
   bool allows(int device, const BoardPiece &piece, int leaving) const;
 
   const SearchContext *owner;

@@ -178,6 +178,15 @@ int64_t Board::permuteBytesAfter(const Edit &edit) const {
   return cuts.permuteBytesAfter(work.table, change);
 }
 
+bool Board::hostsHold(int device, Footprint here, int target,
+                      Footprint there) const {
+  there -= sums.memoryOf(target);
+  if (device == target)
+    return sums.hostHolds(target, there);
+  here -= sums.memoryOf(device);
+  return sums.hostsHold(device, here, target, there);
+}
+
 bool Board::fits(const Edit &edit) const {
   const BoardPiece &first = piece(edit.piece);
   bool same = first.device == edit.target;
@@ -192,6 +201,8 @@ bool Board::fits(const Edit &edit) const {
     there -= piece(edit.other).facts->footprint;
   if (edit.otherAfter)
     there += edit.otherAfter->footprint;
+  if (!hostsHold(first.device, here, edit.target, there))
+    return false;
   int64_t permute = permuteBytesAfter(edit);
   if (there.peakBytes() + permute > context().memoryOf(edit.target) ||
       (!same && here.peakBytes() + permute > context().memoryOf(first.device)))

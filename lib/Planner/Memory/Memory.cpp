@@ -97,9 +97,8 @@ void addRowCache(const Table &table, const Shard &shard, MemoryTerms &terms) {
   terms.weightsBytes = shard.cache.rows *
                        cachedRowBytes(states, shard.width(), table.elementType);
   terms.optimizerStateBytes = 0;
-  if (shard.tier == Tier::Dram)
-    terms.hostBytes =
-        shard.rows() * recordBytes(states, shard.width(), table.elementType);
+  (shard.tier == Tier::Dram ? terms.hostBytes : terms.diskBytes) =
+      shard.rows() * recordBytes(states, shard.width(), table.elementType);
 }
 
 /// Ids of a feature in the largest step that is planned for.
@@ -280,6 +279,7 @@ MemoryTerms &MemoryTerms::operator+=(const MemoryTerms &other) {
   denseReserveBytes += other.denseReserveBytes;
   fragmentationReserveBytes += other.fragmentationReserveBytes;
   hostBytes += other.hostBytes;
+  diskBytes += other.diskBytes;
   return *this;
 }
 
@@ -293,6 +293,7 @@ MemoryTerms &MemoryTerms::operator-=(const MemoryTerms &other) {
   denseReserveBytes -= other.denseReserveBytes;
   fragmentationReserveBytes -= other.fragmentationReserveBytes;
   hostBytes -= other.hostBytes;
+  diskBytes -= other.diskBytes;
   return *this;
 }
 
@@ -316,7 +317,7 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
     if (shard.tier == Tier::Dram)
       std::swap(terms.hostBytes, terms.weightsBytes);
     if (shard.tier == Tier::Ssd)
-      terms.weightsBytes = 0;
+      std::swap(terms.diskBytes, terms.weightsBytes);
     return terms;
   }
   terms.optimizerStateBytes =

@@ -138,7 +138,8 @@ bool LockStep::fits(const Run &run, int device, const Unit &unit) const {
   Footprint used = run.totals.memoryOf(device);
   used += unit.footprint;
   return used.peakBytes() + facts[run.job].permuteBytes <=
-         context.memoryOf(device);
+             context.memoryOf(device) &&
+         run.totals.hostHolds(device, unit.footprint);
 }
 
 bool LockStep::keepsCap(const Run &run, int device, const Unit &unit,

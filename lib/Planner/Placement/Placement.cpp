@@ -50,8 +50,12 @@ public:
 
   /// The share of one unit alone.
   double of(const SearchState &state, const Unit &unit) const {
-    double memory = static_cast<double>(unit.peakBytes()) /
-                    static_cast<double>(state.context().memoryOf(0));
+    const Host &host = state.context().problem.topology.hosts.front();
+    double memory = std::max(
+        static_cast<double>(unit.peakBytes()) /
+            static_cast<double>(state.context().memoryOf(0)),
+        static_cast<double>(unit.footprint.hostBytes) /
+            static_cast<double>(std::max<int64_t>(1, host.memoryBytes)));
     return blend(memory, unit.aloneMs());
   }
   /// The share of the units on a device.
@@ -76,9 +80,7 @@ private:
 /// The unit in two parts, the first as large as fits on the device.
 std::optional<std::vector<UnitPtr>> cutToFit(const SearchState &state,
                                              const Unit &unit, int device) {
-  double room =
-      static_cast<double>(std::max<int64_t>(0, state.freeBytes(device)));
-  double most = std::min(0.999, room / static_cast<double>(unit.peakBytes()));
+  double most = std::min(0.999, state.roomFor(device, unit));
   auto cut = [&](Cut direction) -> std::optional<std::vector<UnitPtr>> {
     double share = most;
     for (int i = 0; i < kMaxShrinks; ++i, share *= kShrink) {
@@ -96,7 +98,7 @@ int roomiestDevice(const SearchState &state, const Unit &unit) {
   int best = -1;
   for (int device = 0; device < state.context().deviceCount; ++device)
     if (state.admits(device, unit) &&
-        (best < 0 || state.freeBytes(device) > state.freeBytes(best)))
+        (best < 0 || state.roomFor(device, unit) > state.roomFor(best, unit)))
       best = device;
   return best;
 }

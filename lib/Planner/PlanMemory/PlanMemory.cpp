@@ -17,6 +17,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     return planMemory(summarized(problem), shards);
   MemoryReport report;
   report.hostBytes.resize(problem.topology.hosts.size());
+  report.diskBytes.resize(problem.topology.hosts.size());
   report.devices = deviceBaseMemory(problem);
 
   std::unordered_map<std::string_view, size_t> tableOfName;
@@ -42,8 +43,10 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
       if (device < 0 || device >= problem.topology.deviceCount())
         continue;
       report.devices[static_cast<size_t>(device)] += terms;
-      int host = problem.topology.devices[static_cast<size_t>(device)].host;
-      report.hostBytes[static_cast<size_t>(host)] += terms.hostBytes;
+      auto host = static_cast<size_t>(
+          problem.topology.devices[static_cast<size_t>(device)].host);
+      report.hostBytes[host] += terms.hostBytes;
+      report.diskBytes[host] += terms.diskBytes;
     }
   }
 

@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 2> kObjectives = {"published", "step"};
 constexpr std::array<std::string_view, 10> kAlgorithms = {
     "default", "published",   "random",     "dim",      "size",
     "lookup",  "size-lookup", "dreamshard", "torchrec", "threshold"};
-constexpr std::array<std::string_view, 6> kLimits = {
-    "bad input",  "device memory", "host memory",
+constexpr std::array<std::string_view, 7> kLimits = {
+    "bad input",  "device memory", "host memory", "disk",
     "constraint", "target",        "algorithm"};
 
 } // namespace

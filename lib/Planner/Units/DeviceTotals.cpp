@@ -5,6 +5,7 @@
 #include "UnitOperations.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace neuroshard;
 
@@ -26,7 +27,8 @@ void DemandTotals::clear() {
 
 DeviceTotals::DeviceTotals(const SearchContext &context, size_t periods)
     : context(&context), devices(static_cast<size_t>(context.deviceCount)),
-      summary(context), periods(periods, summary), separated(context) {
+      hosts(context.problem.topology.hosts.size()), summary(context),
+      periods(periods, summary), separated(context) {
   for (int device = 0; device < context.deviceCount; ++device)
     devices[static_cast<size_t>(device)].footprint =
         footprintOf(context.baseOf(device));
@@ -40,6 +42,11 @@ void DeviceTotals::change(int device, const ShardFacts &facts) {
   else
     total.footprint -= facts.footprint;
   total.shards += kSign * facts.shardCount();
+  if (facts.footprint.hostBytes > 0 || facts.footprint.diskBytes > 0) {
+    HostTotal &host = hosts[hostOf(device)];
+    host.memoryBytes += kSign * facts.footprint.hostBytes;
+    host.diskBytes += kSign * facts.footprint.diskBytes;
+  }
   size_t classIndex = context->classIndexOf(device);
   summary.change<kSign>(device, classIndex, facts);
   for (size_t p = 0; p < periods.size(); ++p)
@@ -57,18 +64,54 @@ void DeviceTotals::clear() {
   separated.clear();
   for (size_t d = 0; d < devices.size(); ++d)
     devices[d] = {footprintOf(context->baseOf(static_cast<int>(d))), 0};
+  std::ranges::fill(hosts, HostTotal());
 }
 
-bool DeviceTotals::withinHostMemory() const {
-  const Topology &topology = context->problem.topology;
-  std::vector<int64_t> used(topology.hosts.size());
-  for (size_t d = 0; d < devices.size(); ++d)
-    used[static_cast<size_t>(topology.devices[d].host)] +=
-        devices[d].footprint.hostBytes;
-  for (size_t host = 0; host < used.size(); ++host)
-    if (used[host] > topology.hosts[host].memoryBytes)
+size_t DeviceTotals::hostOf(int device) const {
+  return static_cast<size_t>(
+      context->problem.topology.devices[static_cast<size_t>(device)].host);
+}
+
+bool DeviceTotals::holds(size_t index, int64_t memoryBytes,
+                         int64_t diskBytes) const {
+  const Host &host = context->problem.topology.hosts[index];
+  return hosts[index].memoryBytes + memoryBytes <= host.memoryBytes &&
+         (host.disk.bytes == 0 ||
+          hosts[index].diskBytes + diskBytes <= host.disk.bytes);
+}
+
+bool DeviceTotals::withinHosts() const {
+  for (size_t host = 0; host < hosts.size(); ++host)
+    if (!holds(host, 0, 0))
       return false;
   return true;
+}
+
+bool DeviceTotals::hostsHold(int device, const Footprint &change, int other,
+                             const Footprint &otherChange) const {
+  bool changes = (change.hostBytes | change.diskBytes | otherChange.hostBytes |
+                  otherChange.diskBytes) != 0;
+  if (!changes)
+    return true;
+  size_t host = hostOf(device), otherHost = hostOf(other);
+  if (host == otherHost)
+    return holds(host, change.hostBytes + otherChange.hostBytes,
+                 change.diskBytes + otherChange.diskBytes);
+  return holds(host, change.hostBytes, change.diskBytes) &&
+         holds(otherHost, otherChange.hostBytes, otherChange.diskBytes);
+}
+
+int64_t DeviceTotals::freeHostBytes(int device) const {
+  size_t host = hostOf(device);
+  return context->problem.topology.hosts[host].memoryBytes -
+         hosts[host].memoryBytes;
+}
+
+int64_t DeviceTotals::freeDiskBytes(int device) const {
+  size_t host = hostOf(device);
+  int64_t bytes = context->problem.topology.hosts[host].disk.bytes;
+  return bytes == 0 ? std::numeric_limits<int64_t>::max()
+                    : bytes - hosts[host].diskBytes;
 }
 
 ColumnCuts::ColumnCuts(const SearchContext &context)

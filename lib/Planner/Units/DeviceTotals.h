@@ -73,7 +73,18 @@ public:
   int shardsOn(int device) const {
     return devices[static_cast<size_t>(device)].shards;
   }
-  bool withinHostMemory() const;
+  /// Do hosts have room for all, in memory and on disks?
+  bool withinHosts() const;
+  /// Would they, of those of two devices, which may be the same, after these
+  /// changes?
+  bool hostsHold(int device, const Footprint &change, int other,
+                 const Footprint &otherChange) const;
+  bool hostHolds(int device, const Footprint &more) const {
+    return hostsHold(device, more, device, {});
+  }
+  /// What is left on the host of a device.
+  int64_t freeHostBytes(int device) const;
+  int64_t freeDiskBytes(int device) const;
   const DemandTotals &in(int period) const {
     return period == kSummary ? summary : periods[static_cast<size_t>(period)];
   }
@@ -90,8 +101,16 @@ private:
     int shards = 0;
   };
 
+  struct HostTotal {
+    int64_t memoryBytes = 0;
+    int64_t diskBytes = 0;
+  };
+  size_t hostOf(int device) const;
+  bool holds(size_t host, int64_t memoryBytes, int64_t diskBytes) const;
+
   const SearchContext *context;
   std::vector<DeviceTotal> devices;
+  std::vector<HostTotal> hosts;
   DemandTotals summary;
   std::vector<DemandTotals> periods;
   Separation separated;

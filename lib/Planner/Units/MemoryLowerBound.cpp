@@ -13,7 +13,8 @@ MemoryTerms shareOf(const MemoryTerms &terms, double share) {
   MemoryTerms result = terms;
   for (int64_t *value :
        {&result.weightsBytes, &result.optimizerStateBytes, &result.idsBytes,
-        &result.forwardBytes, &result.backwardBytes, &result.hostBytes})
+        &result.forwardBytes, &result.backwardBytes, &result.hostBytes,
+        &result.diskBytes})
     *value = static_cast<int64_t>(share * static_cast<double>(*value));
   return result;
 }
@@ -65,6 +66,7 @@ MemoryTerms neuroshard::scaled(const MemoryTerms &terms, int64_t factor) {
   result.forwardBytes *= factor;
   result.backwardBytes *= factor;
   result.hostBytes *= factor;
+  result.diskBytes *= factor;
   return result;
 }
 

@@ -111,11 +111,23 @@ int64_t SearchState::freeBytes(int device) const {
   return context().memoryOf(device) - usedBytes(device);
 }
 
+double SearchState::roomFor(int device, const Unit &unit) const {
+  auto timesIn = [](int64_t room, int64_t bytes) {
+    return bytes > 0 ? static_cast<double>(std::max<int64_t>(0, room)) /
+                           static_cast<double>(bytes)
+                     : std::numeric_limits<double>::infinity();
+  };
+  return std::min(
+      {timesIn(freeBytes(device), unit.peakBytes()),
+       timesIn(sums.freeHostBytes(device), unit.footprint.hostBytes),
+       timesIn(sums.freeDiskBytes(device), unit.footprint.diskBytes)});
+}
+
 bool SearchState::fits(int device, const Unit &unit) const {
   Footprint memory = sums.memoryOf(device);
   memory += unit.footprint;
   return memory.peakBytes() + permuteBytes() <= context().memoryOf(device) &&
-         admits(device, unit);
+         sums.hostHolds(device, unit.footprint) && admits(device, unit);
 }
 
 bool SearchState::admits(int device, const Unit &unit) const {
@@ -127,7 +139,7 @@ bool SearchState::withinMemory() const {
   for (int device = 0; device < context().deviceCount; ++device)
     if (freeBytes(device) < 0)
       return false;
-  return sums.withinHostMemory();
+  return sums.withinHosts();
 }
 
 ComputeMs SearchState::computeWith(int device, const Unit &unit) const {

@@ -38,6 +38,8 @@ public:
   /// Bytes in use / free on a device, with everything every device holds.
   int64_t usedBytes(int device) const;
   int64_t freeBytes(int device) const;
+  /// How many times the unit has room on the device, and on its host.
+  double roomFor(int device, const Unit &unit) const;
 
   /// May the unit be added without breaking memory, a device rule or a
   /// separation?

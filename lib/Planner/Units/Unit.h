@@ -19,8 +19,9 @@ struct Footprint {
   int64_t fixedBytes = 0;
   int64_t forwardBytes = 0;
   int64_t backwardBytes = 0;
-  /// In the memory of the device's host.
+  /// In the memory of the device's host, and on its disks.
   int64_t hostBytes = 0;
+  int64_t diskBytes = 0;
 
   int64_t peakBytes() const {
     return fixedBytes + std::max(forwardBytes, backwardBytes);
@@ -30,6 +31,7 @@ struct Footprint {
     forwardBytes += other.forwardBytes;
     backwardBytes += other.backwardBytes;
     hostBytes += other.hostBytes;
+    diskBytes += other.diskBytes;
     return *this;
   }
   Footprint &operator-=(const Footprint &other) {
@@ -37,6 +39,7 @@ struct Footprint {
     forwardBytes -= other.forwardBytes;
     backwardBytes -= other.backwardBytes;
     hostBytes -= other.hostBytes;
+    diskBytes -= other.diskBytes;
     return *this;
   }
 };

@@ -100,7 +100,7 @@ Footprint neuroshard::footprintOf(const MemoryTerms &terms) {
   MemoryTerms fixed = terms;
   fixed.forwardBytes = fixed.backwardBytes = 0;
   return {fixed.peakBytes(), terms.forwardBytes, terms.backwardBytes,
-          terms.hostBytes};
+          terms.hostBytes, terms.diskBytes};
 }
 
 static ComputeMs computeAlone(const SearchContext &context,

@@ -162,6 +162,12 @@ void Verifier::checkMemory() {
       error("host " + std::to_string(i),
             "needs " + formatBytes(report.hostBytes[i]) + ", has " +
                 formatBytes(problem.topology.hosts[i].memoryBytes));
+  for (size_t i = 0; i < report.diskBytes.size(); ++i)
+    if (int64_t room = problem.topology.hosts[i].disk.bytes;
+        room > 0 && report.diskBytes[i] > room)
+      error("host " + std::to_string(i),
+            "needs " + formatBytes(report.diskBytes[i]) +
+                " of disk for tier ssd, has " + formatBytes(room));
 }
 
 void Verifier::collectDevices() {

@@ -166,6 +166,17 @@ void readHosts(TopologyOp op, Topology &topology) {
   }
 }
 
+void readDisks(TopologyOp op, Topology &topology) {
+  if (!op.getHostDisks())
+    return;
+  topology.hosts.resize(
+      std::max(topology.hosts.size(), op.getHostDisks()->size()));
+  auto disks = op.getHostDisks()->getAsRange<ir::DiskAttr>();
+  for (auto [host, disk] : llvm::zip(topology.hosts, disks))
+    host.disk = {disk.getBytes(), disk.getReadsPerSecond().getValueAsDouble(),
+                 disk.getBandwidthGBps().getValueAsDouble()};
+}
+
 } // namespace
 
 FailureOr<Topology> neuroshard::topologyFromIR(TopologyOp op) {
@@ -173,6 +184,7 @@ FailureOr<Topology> neuroshard::topologyFromIR(TopologyOp op) {
   if (failed(readDevices(op, topology)))
     return mlir::failure();
   readHosts(op, topology);
+  readDisks(op, topology);
   for (auto attr : op.getLevels().getAsRange<ir::LevelAttr>()) {
     TopologyLevel &level = topology.levels.emplace_back();
     level.name = attr.getName().str();

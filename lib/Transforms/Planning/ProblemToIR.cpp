@@ -64,6 +64,19 @@ ArrayAttr levelsAttr(const Topology &topology, Builder &builder) {
   return builder.getArrayAttr(levels);
 }
 
+/// Null where no host says anything of its disks.
+ArrayAttr disksAttr(const Topology &topology, Builder &builder) {
+  SmallVector<Attribute> disks;
+  for (const Host &host : topology.hosts)
+    disks.push_back(
+        ir::DiskAttr::get(builder.getContext(), host.disk.bytes,
+                          builder.getF64FloatAttr(host.disk.readsPerSecond),
+                          builder.getF64FloatAttr(host.disk.bandwidthGBps)));
+  bool isKnown = std::ranges::any_of(
+      topology.hosts, [](const Host &host) { return host.disk != Disk(); });
+  return isKnown ? builder.getArrayAttr(disks) : ArrayAttr();
+}
+
 class ModuleWriter {
 public:
   ModuleWriter(const ShardingProblem &problem, Location loc)
@@ -200,7 +213,8 @@ TopologyOp neuroshard::topologyToIR(const Topology &topology, ModuleOp module) {
   auto op = TopologyOp::create(
       builder, module.getLoc(), builder.getStringAttr("cluster"),
       devicesAttr(topology, builder.getContext()),
-      levelsAttr(topology, builder), builder.getDenseI64ArrayAttr(hostMemory));
+      levelsAttr(topology, builder), builder.getDenseI64ArrayAttr(hostMemory),
+      disksAttr(topology, builder));
   SymbolTable(module).insert(op, module.getBody()->begin());
   return op;
 }

@@ -26,8 +26,10 @@ void removeMemoryLimits(Topology &topology) {
   constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
   for (Device &device : topology.devices)
     device.memoryBytes = kUnlimited;
-  for (Host &host : topology.hosts)
+  for (Host &host : topology.hosts) {
     host.memoryBytes = kUnlimited;
+    host.disk.bytes = 0;
+  }
 }
 
 struct VerifyPlanned

@@ -186,6 +186,22 @@ TEST(TopologyTest, CheckReportsEverything) {
   EXPECT_THAT(errors, HasSubstr("topology.devices[3].memory_bytes"));
 }
 
+TEST(TopologyTest, DisksHaveTheRatesOfTheirClassIfNotKnown) {
+  Topology topology = *parseTopology("3x1xH100");
+  topology.devices[2].deviceClass = "CPU";
+  topology.hosts[0].disk = {4'000'000'000'000, 0, 12};
+  EXPECT_EQ(text(check(topology)), "");
+  std::vector<Disk> disks = disksOf(topology);
+  EXPECT_EQ(disks[0], (Disk{4'000'000'000'000, 1.1e6, 12}));
+  EXPECT_EQ(disks[1], (Disk{0, 1.1e6, 6.9}));
+  EXPECT_EQ(disks[2], (Disk{0, 75e3, 1.5}));
+  topology.hosts[1].disk = {-1, -2, 0};
+  EXPECT_EQ(text(check(topology)),
+            "topology.hosts[1].disk.bytes: expected at least 0 bytes, got: -1\n"
+            "topology.hosts[1].disk.reads_per_second: expected 0, for the "
+            "default of the device class, or a number above it, got: -2");
+}
+
 TEST(TopologyTest, GroupsMustNest) {
   Topology topology = *parseTopology("2x2xCPU");
   topology.levels.insert(topology.levels.begin() + 1,

@@ -43,6 +43,8 @@ std::string errorOf(const std::string &json) {
 /// Uses every field of the schema with a value that is not its default.
 ShardingProblem everything() {
   ShardingProblem problem = twoTables("2x2xA100-40GB");
+  problem.topology.hosts[0].disk = {5'000'000'000'000, 2e6, 13.5};
+  problem.topology.hosts[1].disk.bytes = 7;
   problem.source = "a test; \"quoted\", ünïcode";
   problem.batch = {96, IdType::I32, ElementType::F16, WireFormat::BF16, 3};
   problem.memoryModel = MemoryModel::WeightsOnly;

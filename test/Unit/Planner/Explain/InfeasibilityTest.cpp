@@ -120,8 +120,8 @@ TEST(InfeasibilityTest, HostMemory) {
   problem.constraints.fixedShards[0].tier = Tier::Dram;
   PlanningError error = refusal(problem);
   EXPECT_EQ(error.limit, Limit::HostMemory);
-  EXPECT_EQ(error.message, "shards written by hand need 62.5 KiB on host "
-                           "0, which has 1,000 B");
+  EXPECT_EQ(error.message, "shards that can only be there need 62.5 KiB of "
+                           "host memory on host 0; there are 1,000 B");
 }
 
 TEST(InfeasibilityTest, HostMemoryThatNothingRuns) {
@@ -133,6 +133,21 @@ TEST(InfeasibilityTest, HostMemoryThatNothingRuns) {
   EXPECT_THAT(error.str(),
               HasSubstr("constraints.fixed_shards[0].tier: a shard in tier "
                         "dram needs a cache for target native"));
+}
+
+TEST(InfeasibilityTest, HostsWithoutRoomForLowerTiers) {
+  ShardingProblem problem = twoTables("2xA100-40GB");
+  problem.topology.hosts[0] = {63999, {.bytes = 63998}};
+  problem.constraints.tables = {{.table = 0, .cacheShare = 0.5}};
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::HostMemory);
+  EXPECT_EQ(error.message, "tables below device memory need 62.5 KiB of host "
+                           "memory on all hosts together; there are 62.5 KiB");
+  problem.constraints.tables[0].tier = Tier::Ssd;
+  error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::Disk);
+  EXPECT_EQ(error.message, "tables below device memory need 62.5 KiB of disk "
+                           "on all hosts together; there are 62.5 KiB");
 }
 
 TEST(InfeasibilityTest, KindsThatCannotBe) {

@@ -55,6 +55,12 @@ TEST(MemoryTest, AShardOnDiskHasItsCacheInMemory) {
   // Of these sets 0.01 rows spill together.
   EXPECT_EQ(disk.weightsBytes, (960 + 1) * 84);
   EXPECT_EQ(disk.optimizerStateBytes, 0);
+  EXPECT_EQ(disk.diskBytes, 80000);
+  EXPECT_EQ(disk.hostBytes, 0);
+  shard.tier = Tier::Dram;
+  EXPECT_EQ(termsOf(problem, shard).hostBytes, 80000);
+  EXPECT_EQ(termsOf(problem, shard).diskBytes, 0);
+  shard.tier = Tier::Ssd;
   EXPECT_EQ(disk.idsBytes, memory.idsBytes + 2 * 256 * 4);
   EXPECT_EQ(disk.backwardBytes, memory.backwardBytes + 256 * 8);
   // 512 rows in one set of 32 places.

@@ -154,6 +154,19 @@ TEST(LowerTiers, AreHostMemoryForGpusUnlessTheTableNamesDisk) {
   EXPECT_EQ(tierOfLarge(), Tier::Ssd);
 }
 
+TEST(LowerTiers, OfHostsWithoutRoomForHalfAreShared) {
+  ShardingProblem problem = largeProblem(0.1);
+  problem.topology = *parseTopology("2x2xH100");
+  // 256 MB in shards of two hosts, whose memory they fill to 90 %.
+  for (Host &host : problem.topology.hosts)
+    host.memoryBytes = 142'000'000;
+  auto result = planOf(problem, Algorithm::Default);
+  ASSERT_TRUE(result) << result.error().str();
+  EXPECT_EQ(text(verify(result->plan, problem)), "");
+  for (int64_t bytes : result->memory.hostBytes)
+    EXPECT_GT(bytes, 256'000'000 - 142'000'000 - 1);
+}
+
 TEST(LowerTiers, AreForTargetNativeAndTheirDevices) {
   ShardingProblem problem = largeProblem(1.5);
   EXPECT_THAT(text(check(problem)), HasSubstr("cache_share"));

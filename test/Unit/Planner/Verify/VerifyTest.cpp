@@ -3,6 +3,7 @@
 #include "neuroshard/Planner/Verify.h"
 #include "Support.h"
 #include "neuroshard/Model/TableFingerprint.h"
+#include "neuroshard/Planner/PlanMemory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -180,6 +181,26 @@ TEST_F(VerifyTest, HostMemory) {
   problem.topology.hosts[0].memoryBytes = 15999;
   EXPECT_EQ(errors(), "host 0: needs 15.6 KiB, has 15.6 KiB");
   problem.topology.hosts[0].memoryBytes = 16000;
+  EXPECT_EQ(errors(), "");
+}
+
+TEST_F(VerifyTest, LowerTiersOfGpus) {
+  problem.topology = *parseTopology("2xA100-40GB");
+  plan = makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0}),
+                            makeShard("b_0", "b", 0, 500, 0, 8, {1})});
+  plan.shards[0].tier = Tier::Dram;
+  plan.shards[0].cache.rows = 96;
+  EXPECT_EQ(errors(), "");
+  problem.topology.hosts[0].memoryBytes = 63999;
+  EXPECT_EQ(errors(), "host 0: needs 62.5 KiB, has 62.5 KiB");
+  plan.shards[0].tier = Tier::Ssd;
+  EXPECT_EQ(errors(), "");
+  EXPECT_EQ(planMemory(problem, plan.shards).diskBytes,
+            std::vector<int64_t>{64000});
+  problem.topology.hosts[0].disk.bytes = 63999;
+  EXPECT_EQ(errors(),
+            "host 0: needs 62.5 KiB of disk for tier ssd, has 62.5 KiB");
+  problem.topology.hosts[0].disk.bytes = 64000;
   EXPECT_EQ(errors(), "");
 }
 
