@@ -23,6 +23,7 @@ static Json toJson(const DeviceCost &device) {
           {"input_ms", device.inputMs},
           {"forward_communication_ms", device.forwardCommunicationMs},
           {"backward_communication_ms", device.backwardCommunicationMs},
+          {"fetch_ms", device.fetchMs},
           {"forward_bytes", device.forwardBytes},
           {"backward_bytes", device.backwardBytes}};
 }
@@ -45,6 +46,7 @@ static Json toJson(const CostBreakdown &breakdown) {
   return {{"cost_ms", breakdown.costMs},
           {"worst_ms", breakdown.worstMs()},
           {"input_ms", breakdown.inputMs},
+          {"fetch_ms", breakdown.fetchMs},
           {"max_forward_ms", breakdown.maxForwardMs},
           {"exposed_forward_communication_ms",
            breakdown.exposedForwardCommunicationMs},

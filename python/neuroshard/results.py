@@ -21,6 +21,7 @@ class DeviceCost(_fields.Record):
     input_ms: float
     forward_communication_ms: float
     backward_communication_ms: float
+    fetch_ms: float
     forward_bytes: float
     backward_bytes: float
 
@@ -51,9 +52,9 @@ class PredictionInterval(_fields.Record):
 class Breakdown(_fields.Record):
     """The parts of a cost, in milliseconds; with snapshots the weighted mean over them.
 
-    Under objective="step" input_ms, max_forward_ms, exposed_forward_communication_ms, dense_ms,
-    backward_communication_ms, max_backward_ms and fixed_ms add up to cost_ms. fixed_ms: of a machine
-    file, what host and PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten
+    Under objective="step" input_ms, fetch_ms, max_forward_ms, exposed_forward_communication_ms,
+    dense_ms, backward_communication_ms, max_backward_ms and fixed_ms add up to cost_ms. fetch_ms: what
+    the step waits for rows of tables below device memory. fixed_ms: of a machine file, what host and PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten
     measured steps, where a machine file says it; else 0. worst_ms: the largest of the snapshots' costs.
     compute_interval: of a device's forward and backward together, communication_interval: of its time
     in one exchange, where the cost model's file says it.
@@ -62,6 +63,7 @@ class Breakdown(_fields.Record):
     cost_ms: float
     worst_ms: float
     input_ms: float
+    fetch_ms: float
     max_forward_ms: float
     exposed_forward_communication_ms: float
     dense_ms: float

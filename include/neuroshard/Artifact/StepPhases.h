@@ -41,7 +41,7 @@ struct PhaseNames {
 inline constexpr std::array<PhaseNames, kNumPhases> kPhases = {{
     {"route", "input"},
     {"ids_exchange", "input"},
-    {"fetch", "forward"},
+    {"fetch", "fetch"},
     {"lookup", "forward"},
     {"results_exchange", "forward_communication"},
     {"results", "forward_communication"},

@@ -144,6 +144,10 @@ public:
                                          double evenMs,
                                          Direction direction) const;
 
+  /// How many devices each of the topology stands for: a group's, where plans
+  /// are made over whole groups.
+  virtual int devicesEach() const { return 1; }
+
   /// What a step takes beside compute and exchanges, whatever the plan: host
   /// and framework.
   virtual double fixedStepMs() const { return 0; }

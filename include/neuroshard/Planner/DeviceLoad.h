@@ -41,6 +41,7 @@ struct DeviceLoad {
   double lookupValues = 0;
   double updateValues = 0;
   double lateUpdateValues = 0;
+  FetchLoad fetch = {};
 };
 
 /// What a shard, or one copy of it, adds to its device, but for compute.
@@ -64,6 +65,7 @@ inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.lookupValues += sign * other.lookupValues;
   load.updateValues += sign * other.updateValues;
   load.lateUpdateValues += sign * other.lateUpdateValues;
+  addFetches(load.fetch, other.fetch, sign);
 }
 
 /// What a device sends by way of relays per step: as an owner to the relays of

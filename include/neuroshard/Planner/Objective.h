@@ -37,6 +37,8 @@ struct DeviceCost {
   double inputMs = 0;
   double forwardCommunicationMs = 0;
   double backwardCommunicationMs = 0;
+  /// Rows from lower tiers, whatever runs meanwhile.
+  double fetchMs = 0;
   /// Bytes that the device sends to others and receives from them per step, as
   /// its artifact will: planDeviceTraffic(). Results; gradients and norms. For
   /// target torchrec-1.9 those that the cost is computed from.
@@ -57,6 +59,8 @@ struct CostBreakdown {
   double costMs = 0;
   /// The parts of `step`; they add up to costMs under it.
   double inputMs = 0;
+  /// What the step waits for rows from lower tiers.
+  double fetchMs = 0;
   double maxForwardMs = 0;
   double exposedForwardCommunicationMs = 0;
   double denseMs = 0;

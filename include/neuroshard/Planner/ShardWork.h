@@ -4,6 +4,7 @@
 #define NEUROSHARD_PLANNER_SHARDWORK_H
 
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/FetchLoad.h"
 
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,8 @@ struct ShardWork {
   /// a shard in tier "dram", those its cache in device memory lacks.
   double hostRows = 0;
   double hostUpdateRows = 0;
+  /// Of a shard with a row cache.
+  FetchLoad fetch = {};
   int64_t idBytes = 8;
   bool weighted = false;
   bool rowSplit = false;

@@ -24,6 +24,7 @@ DeviceLoad neuroshard::loadOf(const ShardWork &shard) {
   load.lookupValues = shard.lookupValues();
   load.updateValues = shard.updateValues();
   load.lateUpdateValues = shard.lateUpdateValues();
+  load.fetch = shard.fetch;
   return load;
 }
 

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/Objective.h"
 
+#include "FetchRates.h"
 #include "RelayLoads.h"
 #include "StagedExchange.h"
 #include "neuroshard/Model/ShardingPlan.h"
@@ -132,11 +133,19 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
   }
   breakdown.backwardCommunicationMs =
       largest(updates) - breakdown.maxBackwardMs;
+  // Rows of the next batch come from when gradients are sent.
+  std::vector<double> fetch =
+      fetchTimesMs(topology, loads, model.devicesEach());
+  for (size_t i = 0; i < loads.size(); ++i)
+    breakdown.devices[i].fetchMs = fetch[i];
+  bool isAhead = options.pipelineDepth > 1 && loads.size() > 1;
+  breakdown.fetchMs =
+      std::max(0.0, largest(fetch) - (isAhead ? largest(updates) : 0));
   breakdown.fixedMs = model.fixedStepMs();
-  double withoutInput = breakdown.fixedMs + breakdown.maxForwardMs +
-                        breakdown.exposedForwardCommunicationMs +
-                        breakdown.denseMs + breakdown.backwardCommunicationMs +
-                        breakdown.maxBackwardMs;
+  double withoutInput =
+      breakdown.fixedMs + breakdown.fetchMs + breakdown.maxForwardMs +
+      breakdown.exposedForwardCommunicationMs + breakdown.denseMs +
+      breakdown.backwardCommunicationMs + breakdown.maxBackwardMs;
   breakdown.inputMs = largest(input) + furtherInputMs;
   // Those of the next batch are sent when results are there, and travel during
   // dense work and updates; gradients have the same links. Relays hand them out
@@ -220,7 +229,7 @@ static void addShare(CostBreakdown &sum, const CostBreakdown &one,
   sum.communicationInterval = one.communicationInterval;
   for (double CostBreakdown::*part :
        {&CostBreakdown::costMs, &CostBreakdown::inputMs,
-        &CostBreakdown::maxForwardMs,
+        &CostBreakdown::fetchMs, &CostBreakdown::maxForwardMs,
         &CostBreakdown::exposedForwardCommunicationMs, &CostBreakdown::denseMs,
         &CostBreakdown::backwardCommunicationMs, &CostBreakdown::maxBackwardMs,
         &CostBreakdown::fixedMs, &CostBreakdown::lowMs, &CostBreakdown::highMs})
@@ -233,8 +242,8 @@ static void addShare(CostBreakdown &sum, const CostBreakdown &one,
     to.compute.backwardMs += share * from.compute.backwardMs;
     for (double DeviceCost::*part :
          {&DeviceCost::inputMs, &DeviceCost::forwardCommunicationMs,
-          &DeviceCost::backwardCommunicationMs, &DeviceCost::forwardBytes,
-          &DeviceCost::backwardBytes})
+          &DeviceCost::backwardCommunicationMs, &DeviceCost::fetchMs,
+          &DeviceCost::forwardBytes, &DeviceCost::backwardBytes})
       to.*part += share * from.*part;
   }
 }

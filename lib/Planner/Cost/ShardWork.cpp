@@ -9,6 +9,7 @@
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/Memory.h"
 
 #include <cmath>
@@ -129,6 +130,13 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
         missedRows(source, cached, shard.rows(), work.lookups, work.uniqueRows);
     work.hostUpdateRows = missedRows(source, cached, shard.rows(),
                                      work.updateLookups, work.updateUniqueRows);
+  }
+  if (hasRowCache(problem.target, shard.tier)) {
+    CacheUse use = expectedCacheUse(source, shard.rows(), shard.cache,
+                                    work.lookups, sums.lookups);
+    work.fetch = fetchOf(shard.tier, use.rows - use.hits,
+                         recordBytes(optimizerStates(source.optimizer.kind),
+                                     shard.width(), source.elementType));
   }
   work.idBytes = idBytes(packedIdType(problem, table));
   work.weighted = sums.weighted;

@@ -158,6 +158,12 @@ neuroshard::explainBottleneck(const SearchContext &context,
         ", " + name("the backward exchange", [](const DeviceCost &at) {
           return at.backwardCommunicationMs;
         });
+    auto fetch = [](const DeviceCost &at) { return at.fetchMs; };
+    if (std::ranges::any_of(cost.devices, fetch))
+      bottleneck += ", " + name("fetching rows", fetch) +
+                    ", of which the step "
+                    "waits " +
+                    formatMs(cost.fetchMs);
   }
   std::vector<std::string> lines = {bottleneck};
   PlanWork work = describePlan(context.problem, plan);

@@ -3,6 +3,7 @@
 #include "EnergyEstimate.h"
 
 #include "Cost/StagedExchange.h"
+#include "ExchangeSlowness.h"
 
 #include <algorithm>
 #include <cmath>
@@ -32,31 +33,14 @@ double bytesOf(const DeviceLoad &load, Direction direction) {
   return load.*kBytes[indexOf(direction)];
 }
 
-/// Do equal loads take all devices equally long to exchange? Yes if they are of
-/// one class and each level has groups of one size.
-bool areAlike(const Topology &topology) {
-  auto differs = [](const auto &list) {
-    return std::adjacent_find(list.begin(), list.end(),
-                              std::not_equal_to<>()) != list.end();
-  };
-  return std::none_of(topology.levels.begin(), topology.levels.end(),
-                      [&](const TopologyLevel &level) {
-                        return differs(level.groupSizes);
-                      }) &&
-         std::all_of(topology.devices.begin(), topology.devices.end(),
-                     [&](const Device &device) {
-                       return device.deviceClass ==
-                              topology.devices.front().deviceClass;
-                     });
-}
-
 } // namespace
 
 EnergyEstimate::EnergyEstimate(const Board &board, int period, int power)
     : board(board), period(period), options(board.context().options.objective),
-      published(options.kind == ObjectiveKind::Published) {
+      published(options.kind == ObjectiveKind::Published),
+      fetch(board.context()) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
-  compareDevices();
+  slowness = exchangeSlowness(board.context(), loads());
   measure(true);
 }
 
@@ -70,31 +54,6 @@ std::vector<double> EnergyEstimate::exchange(std::span<const DeviceLoad> loads,
   return StagedExchange(context.model, context.problem.topology, loads, {},
                         direction)
       .timesMs();
-}
-
-/// Measures how much longer than the fastest each device exchanges equal loads.
-void EnergyEstimate::compareDevices() {
-  if (areAlike(board.context().problem.topology))
-    return;
-  DeviceLoad mean;
-  double count = static_cast<double>(loads().size());
-  for (const DeviceLoad &load : loads()) {
-    mean.dims += load.dims / count;
-    mean.inputBytes += load.inputBytes / count;
-    mean.groupInputBytes += load.groupInputBytes / count;
-    mean.forwardBytes += load.forwardBytes / count;
-    mean.backwardBytes += load.backwardBytes / count;
-  }
-  std::vector<DeviceLoad> even(loads().size(), mean);
-  for (Direction direction : kDirections) {
-    std::vector<double> times = exchange(even, direction);
-    double fastest = *std::min_element(times.begin(), times.end());
-    if (fastest <= 0)
-      continue;
-    for (double &time : times)
-      time /= fastest;
-    slowness[indexOf(direction)] = std::move(times);
-  }
 }
 
 double EnergyEstimate::slownessOf(size_t device, Direction direction) const {
@@ -219,6 +178,7 @@ EnergyEstimate::Values EnergyEstimate::valuesOf(int device,
   result[Input] = communication(index, load, Direction::Input);
   result[Out] = forward;
   result[In] = backward;
+  result[Link] = fetch.hostMemoryMs(index, load);
   return result;
 }
 
@@ -237,6 +197,22 @@ EnergyEstimate::Values EnergyEstimate::powersOf(const Values &values) const {
   return result;
 }
 
+double EnergyEstimate::diskPower(double ms) const {
+  double power = ms * inverseScales[Disk];
+  for (int i = 0; i < doublings; ++i)
+    power *= power;
+  return power;
+}
+
+/// The sum over hosts after an edit.
+double EnergyEstimate::disksAfter(const LoadChange &change) const {
+  FetchEstimate::Disks disks = fetch.disksAfter(change);
+  double sum = sums[Disk];
+  for (size_t i = 0; i < disks.count; ++i)
+    sum += diskPower(disks.ms[i]) - diskPower(fetch.diskMs(disks.hosts[i]));
+  return std::max(0.0, sum);
+}
+
 double EnergyEstimate::root(double sum) const {
   return std::exp(std::log(sum) / static_cast<double>(1 << doublings));
 }
@@ -245,21 +221,26 @@ double EnergyEstimate::compose(const Values &norms) const {
   if (published)
     return norms[Compute];
   double after = options.denseRestMs + norms[Backward];
-  double hidden = options.pipelineDepth > 1 ? after : 0;
-  return std::max(0.0, norms[Input] - hidden) + norms[Forward] +
-         std::max(norms[Out], options.denseBottomMs) + after + norms[In];
+  bool pipelined = options.pipelineDepth > 1;
+  double hidden = pipelined ? after : 0;
+  bool fetchesAhead = pipelined && powers.size() > 1;
+  double fetchHidden = fetchesAhead ? norms[Backward] + norms[In] : 0;
+  return std::max(0.0, norms[Input] - hidden) +
+         std::max(0.0, norms[Link] + norms[Disk] - fetchHidden) +
+         norms[Forward] + std::max(norms[Out], options.denseBottomMs) + after +
+         norms[In];
 }
 
 double EnergyEstimate::energyOf(const Values &sums) const {
   Values result = {};
-  for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
+  for (size_t m = firstMetric(); m < endMetric(); ++m)
     result[m] = scales[m] * root(sums[m]);
   return compose(result);
 }
 
 void EnergyEstimate::takeNorms() {
   norms = {};
-  for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
+  for (size_t m = firstMetric(); m < endMetric(); ++m)
     norms[m] = scales[m] * root(sums[m]);
   energy = compose(norms);
 }
@@ -290,6 +271,8 @@ void EnergyEstimate::measure(bool probeAgain) {
       probe(direction, lines[indexOf(direction)]);
     fitLine(direction, one);
   }
+  if (!published)
+    fetch.measure(loads);
   powers.resize(loads.size());
   scales.fill(kMinScale * exactMs);
   for (size_t d = 0; d < loads.size(); ++d) {
@@ -304,13 +287,18 @@ void EnergyEstimate::measure(bool probeAgain) {
       value[Input] = times[0][d];
       value[Out] = times[1][d];
       value[In] = times[2][d];
+      value[Link] = fetch.hostMemoryMs(d, loads[d]);
     }
     for (size_t m = 0; m < kMetrics; ++m)
       scales[m] = std::max(scales[m], value[m]);
   }
+  for (size_t host = 0; fetch.isUsed() && host < fetch.hostCount(); ++host)
+    scales[Disk] = std::max(scales[Disk], fetch.diskMs(host));
   for (size_t m = 0; m < kMetrics; ++m)
     inverseScales[m] = scales[m] > 0 ? 1 / scales[m] : 0;
   sums.fill(0);
+  for (size_t host = 0; fetch.isUsed() && host < fetch.hostCount(); ++host)
+    sums[Disk] += diskPower(fetch.diskMs(host));
   for (Values &value : powers) {
     value = powersOf(value);
     for (size_t m = 0; m < kMetrics; ++m)
@@ -343,6 +331,8 @@ void EnergyEstimate::findCritical(const CostBreakdown &breakdown) {
   addLargest([&](size_t d) { return loads[d].dims; });
   addLargest([&](size_t d) { return loads[d].forwardBytes; });
   addLargest([&](size_t d) { return loads[d].inputBytes; });
+  if (fetch.isUsed())
+    addLargest([&](size_t d) { return breakdown.devices[d].fetchMs; });
 }
 
 /// By how much the communication of the other devices changes, because the
@@ -410,6 +400,8 @@ EnergyEstimate::Values EnergyEstimate::sumsAfter(const LoadChange &change,
   there = powersOf(there);
   for (size_t m = 0; m < kMetrics; ++m)
     result[m] += here[m] + there[m];
+  if (fetch.isUsed())
+    result[Disk] = disksAfter(change);
   return result;
 }
 
@@ -484,6 +476,7 @@ void EnergyEstimate::apply(const LoadChange &change) {
   };
   follow(change.device, change.load);
   follow(change.target, change.targetLoad);
+  fetch.apply(change);
   for (Direction direction : kDirections) {
     Line &line = lines[indexOf(direction)];
     double shift = shiftAfter(change, direction);

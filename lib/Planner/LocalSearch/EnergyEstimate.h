@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ENERGYESTIMATE_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ENERGYESTIMATE_H
 
-#include "Board.h"
+#include "FetchEstimate.h"
 
 #include <array>
 #include <utility>
@@ -49,7 +49,18 @@ public:
   const std::vector<int> &critical() const { return criticalDevices; }
 
 private:
-  enum Metric { Compute, Forward, Backward, Input, Out, In, kMetrics };
+  /// Of each device but for Disk, which is of each host.
+  enum Metric {
+    Compute,
+    Forward,
+    Backward,
+    Input,
+    Out,
+    In,
+    Link,
+    Disk,
+    kMetrics
+  };
   using Values = std::array<double, kMetrics>;
 
   /// Linear approximation of communication in one direction: its time at the
@@ -71,7 +82,6 @@ private:
   }
   std::vector<double> exchange(std::span<const DeviceLoad> loads,
                                Direction direction) const;
-  void compareDevices();
   double slownessOf(size_t device, Direction direction) const;
   void probe(Direction direction, Line &line);
   void fitLine(Direction direction, const std::vector<double> &times);
@@ -81,7 +91,14 @@ private:
   Values valuesOf(int device, const DeviceLoad &load) const;
   double shiftAfter(const LoadChange &change, Direction direction) const;
   void raise(Values &values) const;
+  double diskPower(double ms) const;
+  double disksAfter(const LoadChange &change) const;
   double root(double sum) const;
+  /// The metrics that count.
+  size_t firstMetric() const { return published ? Compute : Forward; }
+  size_t endMetric() const {
+    return published ? Forward : fetch.isUsed() ? kMetrics : Link;
+  }
   double compose(const Values &norms) const;
   double energyOf(const Values &sums) const;
   void findCritical(const CostBreakdown &breakdown);
@@ -96,6 +113,7 @@ private:
   const int period;
   const ObjectiveOptions &options;
   const bool published;
+  FetchEstimate fetch;
   int doublings = 4;
   double exactMs = 0;
   double energy = 0;

@@ -22,6 +22,7 @@ public:
   std::string name() const override { return model.name(); }
   bool separatesBackward() const override { return model.separatesBackward(); }
   double fixedStepMs() const override { return model.fixedStepMs(); }
+  int devicesEach() const override { return groupSize; }
   const SumEmbedding *sumEmbedding() const override {
     return model.sumEmbedding() ? &embedding : nullptr;
   }

@@ -34,14 +34,18 @@ static std::string costText(const SearchResult &result) {
 }
 
 static std::string stepText(const CostBreakdown &breakdown) {
-  return llvm::formatv("input {0:f3} ms, forward {1:f3} ms, exposed forward "
+  std::string fetch =
+      breakdown.fetchMs > 0
+          ? llvm::formatv("fetch {0:f3} ms, ", breakdown.fetchMs).str()
+          : "";
+  return llvm::formatv("input {0:f3} ms, {7}forward {1:f3} ms, exposed forward "
                        "communication {2:f3} ms, dense {3:f3} ms, backward "
                        "communication {4:f3} ms, backward {5:f3} ms, fixed "
                        "{6:f3} ms",
                        breakdown.inputMs, breakdown.maxForwardMs,
                        breakdown.exposedForwardCommunicationMs,
                        breakdown.denseMs, breakdown.backwardCommunicationMs,
-                       breakdown.maxBackwardMs, breakdown.fixedMs)
+                       breakdown.maxBackwardMs, breakdown.fixedMs, fetch)
       .str();
 }
 

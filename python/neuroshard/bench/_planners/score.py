@@ -14,7 +14,7 @@ from neuroshard.bench._planners.rating import Rating
 from neuroshard.bench._planners.rules import problem_under
 from neuroshard.torchrec import from_torchrec
 
-PARTS = ("input_ms", "max_forward_ms", "exposed_forward_communication_ms",
+PARTS = ("input_ms", "fetch_ms", "max_forward_ms", "exposed_forward_communication_ms",
          "backward_communication_ms", "max_backward_ms")
 
 

@@ -118,6 +118,107 @@ TEST(ObjectiveTest, PipelinedInputHidesBehindDenseWorkAndUpdates) {
   EXPECT_DOUBLE_EQ(composeCost(topology, loads(), model, options).inputMs, 0);
 }
 
+/// Rows of 256 bytes from host memory to device 0, and of 272 bytes from the
+/// disk of both.
+std::vector<DeviceLoad> fetchingLoads() {
+  std::vector<DeviceLoad> all = loads();
+  all[0].fetch = fetchOf(Tier::Dram, 1e6, 256);
+  addFetches(all[0].fetch, fetchOf(Tier::Ssd, 1000, 272), 1);
+  all[1].fetch = fetchOf(Tier::Ssd, 2000, 272);
+  return all;
+}
+
+TEST(ObjectiveTest, RecordsMoveInBlocksOfTheDisk) {
+  // 272 bytes begin at multiples of 16: 256 places in a block, in 16 of which a
+  // row reaches into the next one.
+  FetchLoad one = fetchOf(Tier::Ssd, 1, 272);
+  EXPECT_EQ(one.diskTransfers, 3); // read; read and written back
+  EXPECT_EQ(one.diskBytes, 3 * (4096 + 256));
+  EXPECT_EQ(fetchOf(Tier::Ssd, 1, 512).diskBytes, 3 * 4096);
+  FetchLoad whole = fetchOf(Tier::Ssd, 1, 8192);
+  EXPECT_EQ(whole.diskTransfers, 2);
+  EXPECT_EQ(whole.diskBytes, 2 * 8192);
+  EXPECT_EQ(fetchOf(Tier::Dram, 3, 272),
+            (FetchLoad{3, 3 * 272, 3 * 272, 0, 0}));
+}
+
+TEST(ObjectiveTest, FetchesComeBetweenIdsAndLookups) {
+  Topology topology = *parseTopology("2xH100");
+  topology.hosts[0].disk = {0, 100e3, 10};
+  CostBreakdown before = composeCost(topology, loads(), ToyModel(), {});
+  CostBreakdown cost = composeCost(topology, fetchingLoads(), ToyModel(), {});
+  // 256 MB at 50 GB/s, and 9,000 transfers of one disk.
+  EXPECT_DOUBLE_EQ(cost.devices[0].fetchMs, 5.12 + 90);
+  EXPECT_DOUBLE_EQ(cost.devices[1].fetchMs, 90);
+  EXPECT_DOUBLE_EQ(cost.fetchMs, 95.12);
+  EXPECT_DOUBLE_EQ(cost.costMs, before.costMs + 95.12);
+  // Its bandwidth binds: 9,000 x 4,352 bytes.
+  topology.hosts[0].disk = {0, 1e6, 0.1};
+  cost = composeCost(topology, fetchingLoads(), ToyModel(), {});
+  EXPECT_DOUBLE_EQ(cost.devices[1].fetchMs, 9000 * 4352 / 0.1 / 1e6);
+  // Each host has its own.
+  topology = *parseTopology("2x1xH100");
+  for (Host &host : topology.hosts)
+    host.disk = {0, 100e3, 10};
+  cost = composeCost(topology, fetchingLoads(), ToyModel(), {});
+  EXPECT_DOUBLE_EQ(cost.devices[0].fetchMs, 5.12 + 30);
+  EXPECT_DOUBLE_EQ(cost.devices[1].fetchMs, 60);
+}
+
+TEST(ObjectiveTest, FetchesAheadHideBehindGradientsAndUpdates) {
+  Topology topology = *parseTopology("2xH100");
+  topology.hosts[0].disk = {0, 100e3, 10};
+  ObjectiveOptions options;
+  options.pipelineDepth = 2;
+  options.denseRestMs = 1000; // hides none
+  // Gradients take 8 ms, updates 7.
+  CostBreakdown cost =
+      composeCost(topology, fetchingLoads(), ToyModel(), options);
+  EXPECT_DOUBLE_EQ(cost.fetchMs, 95.12 - 15);
+  EXPECT_DOUBLE_EQ(cost.devices[0].fetchMs, 95.12);
+  EXPECT_DOUBLE_EQ(cost.costMs,
+                   cost.inputMs + cost.fetchMs + cost.maxForwardMs +
+                       cost.exposedForwardCommunicationMs + cost.denseMs +
+                       cost.backwardCommunicationMs + cost.maxBackwardMs);
+  topology.hosts[0].disk.readsPerSecond = 1e6;
+  cost = composeCost(topology, fetchingLoads(), ToyModel(), options);
+  EXPECT_DOUBLE_EQ(cost.fetchMs, 0);
+  // One device brings rows when its step starts.
+  topology = *parseTopology("1xH100");
+  topology.hosts[0].disk = {0, 100e3, 10};
+  std::vector<DeviceLoad> one = {fetchingLoads()[1]};
+  EXPECT_DOUBLE_EQ(composeCost(topology, one, ToyModel(), options).fetchMs, 60);
+}
+
+TEST(ObjectiveTest, RowsThatCachesLackAreFetched) {
+  ShardingProblem problem = twoTables("2xH100");
+  // 64 x 4 of 1,000 rows, all alike: 226 distinct ones, of which a cache of
+  // half the rows has half.
+  Shard shard = makeShard("a", "a", 0, 1000, 0, 16, {0});
+  EXPECT_EQ(describeShard(problem, 0, {0}, shard).fetch, FetchLoad());
+  shard.tier = Tier::Dram;
+  shard.cache.rows = 512;
+  FetchLoad fetch = describeShard(problem, 0, {0}, shard).fetch;
+  double distinct = 1000 * -std::expm1(-0.256);
+  EXPECT_NEAR(fetch.rows, distinct * (1 - 0.512), 1e-6);
+  EXPECT_DOUBLE_EQ(fetch.hostReadBytes, 64 * fetch.rows);
+  shard.cache.rows = 1024;
+  EXPECT_EQ(describeShard(problem, 0, {0}, shard).fetch.rows, 0);
+  // Half the rows have half the ids; half the columns all of them.
+  shard.rowEnd = 500;
+  shard.cache.rows = 256;
+  EXPECT_NEAR(describeShard(problem, 0, {0}, shard).fetch.rows, fetch.rows / 2,
+              1e-6);
+  shard = makeShard("a", "a", 0, 1000, 0, 8, {0});
+  shard.tier = Tier::Dram;
+  shard.cache.rows = 512;
+  EXPECT_NEAR(describeShard(problem, 0, {0}, shard).fetch.rows, fetch.rows,
+              1e-6);
+  // TorchRec's caches are counted as before.
+  problem.target = Target::TorchRec19;
+  EXPECT_EQ(describeShard(problem, 0, {0}, shard).fetch, FetchLoad());
+}
+
 TEST(ObjectiveTest, PublishedWaitsForTheLastAndTakesTheWorstDevice) {
   ToyModel model;
   Topology topology = *parseTopology("2xCPU");

@@ -205,6 +205,83 @@ TEST(BoardTest, RandomEditsKeepTheTotals) {
   }
 }
 
+/// Tables of a task with caches, some in host memory and some on disk; four
+/// devices in one group are on two hosts.
+ShardingProblem taskBelowDeviceMemory(uint64_t seed) {
+  ShardingProblem problem = randomTask({12, 12, 4, 4, 0.6, 0.95}, seed);
+  Topology topology = *parseTopology("4xA100-40GB");
+  topology.hosts.push_back(topology.hosts.front());
+  topology.devices[2].host = topology.devices[3].host = 1;
+  for (size_t i = 0; i < topology.devices.size(); ++i)
+    topology.devices[i].memoryBytes = problem.topology.devices[i].memoryBytes;
+  problem.topology = topology;
+  problem.batch.globalSize = 4096;
+  for (int table = 0; table < 12; ++table)
+    if (table % 3 > 0)
+      problem.constraints.tables.push_back(
+          {.table = table,
+           .cacheShare = 0.05,
+           .tier = table % 3 == 1 ? Tier::Dram : Tier::Ssd});
+  return problem;
+}
+
+TEST(BoardTest, FetchesOfEditsAreThoseOfThePlan) {
+  int fetching = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (int depth : {1, 2}) {
+      Setting setting(taskBelowDeviceMemory(seed));
+      setting.options.objective.pipelineDepth = depth;
+      Board &board = *setting.board;
+      MoveEstimate cost(board, 1024);
+      Proposals proposals(board, seed);
+      for (int i = 0; i < 60; ++i) {
+        Edit edit = proposals.draw(cost.critical());
+        if (edit.kind == Edit::None || !board.fits(edit))
+          continue;
+        EditBatch batch(board);
+        batch.add(edit);
+        batch.run();
+        double exact = cost.costAfter(batch.change(0));
+        board.apply(edit, batch.change(0));
+        cost.measure(true);
+        EXPECT_NEAR(cost.costMs(), exact, 1e-9 * exact);
+      }
+      ShardingPlan plan = setting.plan();
+      ASSERT_EQ(text(verify(plan, setting.problem)), "");
+      CostBreakdown fresh = evaluate(setting.problem, plan, *setting.model,
+                                     setting.options.objective);
+      EXPECT_NEAR(board.state().costMs(), fresh.costMs, 1e-9 * fresh.costMs);
+      EXPECT_NEAR(cost.costMs(), board.state().costMs(), 1e-9 * fresh.costMs);
+      fetching += fresh.fetchMs > 0;
+    }
+  }
+  EXPECT_GT(fetching, 20);
+}
+
+/// The time of the disks of two hosts, and of links, after a move between them.
+TEST(BoardTest, EstimatesFollowFetches) {
+  Setting setting(taskBelowDeviceMemory(5));
+  Board &board = *setting.board;
+  MoveEstimate cost(board, 1024);
+  Proposals proposals(board, 1);
+  int steps = 0, close = 0;
+  for (int i = 0; i < 300; ++i) {
+    Edit edit = proposals.draw(cost.critical());
+    if (edit.kind == Edit::None || !board.fits(edit))
+      continue;
+    EditBatch batch(board);
+    batch.add(edit);
+    batch.run();
+    double estimate = cost.energyAfter(batch.change(0));
+    board.apply(edit, batch.change(0));
+    cost.measure(true);
+    close += std::abs(cost.energyMs() - estimate) < 0.02 * estimate;
+    ++steps;
+  }
+  EXPECT_GT(steps, 50);
+  EXPECT_GT(close, 8 * steps / 10);
+}
+
 /// Where communication is linear, as in the reference's closed form, estimates
 /// of an edit come close to the energy that is measured after it.
 TEST(BoardTest, EstimatesAreCloseForStraightLines) {
