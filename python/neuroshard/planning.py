@@ -151,8 +151,9 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     is liked best first, or "auto" for ("f32", "f32/bf16", "bf16/f32", "bf16"), where f32/bf16 is f32 for
     results and bf16 for gradients: the first whose step is at most 1 % longer than the shortest. int8 and
     fp8 are taken only if they are named. The plan keeps it, and all that take plan and problem go by it.
-    tiers: "hbm,ssd" lets tables lie on disk, with caches of their rows in memory, if memory does not
-    hold all; the explanation of the result names them, and their plan needs a tier_directory.
+    tiers: "hbm,dram,ssd" lets tables lie in host memory of GPUs and on disk, with caches of their rows
+    in device memory, as far as that does not hold all ("hbm,dram" and "hbm,ssd": in one of them). The
+    explanation of the result names them; a plan with tables on disk needs a tier_directory.
     progress: called with a Progress several times a second, and ends the search by returning
     False; True shows a line on stderr after a second, when that is a terminal; False nothing.
 

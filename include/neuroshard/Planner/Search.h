@@ -105,9 +105,10 @@ struct SearchOptions {
   /// In place of the batch's wire type, the one that is liked best first;
   /// empty: that one. The plan says which was chosen: chosenWireType().
   std::vector<WireType> wireTypes;
-  /// Whether tables are put on disk if memory does not hold all. Fetches of
-  /// their rows have no price.
-  bool mayUseDisk = false;
+  /// Lower tiers, Dram before Ssd, into which tables are put as far as device
+  /// memory does not hold them, for target native. Dram is for GPUs: on CPUs it
+  /// has no effect.
+  std::vector<Tier> lowerTiers;
   PublishedSettings published;
   /// For DreamShard, which needs it. Must outlive the search.
   const PlacementPolicy *policy = nullptr;

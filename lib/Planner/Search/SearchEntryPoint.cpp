@@ -2,8 +2,8 @@
 
 #include "AlgorithmRun.h"
 #include "Explain/Infeasibility.h"
-#include "Forms/DiskTables.h"
 #include "Forms/GroupPins.h"
+#include "LowerTiers/SearchTiers.h"
 #include "Replan/KeepShards.h"
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
@@ -91,37 +91,6 @@ searchMemory(const ShardingProblem &problem, const CostModel &model,
   return runSearch(problem, model, options, runAlgorithm);
 }
 
-/// With tables on disk if that is allowed and memory does not hold all.
-tl::expected<SearchResult, PlanningError>
-searchTiers(const ShardingProblem &problem, const CostModel &model,
-            const SearchOptions &options) {
-  std::optional<ShardingProblem> disk;
-  auto result = searchMemory(problem, model, options);
-  if (!result && options.mayUseDisk &&
-      result.error().limit == Limit::DeviceMemory) {
-    disk = withTablesOnDisk(problem);
-    auto onDisk = disk ? searchMemory(*disk, model, options) : result;
-    if (onDisk) {
-      result = std::move(onDisk);
-    } else {
-      std::string reason =
-          disk ? "there is no plan with tables on disk either: " +
-                     onDisk.error().message
-               : "tables on disk do not help: CPUs run them and GPUs do not "
-                 "yet, tables with shards written by hand stay, and caches "
-                 "for what batches use must have room";
-      result.error().details.push_back(std::move(reason));
-    }
-  }
-  if (!result)
-    return result;
-  std::vector<std::string> sentences =
-      explainTablesOnDisk(disk ? *disk : problem);
-  result->explanation.insert(result->explanation.begin(), sentences.begin(),
-                             sentences.end());
-  return result;
-}
-
 tl::expected<SearchResult, PlanningError>
 searchOneType(const ShardingProblem &problem, const CostModel &model,
               const SearchOptions &options) {
@@ -131,7 +100,11 @@ searchOneType(const ShardingProblem &problem, const CostModel &model,
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
-  auto result = searchTiers(problem, model, options);
+  auto result = searchTiers(
+      problem, model, options,
+      [&](const ShardingProblem &tiered, const SearchOptions &given) {
+        return searchMemory(tiered, model, given);
+      });
   if (!result)
     return result;
   if (problem.target == Target::Native)

@@ -129,8 +129,6 @@ Diagnostics checkScopes(const SearchOptionValues &values) {
   return errors;
 }
 
-constexpr const char *kWithDisk = "hbm,ssd";
-
 std::string algorithmNames() {
   std::string names;
   std::span<const Algorithm> all = allAlgorithms();
@@ -179,10 +177,26 @@ void readWireTypes(std::string_view text, std::vector<WireType> &out,
   }
 }
 
-bool readTiers(const std::string &text, Diagnostics &errors) {
-  if (text != "hbm" && text != kWithDisk)
-    errors.push_back({"tiers", "expected hbm or hbm,ssd, got: '" + text + "'"});
-  return text == kWithDisk;
+std::string tiersText(std::span<const Tier> lower) {
+  std::string text(toString(Tier::Hbm));
+  for (Tier tier : lower)
+    text.append(",").append(toString(tier));
+  return text;
+}
+
+void readTiers(const std::string &text, std::vector<Tier> &lower,
+               Diagnostics &errors) {
+  for (const std::vector<Tier> &each : {std::vector<Tier>(),
+                                        {Tier::Dram},
+                                        {Tier::Ssd},
+                                        {Tier::Dram, Tier::Ssd}})
+    if (text == tiersText(each)) {
+      lower = each;
+      return;
+    }
+  errors.push_back({"tiers", "expected hbm, hbm,dram, hbm,ssd or hbm,dram,ssd, "
+                             "got: '" +
+                                 text + "'"});
 }
 
 std::string wireTypesText(std::span<const WireType> types) {
@@ -248,7 +262,7 @@ neuroshard::makeSearchOptions(const SearchOptionValues &values,
   readName("objective", values.objective, parseObjectiveKind,
            "step or published", options.objective.kind, errors);
   readWireTypes(values.wireTypes, options.wireTypes, errors);
-  options.mayUseDisk = readTiers(values.tiers, errors);
+  readTiers(values.tiers, options.lowerTiers, errors);
   if (errors.empty())
     errors = checkScopes(values);
   if (errors.empty())
@@ -277,8 +291,7 @@ SearchOptionValues neuroshard::valuesOf(const SearchOptions &options) {
   values.algorithm = toString(options.algorithm);
   values.objective = toString(options.objective.kind);
   values.wireTypes = wireTypesText(options.wireTypes);
-  if (options.mayUseDisk)
-    values.tiers = kWithDisk;
+  values.tiers = tiersText(options.lowerTiers);
   values.denseBottomMs = options.objective.denseBottomMs;
   values.denseRestMs = options.objective.denseRestMs;
   values.pipelineDepth = options.objective.pipelineDepth;
@@ -308,7 +321,7 @@ neuroshard::settingsOf(const SearchOptions &options) {
   std::vector<std::pair<std::string, std::string>> settings;
   if (!options.wireTypes.empty())
     settings.emplace_back(kWireTypes, values.wireTypes);
-  if (options.mayUseDisk)
+  if (!options.lowerTiers.empty())
     settings.emplace_back("tiers", values.tiers);
   if (options.algorithm == Algorithm::DreamShard && options.policy)
     settings.emplace_back("policy", options.policy->name());

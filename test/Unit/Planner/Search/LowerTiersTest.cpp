@@ -63,7 +63,7 @@ TEST(LowerTiers, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
   problem.constraints.tables.clear();
   addTable(problem, makeTable("hot", 100000, 64), 40);
   SearchOptions options;
-  options.mayUseDisk = true;
+  options.lowerTiers = {Tier::Ssd};
   SumModel model([](const ShardWork &shard) {
     return ComputeMs{1e-3 * shard.lookups, 1e-3 * shard.updateLookups};
   });
@@ -91,11 +91,14 @@ TEST(LowerTiers, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
   for (const Shard &shard : result->plan.shards)
     EXPECT_EQ(shard.tier, Tier::Hbm);
   // Caches for what batches use take more than there is.
-  problem.topology = *parseTopology("2xCPU@1MiB");
+  problem.topology = *parseTopology("2xCPU@200000B");
   result = search(problem, model, options);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().limit, Limit::DeviceMemory);
-  EXPECT_THAT(result.error().str(), HasSubstr("tables on disk"));
+  EXPECT_THAT(
+      result.error().str(),
+      HasSubstr("with tables in lower tiers there is no plan either: they "
+                "need at least "));
 }
 
 TEST(LowerTiers, AreCompletedAroundShardsWrittenByHand) {

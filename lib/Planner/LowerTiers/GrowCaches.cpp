@@ -1,0 +1,154 @@
+//===- GrowCaches.cpp - Gives memory that is left to row caches -----------===//
+
+#include "GrowCaches.h"
+
+#include "Cost/FetchRates.h"
+#include "neuroshard/Planner/CacheHits.h"
+#include "neuroshard/Planner/PlanMemory.h"
+#include "neuroshard/Planner/ShardWork.h"
+#include "neuroshard/Support/Round.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Parts in which the memory of a device is given away.
+constexpr int64_t kParts = 64;
+
+/// A shard whose cache may grow.
+struct GrowingCache {
+  Shard *shard = nullptr;
+  const Table *table = nullptr;
+  double lookups = 0, tableLookups = 0; ///< of a batch.
+  int64_t rowBytes = 0;
+  int64_t recordBytes = 0;
+  size_t host = 0;
+  double ms = 0; ///< of its fetches now.
+  /// With one part more.
+  int64_t nextRows = 0;
+  double nextMs = 0;
+
+  int64_t mostRows() const { return roundUp(shard->rows(), kCacheWays); }
+  double savedPerByte() const {
+    return nextRows > shard->cache.rows
+               ? (ms - nextMs) / static_cast<double>(
+                                     (nextRows - shard->cache.rows) * rowBytes)
+               : 0;
+  }
+};
+
+class CacheGrower {
+public:
+  CacheGrower(const ShardingProblem &problem, ShardingPlan &plan)
+      : problem(problem), plan(plan), rates(problem.topology, 1) {}
+
+  void run() {
+    MemoryReport memory = planMemory(problem, plan.shards);
+    std::vector<std::vector<GrowingCache>> ofDevices = growingCaches();
+    for (size_t d = 0; d < ofDevices.size(); ++d)
+      grow(d, ofDevices[d],
+           problem.topology.devices[d].memoryBytes -
+               memory.devices[d].peakBytes());
+  }
+
+private:
+  bool isGiven(const Shard &shard, int table) const {
+    const Constraints &constraints = problem.constraints;
+    return std::ranges::any_of(
+               constraints.fixedShards,
+               [&](const Shard &fixed) { return fixed.name == shard.name; }) ||
+           std::ranges::any_of(
+               constraints.tables, [&](const TableConstraint &constraint) {
+                 return constraint.table == table && constraint.cacheShare > 0;
+               });
+  }
+
+  std::vector<std::vector<GrowingCache>> growingCaches() {
+    std::vector<std::vector<GrowingCache>> ofDevices(
+        problem.topology.devices.size());
+    std::vector<std::vector<int>> features = featuresOfTables(problem);
+    std::unordered_map<std::string_view, int> tableOfName;
+    for (size_t i = 0; i < problem.tables.size(); ++i)
+      tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+    for (Shard &shard : plan.shards) {
+      int number = tableOfName.at(shard.table);
+      if (!hasRowCache(problem.target, shard.tier) || isGiven(shard, number))
+        continue;
+      auto index = static_cast<size_t>(number);
+      auto device = static_cast<size_t>(shard.devices.front());
+      const Table &table = problem.tables[index];
+      OptimizerStates states = optimizerStates(table.optimizer.kind);
+      GrowingCache cache;
+      cache.shard = &shard;
+      cache.table = &table;
+      cache.lookups =
+          describeShard(problem, number, features[index], shard).lookups;
+      cache.tableLookups = cache.lookups * static_cast<double>(table.rows) /
+                           static_cast<double>(shard.rows());
+      cache.rowBytes = cachedRowBytes(states, shard.width(), table.elementType);
+      cache.recordBytes = recordBytes(states, shard.width(), table.elementType);
+      cache.host = rates.hostOf(device);
+      ofDevices[device].push_back(cache);
+    }
+    return ofDevices;
+  }
+
+  double msOf(size_t device, const GrowingCache &cache, int64_t rows) const {
+    CacheUse use = expectedCacheUse(*cache.table, cache.shard->rows(),
+                                    {rows, cache.shard->cache.policy},
+                                    cache.lookups, cache.tableLookups);
+    FetchLoad load =
+        fetchOf(cache.shard->tier, use.rows - use.hits, cache.recordBytes);
+    return rates.hostMemoryMs(device, load) + rates.diskMs(cache.host, load);
+  }
+
+  /// What a part of so many bytes brings.
+  void tryPart(size_t device, GrowingCache &cache, int64_t bytes) const {
+    int64_t rows = bytes / cache.rowBytes / kCacheWays * kCacheWays;
+    cache.nextRows = std::min(cache.shard->cache.rows + rows, cache.mostRows());
+    cache.nextMs = cache.nextRows > cache.shard->cache.rows
+                       ? msOf(device, cache, cache.nextRows)
+                       : cache.ms;
+  }
+
+  void grow(size_t device, std::vector<GrowingCache> &caches, int64_t left) {
+    if (caches.empty())
+      return;
+    for (GrowingCache &cache : caches)
+      cache.ms = msOf(device, cache, cache.shard->cache.rows);
+    // Where no part fits any more, smaller ones may.
+    for (int64_t part = left / kParts; part > 0; part /= kParts)
+      growBy(device, caches, part, left);
+  }
+
+  void growBy(size_t device, std::vector<GrowingCache> &caches, int64_t part,
+              int64_t &left) {
+    for (GrowingCache &cache : caches)
+      tryPart(device, cache, part);
+    while (left >= part) {
+      auto best =
+          std::ranges::max_element(caches, {}, &GrowingCache::savedPerByte);
+      if (best->savedPerByte() <= 0)
+        return;
+      left -= (best->nextRows - best->shard->cache.rows) * best->rowBytes;
+      best->shard->cache.rows = best->nextRows;
+      best->ms = best->nextMs;
+      tryPart(device, *best, part);
+    }
+  }
+
+  const ShardingProblem &problem;
+  ShardingPlan &plan;
+  FetchRates rates;
+};
+
+} // namespace
+
+void neuroshard::growCaches(const ShardingProblem &problem,
+                            ShardingPlan &plan) {
+  CacheGrower(problem, plan).run();
+}

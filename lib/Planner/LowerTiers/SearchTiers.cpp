@@ -1,0 +1,178 @@
+//===- SearchTiers.cpp - Searches that may use lower tiers ----------------===//
+
+#include "SearchTiers.h"
+
+#include "ChooseTiers.h"
+#include "Explain/Explain.h"
+#include "ExplainTiers.h"
+#include "GrowCaches.h"
+#include "Units/SearchContext.h"
+#include "neuroshard/Planner/PlanMemory.h"
+
+#include <algorithm>
+#include <span>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Shares of devices and hosts that are planned with, one after the other until
+/// there is a plan: pieces do not fill all alike. What is left of devices goes
+/// to caches.
+constexpr double kFilled[] = {0.95, 0.9, 0.8, 0.7};
+/// Those of small problems, all of which are tried.
+constexpr double kSmallFilled[] = {1, 0.97, 0.93, 0.88, 0.8, 0.7};
+/// Problems of up to so many tables times devices are searched for each choice
+/// of tiers that differs from the best in one table.
+constexpr size_t kSmallProblem = 64;
+
+class TierSearch {
+public:
+  TierSearch(const ShardingProblem &problem, const CostModel &model,
+             const SearchOptions &options, const TierlessSearch &search,
+             std::span<const Tier> tiers)
+      : problem(problem), model(model), options(options), search(search),
+        tiers(tiers), tables(tierOptions(summarized(problem), tiers)),
+        room(roomForTables(summarized(problem))) {}
+
+  /// `why`: why there is no plan without lower tiers.
+  tl::expected<SearchResult, PlanningError> run(PlanningError why) {
+    for (double share : shares()) {
+      if (auto found = tryChoice(tables, share))
+        best = better(std::move(best), std::move(found));
+      if (best && !isSmall())
+        break;
+    }
+    if (!best) {
+      why.details.push_back(whyNoTiers(tables, room, failure));
+      return tl::unexpected(std::move(why));
+    }
+    if (isSmall())
+      descend();
+    best->evaluations = evaluations;
+    best->seconds = seconds;
+    return std::move(*best);
+  }
+
+private:
+  bool isSmall() const {
+    return tables.size() * problem.topology.devices.size() <= kSmallProblem;
+  }
+
+  std::span<const double> shares() const {
+    return isSmall() ? std::span<const double>(kSmallFilled)
+                     : std::span<const double>(kFilled);
+  }
+
+  static std::optional<SearchResult> better(std::optional<SearchResult> a,
+                                            std::optional<SearchResult> b) {
+    if (!a || (b && b->breakdown.costMs < a->breakdown.costMs))
+      return b;
+    return a;
+  }
+
+  /// One host holds all to the last byte.
+  TierBytes roomWith(double share) const {
+    double ofHosts = problem.topology.hosts.size() == 1 ? 1 : share;
+    return {share * room.device, ofHosts * room.host, ofHosts * room.disk};
+  }
+
+  /// The plan of the chosen options of `some` with this share of the room.
+  std::optional<SearchResult> tryChoice(const std::vector<TieredTable> &some,
+                                        double share) {
+    std::optional<TierChoice> choice = chooseTiers(some, roomWith(share));
+    if (!choice)
+      return std::nullopt;
+    auto result = search(withTiers(problem, some, *choice), options);
+    if (!result) {
+      failure = result.error().message;
+      return std::nullopt;
+    }
+    evaluations += result->evaluations;
+    seconds += result->seconds;
+    finish(*result);
+    return std::move(*result);
+  }
+
+  void finish(SearchResult &result) const {
+    growCaches(summarized(problem), result.plan);
+    result.breakdown = evaluate(problem, result.plan, model, options.objective);
+    result.memory = planMemory(problem, result.plan.shards);
+    result.plan.provenance.predictedCostMs = result.breakdown.costMs;
+    SearchContext context(problem, model, options);
+    auto stale =
+        std::ranges::find_if(result.explanation, [](const std::string &line) {
+          return line.starts_with("bottleneck");
+        });
+    result.explanation.erase(stale, result.explanation.end());
+    for (std::string &line :
+         explainBottleneck(context, result.plan, result.breakdown))
+      result.explanation.push_back(std::move(line));
+  }
+
+  /// Puts one table after the other into another tier, and the others where
+  /// they are best then, as long as the plan gets better.
+  void descend() {
+    std::vector<TieredTable> forced = tables;
+    for (bool improves = true; improves;) {
+      improves = false;
+      for (size_t i = 0; i < tables.size(); ++i)
+        for (Tier tier : {Tier::Hbm, Tier::Dram, Tier::Ssd}) {
+          std::vector<TieredTable> other = forced;
+          other[i].options = tables[i].options;
+          std::erase_if(other[i].options, [&](const TierOption &option) {
+            return option.tier != tier;
+          });
+          if (other[i].options.empty())
+            continue;
+          for (double share : shares()) {
+            auto found = tryChoice(other, share);
+            if (!found)
+              continue;
+            if (found->breakdown.costMs < best->breakdown.costMs * (1 - 1e-6)) {
+              best = std::move(found);
+              forced = other;
+              improves = true;
+            }
+            break;
+          }
+        }
+    }
+  }
+
+  const ShardingProblem &problem;
+  const CostModel &model;
+  const SearchOptions &options;
+  const TierlessSearch &search;
+  std::span<const Tier> tiers;
+  const std::vector<TieredTable> tables;
+  const TierBytes room;
+  std::optional<SearchResult> best;
+  std::string failure; ///< of the last search without a plan.
+  int64_t evaluations = 0;
+  double seconds = 0;
+};
+
+} // namespace
+
+tl::expected<SearchResult, PlanningError>
+neuroshard::searchTiers(const ShardingProblem &problem, const CostModel &model,
+                        const SearchOptions &options,
+                        const TierlessSearch &search) {
+  auto result = search(problem, options);
+  if (!result && result.error().limit == Limit::DeviceMemory) {
+    std::vector<Tier> tiers = usableTiers(problem, options.lowerTiers);
+    if (tiers.empty())
+      adviseTiers(problem, result.error());
+    else
+      result = TierSearch(problem, model, options, search, tiers)
+                   .run(std::move(result.error()));
+  }
+  if (!result)
+    return result;
+  std::vector<std::string> sentences =
+      explainTiers(problem, result->plan, result->breakdown);
+  result->explanation.insert(result->explanation.begin(), sentences.begin(),
+                             sentences.end());
+  return result;
+}

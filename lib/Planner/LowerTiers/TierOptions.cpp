@@ -1,0 +1,203 @@
+//===- TierOptions.cpp - Ways to keep a table in a tier -------------------===//
+
+#include "TierOptions.h"
+
+#include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Planner/CacheHits.h"
+#include "neuroshard/Planner/FetchLoad.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/ShardWork.h"
+#include "neuroshard/Support/Round.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Sizes of a cache that are tried, from one set to all rows.
+constexpr int kSizes = 40;
+
+/// GB/s and transfers of all links and disks.
+struct TotalRates {
+  double hostGBps = 0, diskReadsPerSecond = 0, diskGBps = 0;
+
+  double msOf(const FetchLoad &load) const {
+    double host = std::max(load.hostReadBytes, load.hostWriteBytes);
+    return host / (hostGBps * 1e6) +
+           std::max(load.diskTransfers / diskReadsPerSecond * 1e3,
+                    load.diskBytes / (diskGBps * 1e6));
+  }
+};
+
+TotalRates ratesOf(const Topology &topology) {
+  TotalRates rates;
+  for (const Device &device : topology.devices)
+    rates.hostGBps += findDeviceClass(device.deviceClass)->hostBandwidthGBps;
+  for (const Disk &disk : disksOf(topology)) {
+    rates.diskReadsPerSecond += disk.readsPerSecond;
+    rates.diskGBps += disk.bandwidthGBps;
+  }
+  return rates;
+}
+
+TierBytes bytesOf(const MemoryTerms &terms) {
+  return {static_cast<double>(terms.peakBytes()),
+          static_cast<double>(terms.hostBytes),
+          static_cast<double>(terms.diskBytes)};
+}
+
+bool isFree(const ShardingProblem &problem, size_t table) {
+  const Constraints &constraints = problem.constraints;
+  return std::ranges::none_of(constraints.fixedShards,
+                              [&](const Shard &shard) {
+                                return shard.table ==
+                                       problem.tables[table].name;
+                              }) &&
+         std::ranges::none_of(
+             constraints.tables, [&](const TableConstraint &constraint) {
+               return static_cast<size_t>(constraint.table) == table &&
+                      constraint.cacheShare > 0;
+             });
+}
+
+/// The options of one table.
+class OptionMaker {
+public:
+  OptionMaker(const ShardingProblem &problem, size_t index,
+              const std::vector<int> &features, const TotalRates &rates)
+      : problem(problem), table(problem.tables[index]), features(features),
+        rates(rates), whole(wholeOn(table, 0)),
+        work(describeShard(problem, static_cast<int>(index), features, whole)) {
+  }
+
+  std::vector<TierOption> make(std::span<const Tier> tiers) const {
+    std::vector<TierOption> options = {
+        {Tier::Hbm, 0, bytesIn(Tier::Hbm, 0), 0}};
+    for (int64_t rows : sizes()) {
+      CacheUse use =
+          expectedCacheUse(table, table.rows, {rows, CachePolicy::Lru},
+                           work.updateLookups, work.updateLookups);
+      for (Tier tier : tiers) {
+        FetchLoad load =
+            fetchOf(tier, use.rows - use.hits,
+                    recordBytes(optimizerStates(table.optimizer.kind),
+                                table.dim, table.elementType));
+        options.push_back({tier, rows, bytesIn(tier, rows), rates.msOf(load)});
+      }
+    }
+    return options;
+  }
+
+private:
+  TierBytes bytesIn(Tier tier, int64_t cacheRows) const {
+    Shard shard = whole;
+    shard.tier = tier;
+    shard.cache.rows = cacheRows;
+    return bytesOf(shardMemory(problem, table, features, shard));
+  }
+
+  std::vector<int64_t> sizes() const {
+    int64_t most = roundUp(table.rows, kCacheWays);
+    double factor =
+        std::pow(static_cast<double>(most) / static_cast<double>(kCacheWays),
+                 1.0 / kSizes);
+    std::vector<int64_t> sizes = {kCacheWays};
+    for (int i = 1; i < kSizes; ++i) {
+      auto rows = roundUp(static_cast<int64_t>(static_cast<double>(kCacheWays) *
+                                               std::pow(factor, i)),
+                          kCacheWays);
+      if (rows > sizes.back() && rows < most)
+        sizes.push_back(rows);
+    }
+    if (most > sizes.back())
+      sizes.push_back(most);
+    return sizes;
+  }
+
+  const ShardingProblem &problem;
+  const Table &table;
+  const std::vector<int> &features;
+  const TotalRates &rates;
+  const Shard whole;
+  const ShardWork work;
+};
+
+/// Of a table with shards written by hand or a cache share of its own.
+TierBytes givenBytes(const ShardingProblem &problem, size_t index,
+                     const std::vector<int> &features) {
+  const Table &table = problem.tables[index];
+  TierBytes bytes;
+  double covered = 0;
+  for (const Shard &shard : problem.constraints.fixedShards) {
+    if (shard.table != table.name)
+      continue;
+    TierBytes one = bytesOf(shardMemory(problem, table, features, shard));
+    for (size_t copy = 0; copy < shard.devices.size(); ++copy)
+      bytes += one;
+    covered +=
+        static_cast<double>(shard.rows()) / static_cast<double>(table.rows) *
+        static_cast<double>(shard.width()) / static_cast<double>(table.dim);
+  }
+  Shard rest = wholeOn(table, 0);
+  for (const TableConstraint &constraint : problem.constraints.tables)
+    if (static_cast<size_t>(constraint.table) == index &&
+        constraint.cacheShare > 0) {
+      rest.tier = cacheTier(problem.topology, constraint);
+      rest.cache.rows =
+          roundUp(static_cast<int64_t>(constraint.cacheShare *
+                                       static_cast<double>(table.rows)),
+                  kCacheWays);
+    }
+  TierBytes whole = bytesOf(shardMemory(problem, table, features, rest));
+  double left = std::max(0.0, 1 - covered);
+  bytes += {left * whole.device, left * whole.host, left * whole.disk};
+  return bytes;
+}
+
+} // namespace
+
+std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
+                                                 std::span<const Tier> tiers) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  TotalRates rates = ratesOf(problem.topology);
+  std::vector<TieredTable> tables;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    if (isFree(problem, i))
+      tables.push_back(
+          {static_cast<int>(i),
+           OptionMaker(problem, i, features[i], rates).make(tiers)});
+  return tables;
+}
+
+TierBytes neuroshard::roomForTables(const ShardingProblem &problem) {
+  TierBytes room;
+  std::vector<MemoryTerms> base = deviceBaseMemory(problem);
+  for (size_t i = 0; i < base.size(); ++i)
+    room.device += static_cast<double>(std::max<int64_t>(
+        0, problem.topology.devices[i].memoryBytes - base[i].peakBytes()));
+  for (const Host &host : problem.topology.hosts) {
+    room.host += static_cast<double>(host.memoryBytes);
+    room.disk += host.disk.bytes == 0 ? std::numeric_limits<double>::infinity()
+                                      : static_cast<double>(host.disk.bytes);
+  }
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    if (!isFree(problem, i))
+      room -= givenBytes(problem, i, features[i]);
+  return room;
+}
+
+std::vector<Tier> neuroshard::usableTiers(const ShardingProblem &problem,
+                                          std::span<const Tier> tiers) {
+  bool hasCpus = std::ranges::any_of(problem.topology.devices, isCpu,
+                                     &Device::deviceClass);
+  std::vector<Tier> usable;
+  for (Tier tier : tiers)
+    if (runsTier(problem.target, tier) && hasRowCache(problem.target, tier) &&
+        !(tier == Tier::Dram && hasCpus))
+      usable.push_back(tier);
+  return usable;
+}

@@ -1,0 +1,71 @@
+//===- TierOptions.h - Ways to keep a table in a tier -----------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_LOWERTIERS_TIEROPTIONS_H
+#define NEUROSHARD_LIB_PLANNER_LOWERTIERS_TIEROPTIONS_H
+
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Bytes of all devices together, of the memory of all hosts, and of all disks.
+struct TierBytes {
+  double device = 0;
+  double host = 0;
+  double disk = 0;
+
+  TierBytes &operator+=(const TierBytes &other) {
+    device += other.device;
+    host += other.host;
+    disk += other.disk;
+    return *this;
+  }
+  TierBytes &operator-=(const TierBytes &other) {
+    device -= other.device;
+    host -= other.host;
+    disk -= other.disk;
+    return *this;
+  }
+  bool fitsInto(const TierBytes &room) const {
+    return device <= room.device && host <= room.host && disk <= room.disk;
+  }
+};
+
+/// One way to keep a table: in device memory, or in a lower tier with a cache.
+struct TierOption {
+  Tier tier = Tier::Hbm;
+  int64_t cacheRows = 0;
+  TierBytes bytes;
+  /// Of a step's fetches, if the links of all devices and the disks of all
+  /// hosts share them evenly.
+  double ms = 0;
+};
+
+/// Options of a table as a whole, the first of them in device memory.
+struct TieredTable {
+  int table = 0;
+  std::vector<TierOption> options;
+};
+
+/// Of each table that may be in `tiers`, which are below device memory: not
+/// those with shards written by hand or with a cache share. `problem` has no
+/// snapshots.
+std::vector<TieredTable> tierOptions(const ShardingProblem &problem,
+                                     std::span<const Tier> tiers);
+
+/// What the devices and hosts of a problem have for the tables of
+/// tierOptions(). Where a disk's size is not known, it is without limit.
+TierBytes roomForTables(const ShardingProblem &problem);
+
+/// The tiers among `tiers` that the target runs on the problem's devices, with
+/// caches of rows.
+std::vector<Tier> usableTiers(const ShardingProblem &problem,
+                              std::span<const Tier> tiers);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_LOWERTIERS_TIEROPTIONS_H
