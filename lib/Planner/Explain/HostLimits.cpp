@@ -6,6 +6,7 @@
 #include "Units/UnitOperations.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace neuroshard;
 
@@ -32,12 +33,19 @@ std::optional<PlanningError> checkHost(const Footprint &used, const Host &host,
   return std::nullopt;
 }
 
+/// Of sizes that are not negative; the largest number if it is too small.
+int64_t boundedSum(int64_t a, int64_t b) {
+  return b > std::numeric_limits<int64_t>::max() - a
+             ? std::numeric_limits<int64_t>::max()
+             : a + b;
+}
+
 /// What all hosts have.
 Host sumOf(const std::vector<Host> &hosts) {
   Host sum;
   for (const Host &host : hosts) {
-    sum.memoryBytes += host.memoryBytes;
-    sum.disk.bytes += host.disk.bytes;
+    sum.memoryBytes = boundedSum(sum.memoryBytes, host.memoryBytes);
+    sum.disk.bytes = boundedSum(sum.disk.bytes, host.disk.bytes);
   }
   bool isLimited = std::ranges::all_of(
       hosts, [](const Host &host) { return host.disk.bytes > 0; });

@@ -47,7 +47,7 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     assert (parts.low_ms, parts.high_ms) == pytest.approx(
         (bounds["low"] * parts.cost_ms, bounds["high"] * parts.cost_ms))
     assert parts.cost_ms == pytest.approx(
-        parts.input_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
+        parts.input_ms + parts.fetch_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
         + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms
         + parts.fixed_ms)
     assert "machine:" in ns.plan(problem, cost_model=str(file)).plan.provenance.cost_model

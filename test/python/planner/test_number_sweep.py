@@ -19,6 +19,7 @@ RECORDS = {
     "Access": lambda **c: ns.Access(**{"batch": 8, "reuse": REUSE, **c}),
     "Batch": lambda **c: ns.Batch(**{"global_size": 8, **c}),
     "Device": lambda **c: ns.Device(**{"device_class": "CPU", "memory_bytes": 1 << 30, **c}),
+    "Disk": lambda **c: ns.Disk(**c),
     "Feature": lambda **c: ns.Feature(**{"name": "f", "table": "user", "mean_pooling": 2, **c}),
     "FeatureStatistics": lambda **c: ns.FeatureStatistics(**{"feature": "user", **c}),
     "Host": lambda **c: ns.Host(**{"memory_bytes": 1 << 30, **c}),
@@ -88,6 +89,8 @@ def problem_with(name, changes):
         "Batch": lambda: problem.replace(batch=record),
         "Device": lambda: problem.replace(topology=devices.replace(
             devices=[record, *devices.devices[1:]])),
+        "Disk": lambda: problem.replace(topology=devices.replace(hosts=[
+            ns.Host(memory_bytes=1 << 30, disk=record)])),
         "Feature": lambda: problem.replace(features=[
             feature.replace(**{one.name: getattr(record, one.name)
                                for one in dataclasses.fields(record)
@@ -114,7 +117,9 @@ HUGE = 10**29
 OUTSIDE = {
     "Access.batch": (-1, 2**31 + 1, HUGE), "Batch.global_size": (0, -1, 2**31 + 1, HUGE),
     "Batch.input_copies": (0, -1, 17, HUGE), "Device.memory_bytes": (0, -1, HUGE),
-    "Device.host": (-1, 99, HUGE), "Feature.mean_pooling": (-1, 1e7, 1e308, HUGE),
+    "Device.host": (-1, 99, HUGE), "Disk.bytes": (-1, HUGE),
+    "Disk.reads_per_second": (-1, 1e13, 1e308), "Disk.bandwidth_gb_per_s": (-1, 1e13, 1e308),
+    "Feature.mean_pooling": (-1, 1e7, 1e308, HUGE),
     "Feature.p99_pooling": (-1, 1e308, HUGE), "Feature.presence": (-0.5, 1.5, 1e308),
     "Feature.batch": (-1, 2**31 + 1, HUGE), "FeatureStatistics.mean_pooling": (-1, 1e308),
     "FeatureStatistics.p99_pooling": (-1, 1e308), "FeatureStatistics.presence": (-0.5, 1.5),

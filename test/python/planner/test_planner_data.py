@@ -30,7 +30,9 @@ def full_problem():
             devices=[ns.Device(device_class="CPU", memory_bytes="2GiB"),
                      ns.Device(device_class="CPU", memory_bytes=10**9),
                      ns.Device(device_class="H200", memory_bytes="1 GB", host=1)],
-            hosts=[ns.Host(memory_bytes="8GiB"), ns.Host(memory_bytes="16GiB")]),
+            hosts=[ns.Host(memory_bytes="8GiB"), ns.Host(
+                memory_bytes="16GiB", disk=ns.Disk(bytes="4000 GB", reads_per_second=2e6,
+                                                   bandwidth_gb_per_s=13.8))]),
         constraints=ns.Constraints(
             pins={"a": [0, 1]}, forbids={"b": 2}, co_locate=[("b", "c")],
             separate=[("a", "b")],
@@ -210,6 +212,8 @@ REFUSED = [
      "Shard.tier: expected one of hbm, dram, ssd"),
     (lambda: ns.Place("t", "gpu"), TypeError, "Place.devices"),
     (lambda: ns.TableRule("t", "row_wise"), TypeError, "allowed_kinds: expected a list"),
+    (lambda: ns.TableRule("t", cache_share=0.1, tier="hbm"), ValueError,
+     "TableRule.tier: expected one of dram, ssd, got: 'hbm'"),
     (lambda: ns.TableRule("t", ["diagonal"]), ValueError, "allowed_kinds: expected table_wise"),
     (lambda: ns.Reserves(dense_bytes="-4GiB"), ValueError, "Reserves.dense_bytes"),
     (lambda: ns.Constraints(pins=["t"]), TypeError, r"Constraints.pins\[0\]"),

@@ -58,7 +58,7 @@ def test_result():
     result.plan.verify(problem)
     parts = result.breakdown
     assert result.cost_ms == parts.cost_ms == pytest.approx(
-        parts.input_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
+        parts.input_ms + parts.fetch_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
         + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms)
     assert 0 < result.lower_bound_ms <= result.cost_ms
     assert len(parts.devices) == len(result.memory.devices) == 2
@@ -422,3 +422,26 @@ def test_a_plan_with_no_wire_type_at_all_is_refused():
     assert wrong != text
     with pytest.raises(ns.InvalidPlan, match="settings.*value: expected f32, f16, bf16, int8 or fp8.*'f33'"):
         ns.Plan.from_json(wrong)
+
+
+def test_tables_below_device_memory():
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("cold", 4_000_000, 64), ns.Table("warm", 500_000, 64)],
+        features=[ns.Feature("c", "cold"), ns.Feature("w", "warm", mean_pooling=20)], batch=1024,
+        topology=ns.Topology.parse("2xH100@400MiB"),
+        constraints=ns.Constraints(reserves=ns.Reserves(
+            dense_bytes=0, fragmentation_bytes=0, communicator_bytes=0)))
+    with pytest.raises(ns.PlanningError) as caught:
+        ns.plan(problem, cost_model="roofline")
+    assert 'tiers="hbm,dram,ssd"' in caught.value.advice
+    result = ns.plan(problem, cost_model="roofline", tiers="hbm,dram,ssd")
+    assert {one.table: one.tier for one in result.plan.shards} == {"cold": "dram", "warm": "hbm"}
+    assert result.memory.host_bytes == (4_000_000 * 64 * 4,)
+    assert result.memory.disk_bytes == (0,)
+    assert 0 < result.breakdown.fetch_ms <= max(one.fetch_ms for one in result.breakdown.devices)
+    assert result.explanation[0].startswith("table 'cold' is in host memory, with a cache of ")
+    told = problem.replace(constraints=problem.constraints.replace(
+        tables=[ns.TableRule("cold", cache_share=0.1, tier="ssd")]))
+    result = ns.plan(told, cost_model="roofline")
+    assert {one.tier for one in result.plan.shards if one.table == "cold"} == {"ssd"}
+    assert result.memory.disk_bytes == (4_000_000 * 64 * 4,)
