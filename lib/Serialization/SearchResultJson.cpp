@@ -43,6 +43,10 @@ static Json toJson(const CostBreakdown &breakdown) {
     snapshots.push_back({{"name", snapshot.name},
                          {"share", snapshot.share},
                          {"cost_ms", snapshot.costMs}});
+  Json caches = Json::array();
+  for (const CacheCost &cache : breakdown.caches)
+    caches.push_back(
+        {{"shard", cache.shard}, {"rows", cache.rows}, {"hits", cache.hits}});
   return {{"cost_ms", breakdown.costMs},
           {"worst_ms", breakdown.worstMs()},
           {"input_ms", breakdown.inputMs},
@@ -59,6 +63,7 @@ static Json toJson(const CostBreakdown &breakdown) {
           {"compute_interval", toJson(breakdown.computeInterval)},
           {"communication_interval", toJson(breakdown.communicationInterval)},
           {"devices", std::move(devices)},
+          {"caches", std::move(caches)},
           {"snapshots", std::move(snapshots)}};
 }
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
                                      evaluate, inspect, plan)
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
-    from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
+    from neuroshard.results import (Breakdown, CacheCost, DeviceCost, DeviceMemory, Memory, Migration,
                                     PlanResult, PredictionInterval, SnapshotCost, TableMove)
+    from neuroshard.runs import CacheRun, Run
     from neuroshard.shards import Shard
     from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer, RowMass,
                                    Snapshot, Table, TableStatistics)
@@ -34,11 +35,11 @@ if TYPE_CHECKING:
     from neuroshard.what_if_cases import WhatIf, WhatIfCase, what_if
 
 __all__ = [
-    "Access", "Batch", "Breakdown", "Constraints", "CostModel", "CostModelError",
+    "Access", "Batch", "Breakdown", "CacheCost", "CacheRun", "Constraints", "CostModel", "CostModelError",
     "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Disk", "Error", "Feature",
     "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
     "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
-    "PredictionInterval", "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
+    "PredictionInterval", "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Run", "Setting",
     "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
     "Table", "TableMove", "TableRule", "TableStatistics", "TensorError", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
@@ -55,8 +56,9 @@ _MODULES = {
     "planning": "Objective Progress PublishedSettings WarmStart algorithms evaluate inspect plan",
     "plans": "Plan Provenance Setting",
     "problem": "ShardingProblem",
-    "results": "Breakdown DeviceCost DeviceMemory Memory Migration PlanResult PredictionInterval "
+    "results": "Breakdown CacheCost DeviceCost DeviceMemory Memory Migration PlanResult PredictionInterval "
                "SnapshotCost TableMove",
+    "runs": "CacheRun Run",
     "shards": "Shard",
     "tables": "Access Batch Feature FeatureStatistics Optimizer RowMass Snapshot Table "
               "TableStatistics",

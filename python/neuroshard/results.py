@@ -41,6 +41,15 @@ class SnapshotCost(_fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CacheCost(_fields.Record):
+    """Distinct rows that a batch uses of a shard with a row cache, and those of them that are there."""
+
+    shard: str
+    rows: float
+    hits: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class PredictionInterval(_fields.Record):
     """Between these multiples of a predicted time lie nine of ten measured ones."""
 
@@ -73,6 +82,7 @@ class Breakdown(_fields.Record):
     low_ms: float
     high_ms: float
     devices: tuple[DeviceCost, ...]
+    caches: tuple[CacheCost, ...] = ()
     snapshots: tuple[SnapshotCost, ...] = ()
     compute_interval: PredictionInterval | None = None
     communication_interval: PredictionInterval | None = None
@@ -225,6 +235,7 @@ def breakdown_of_plain(plain: dict[str, Any]) -> Breakdown:
     return Breakdown(**{
         **plain, **intervals,
         "devices": tuple(DeviceCost(**device) for device in plain["devices"]),
+        "caches": tuple(CacheCost(**one) for one in plain["caches"]),
         "snapshots": tuple(SnapshotCost(**one) for one in plain["snapshots"])})
 
 

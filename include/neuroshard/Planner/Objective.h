@@ -54,6 +54,14 @@ struct SnapshotCost {
   double costMs = 0;
 };
 
+/// Distinct rows that a batch uses of a shard with a row cache, and those of
+/// them that are there.
+struct CacheCost {
+  std::string shard;
+  double rows = 0;
+  double hits = 0;
+};
+
 /// With snapshots every number is the weighted mean over them.
 struct CostBreakdown {
   double costMs = 0;
@@ -75,6 +83,8 @@ struct CostBreakdown {
   /// CostModel::communicationInterval(); by evaluate() alone.
   PredictionInterval computeInterval, communicationInterval;
   std::vector<DeviceCost> devices;
+  /// Of the shards with a row cache, by evaluate() alone.
+  std::vector<CacheCost> caches;
   /// Of a problem with snapshots, in their order.
   std::vector<SnapshotCost> snapshots;
 

@@ -234,6 +234,13 @@ static void addShare(CostBreakdown &sum, const CostBreakdown &one,
         &CostBreakdown::backwardCommunicationMs, &CostBreakdown::maxBackwardMs,
         &CostBreakdown::fixedMs, &CostBreakdown::lowMs, &CostBreakdown::highMs})
     sum.*part += share * one.*part;
+  if (sum.caches.empty())
+    for (const CacheCost &cache : one.caches)
+      sum.caches.push_back({cache.shard});
+  for (size_t i = 0; i < one.caches.size(); ++i) {
+    sum.caches[i].rows += share * one.caches[i].rows;
+    sum.caches[i].hits += share * one.caches[i].hits;
+  }
   sum.devices.resize(one.devices.size());
   for (size_t i = 0; i < one.devices.size(); ++i) {
     DeviceCost &to = sum.devices[i];
@@ -346,6 +353,25 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   return loads;
 }
 
+static std::vector<CacheCost> describeCaches(const ShardingProblem &problem,
+                                             const ShardingPlan &plan) {
+  bool hasCaches = std::ranges::any_of(plan.shards, [&](const Shard &shard) {
+    return hasRowCache(problem.target, shard.tier);
+  });
+  if (!hasCaches)
+    return {};
+  PlanWork work = describePlan(problem, plan);
+  std::vector<CacheCost> caches;
+  for (size_t i = 0; i < plan.shards.size(); ++i)
+    if (hasRowCache(problem.target, plan.shards[i].tier)) {
+      const ShardWork &shard = work.works[i];
+      caches.push_back(
+          {plan.shards[i].name, shard.updateUniqueRows,
+           std::max(0.0, shard.updateUniqueRows - shard.fetch.rows)});
+    }
+  return caches;
+}
+
 CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ShardingPlan &plan,
                                    const CostModel &model,
@@ -358,6 +384,7 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
       composeCost(problem.topology, loads, model, options, relays);
   breakdown.computeInterval = computeInterval(problem.topology, model);
   breakdown.communicationInterval = model.communicationInterval();
+  breakdown.caches = describeCaches(problem, plan);
   if (problem.target != Target::Native)
     return breakdown;
   DeviceTraffic traffic = planDeviceTraffic(problem, plan.shards);

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from neuroshard._group.agreement import gather, rank_of, size_of, together
 from neuroshard._machine_file import machine_file, with_reserves, write
 from neuroshard._torch_library import code_version
+from neuroshard.calibration import _disks as disks
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine
 from neuroshard.calibration import _memory as memory
@@ -43,7 +44,7 @@ ROUNDS = 12
 @dataclass(frozen=True)
 class Settings:
     """Of `neuroshard calibrate`. topology: None for that of the ranks. batch: over all ranks. engine:
-    whose steps are measured."""
+    whose steps are measured. tier_directory: whose disk is measured on each host; None: none."""
 
     output: str
     topology: str | None
@@ -52,6 +53,7 @@ class Settings:
     batch: int
     seed: int
     engine: Literal["neuroshard", "torchrec"] = "neuroshard"
+    tier_directory: str | None = None
 
     @property
     def target(self) -> Target:
@@ -65,9 +67,12 @@ def calibrate(settings: Settings) -> None:
         given = together(lambda: check(settings, hosts), None, "the check of the arguments")
         limited = within_machines(given)
         topology = links.with_measured_links(limited, hosts)
+        if settings.tier_directory is not None:
+            topology = disks.with_measured_disks(topology, hosts, settings.tier_directory)
         if rank_of(None) == 0:
             print_links(topology)
             print_memory(given, limited)
+            print_disks(topology)
         runs, uses = measure(settings, topology)
         if rank_of(None) == 0:
             finish(settings, topology, runs, memory.fit(uses))
@@ -93,6 +98,14 @@ def print_links(topology: Topology) -> None:
                   if level.group_bandwidth_gb_per_s else "")
         print(f"links of level {level.name}: {level.latency_us:g} us, "
               f"{level.bandwidth_gb_per_s:g} GB/s{shared}", flush=True)
+
+
+def print_disks(topology: Topology) -> None:
+    for number, host in enumerate(topology.hosts):
+        if host.disk.reads_per_second:
+            print(f"disk of host {number}: {host.disk.reads_per_second:,.0f} reads of 4 KiB per second, "
+                  f"{host.disk.bandwidth_gb_per_s:g} GB/s, {host.disk.bytes / 2**30:.1f} GiB free",
+                  flush=True)
 
 
 def print_memory(given: Topology, limited: Topology) -> None:

@@ -19,6 +19,7 @@ from neuroshard.distributed._inputs import as_tensors
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
 from neuroshard.distributed._problem_of_modules import key_of
+from neuroshard.distributed._run_file import save_run
 from neuroshard.distributed._sent_ids import SentIds
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
@@ -26,6 +27,7 @@ from neuroshard.errors import TensorError
 from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
+from neuroshard.runs import Run
 
 
 class Pending:
@@ -95,6 +97,7 @@ class _Sharded(Learning, torch.nn.Module):
                                 own_engine, lambda: optimizer.learning_rate)
         self._engine = self._session.engine
         self._frozen = False
+        self._reset_step = 0
         self._sent_ahead: SentIds[Pending] | None = None
         self._name = self._session.name
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
@@ -146,7 +149,8 @@ class _Sharded(Learning, torch.nn.Module):
 
     @step.setter
     def step(self, count: int) -> None:
-        self._engine.set_num_updates(_fields.update_count(count, "step"))
+        self._reset_step += _fields.update_count(count, "step") - self.step
+        self._engine.set_num_updates(count)
 
     def local_shards(self) -> tuple[LocalShard, ...]:
         """This rank's shards as tensors on their own memory: writing to them is allowed. Of a
@@ -163,14 +167,22 @@ class _Sharded(Learning, torch.nn.Module):
         return self._engine.phases()
 
     def terms(self) -> dict[str, float]:
-        """The same milliseconds by the terms of the planner's objective: input, forward,
+        """The same milliseconds by the terms of the planner's objective: input, fetch, forward,
         forward_communication, backward_communication and backward, which a device's cost
         (`devices` of a breakdown) has as input_ms and so on. Waiting counts, as what the caller's
         thread takes; an exchange that other work hides takes none."""
         return self._engine.terms()
 
     def reset_phases(self) -> None:
+        self._reset_step = self.step
         self._engine.reset_phases()
+
+    def save_run(self, path: str | os.PathLike[str]) -> Run:
+        """Writes what steps took to a file that `neuroshard explain --run` and `plan --html` put beside
+        what is predicted: the mean ms of a step by the terms of the objective, of the steps that were
+        trained since reset_phases(), and what the row caches have done since the tables were opened.
+        To be called on all ranks; rank 0 writes. Raises a ValueError if no step was trained."""
+        return save_run(path, self, self.step - self._reset_step, self._session.rank)
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""

@@ -80,6 +80,9 @@ def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
     parts = parts_of(context, problem)
     plan = plan_of(context.size, int(cache), policy, tier=tier)
     tables = train(context, problem, plan, parts, int(depth))[2]
+    run = tables.save_run(context.folder / f"run-{context.name}.json".replace("/", "-"))
+    tables.reset_phases()
+    raises(ValueError, "no step was trained", lambda: tables.save_run(context.folder / "none.json"))
     batches = [[row for feature in (0, 1) for part in one for row in part.feature(feature)[0].tolist()]
                for one in parts]
     cache = Cache(int(cache), policy)
@@ -100,8 +103,12 @@ def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
         assert found.written == cache.written, (found, cache.written)
         assert found.fetched == cache.rows - cache.hits > 0
         assert found.wait_ms > 0
+        assert (run.caches[name].rows, run.caches[name].hits) == (found.rows / STEPS,
+                                                                  found.hits / STEPS)
     else:
-        assert name not in tables.caches()
+        assert name not in tables.caches() and name in run.caches
+    assert run.steps == STEPS and len(run.devices) == context.size
+    assert all(one["fetch"] > 0 and one["backward"] > 0 for one in run.devices[-1:])
 
 
 def case_shards(context, tier="ssd"):

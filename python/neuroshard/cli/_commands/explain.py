@@ -15,8 +15,11 @@ from neuroshard.cli._input import options, search_options, workload
 @search_options.model_options
 @click.option("-t", "--table", "tables", multiple=True,
               help="Explain this one, cut or not; several times for several.")
+@click.option("--run", type=click.Path(), metavar="FILE",
+              help="Put what save_run() of the trained tables measured beside what is predicted.")
 @options.json_option
-def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: Any) -> None:
+def command(plan: str | None, tables: tuple[str, ...], run: str | None, as_json: bool,
+            **values: Any) -> None:
     """Says why PLAN, or the plan that `neuroshard plan` makes, is as it is: for each table that
     is cut what a step would take if it were whole; for each --table that is whole what it would
     take elsewhere. All else stays as it is."""
@@ -24,7 +27,7 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     from neuroshard.cli._analysis import wire
     from neuroshard.cli._analysis.cuts import cuts_of
     from neuroshard.cli._input import input_files
-    from neuroshard.cli._output import terminal
+    from neuroshard.cli._output import run_tables, terminal
     from neuroshard.planning import other_placements
 
     brought = input_files.load_plan(plan) if plan is not None else None
@@ -38,6 +41,8 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     else:
         with terminal.searching("planning") as progress:
             result = ns.plan(problem, progress=progress, **model)
+    compared = (run_tables.beside(result, run_tables.load_run(run, result.plan))
+                if run is not None else None)
     cuts = [one for one in cuts_of(problem, result.plan)
             if (one.table.name in tables if tables else one.kind != "whole")]
     with terminal.searching("explaining") as progress:
@@ -51,10 +56,13 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     smaller_ms = wire.smaller_wire_ms(problem, result, model)
     if as_json:
         terminal.print_json({**as_plain(result, found), "wire_ms": smaller_ms,
-                             "bf16_wire_ms": smaller_ms.get("bf16")})
+                             "bf16_wire_ms": smaller_ms.get("bf16"),
+                             **({} if compared is None else {"run": run_tables.as_plain(compared)})})
     else:
         notes = [wire.sentence(result, smaller_ms)] if smaller_ms else []
         print_reasons(problem, result, found, notes)
+        if compared is not None:
+            run_tables.print_comparison(terminal.console(), compared)
 
 
 def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:

@@ -22,22 +22,27 @@ from neuroshard.planning import OPTIONS
 @click.option("--html", type=click.Path(), metavar="FILE",
               help="Write a report, one file that opens offline; it also plans with the other "
                    "algorithms, for comparison.")
+@click.option("--run", type=click.Path(), metavar="FILE",
+              help="With --given: put what save_run() of the trained tables measured beside what is "
+                   "predicted, here and in the report.")
 @options.json_option
-def command(given: str | None, output: str | None, html: str | None, as_json: bool,
+def command(given: str | None, output: str | None, html: str | None, run: str | None, as_json: bool,
             **values: Any) -> None:
     """Plans WORKLOAD: a file workload.json, or model.py:function that gives a ShardingProblem
     or a torch module."""
     import neuroshard as ns
     from neuroshard.cli._input import input_files
     from neuroshard.cli._input.user_code import code_files
-    from neuroshard.cli._output import json_results, result_tables, terminal
+    from neuroshard.cli._output import json_results, result_tables, run_tables, terminal
 
     input_files.check_outputs({"--output": output, "--html": html},
                               (values["workload"], *code_files([values["workload"]]), given,
-                               values["previous"]))
+                               values["previous"], run))
     brought = input_files.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
+    if run is not None and given is None:
+        raise click.UsageError("--run is of steps under a plan; name that with --given")
     if given is not None and values["algorithm"]:
         raise click.UsageError("--given shows an existing plan without a search: --algorithm has "
                                "no effect")
@@ -51,6 +56,8 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
         with terminal.searching("planning") as progress:
             result = ns.plan(problem, algorithm=algorithm, progress=progress, **warm, **model,
                              **search)
+    compared = (run_tables.beside(result, run_tables.load_run(run, result.plan))
+                if run is not None else None)
     if output:
         result.save(output)
     if html:
@@ -58,11 +65,14 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
 
         left_out = "" if brought is not None else algorithm
         others = report.baselines(problem, result, left_out, model, search)
-        report.write(html, problem, result, others)
+        report.write(html, problem, result, others, compared)
     if as_json:
-        terminal.print_json(json_results.result(result))
+        measured = {} if compared is None else {"run": run_tables.as_plain(compared)}
+        terminal.print_json({**json_results.result(result), **measured})
         return
     result_tables.print_result(terminal.console(), problem, result)
+    if compared is not None:
+        run_tables.print_comparison(terminal.console(), compared)
     for what, path in (("the plan", output), ("the report", html)):
         if path:
             terminal.messages().print(f"wrote {what} to {path}", markup=False)

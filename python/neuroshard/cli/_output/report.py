@@ -15,7 +15,7 @@ from neuroshard._printable import printable
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
-from neuroshard.cli._output import result_tables, terminal
+from neuroshard.cli._output import result_tables, run_tables, terminal
 
 TEMPLATE = "report.html"
 MAX_TABLES = 400
@@ -59,12 +59,13 @@ def baselines(problem: ns.ShardingProblem, result: ns.PlanResult, algorithm: str
 
 
 def write(path: str, problem: ns.ShardingProblem, result: ns.PlanResult,
-          others: Sequence[comparison.Entry]) -> None:
-    _planner.write_file(os.fspath(path), render(problem, result, others))
+          others: Sequence[comparison.Entry], run: run_tables.Comparison | None = None) -> None:
+    _planner.write_file(os.fspath(path), render(problem, result, others, run))
 
 
 def render(problem: ns.ShardingProblem, result: ns.PlanResult,
-           others: Sequence[comparison.Entry]) -> str:
+           others: Sequence[comparison.Entry], run: run_tables.Comparison | None = None) -> str:
+    """run: what steps took, beside what is predicted."""
     loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined,
@@ -81,7 +82,7 @@ def render(problem: ns.ShardingProblem, result: ns.PlanResult,
         cut_count=sum(one.cut.kind != "whole" for one in rows),
         notes=[line for line in result.explanation if not QUOTED.match(line)],
         bound=result_tables.bound_of(result), peak=terminal.size(result.memory.peak_bytes),
-        provenance=result.plan.provenance)
+        provenance=result.plan.provenance, run=run, most_caches=run_tables.MAX_CACHES)
 
 
 def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
@@ -136,7 +137,8 @@ def step_sections(result: ns.PlanResult) -> list[tuple[str, float]]:
     """The terms of a step; under objectives other than "step" they need not add up to its cost."""
     parts = result.breakdown
     return [("forward", parts.max_forward_ms), ("backward", parts.max_backward_ms),
-            ("exchange", parts.exchange_ms), ("dense", parts.dense_ms)]
+            ("exchange", parts.exchange_ms), ("dense", parts.dense_ms),
+            ("fetched rows", parts.fetch_ms)]
 
 
 def step_bar(result: ns.PlanResult) -> Bar:
