@@ -18,31 +18,42 @@ struct UsedRows {
   double used;
 };
 
-/// Rows that are there if each is for `batches` batches after its last use.
-double rowsThere(const std::vector<UsedRows> &groups, double batches) {
-  double rows = 0;
+/// Of a row of a group, log(1 - used).
+std::vector<double> logsUnused(const std::vector<UsedRows> &groups) {
+  std::vector<double> logs;
   for (const UsedRows &group : groups)
-    rows += group.rows * -std::expm1(batches * std::log1p(-group.used));
-  return rows;
+    logs.push_back(std::log1p(-group.used));
+  return logs;
 }
 
-/// The number of batches for which LRU keeps a row.
-double keptBatches(const std::vector<UsedRows> &groups, double places) {
-  double low = 0, high = 1;
-  while (rowsThere(groups, high) < places && high < 1e15)
-    high *= 2;
-  for (int i = 0; i < 100; ++i) {
-    double middle = (low + high) / 2;
-    (rowsThere(groups, middle) < places ? low : high) = middle;
+/// The number of batches for which LRU keeps a row: the rows that are there if
+/// each is for T batches after its last use, rows x (1 - (1 - used)^T), are as
+/// many as the places. Their number is concave in T, so that Newton's method
+/// comes to it from below.
+double keptBatches(const std::vector<UsedRows> &groups,
+                   const std::vector<double> &logs, double places) {
+  constexpr double kMost = 1e15;
+  double batches = 0;
+  for (int i = 0; i < 200; ++i) {
+    double rows = 0, slope = 0;
+    for (size_t k = 0; k < groups.size(); ++k) {
+      double gone = std::exp(batches * logs[k]);
+      rows += groups[k].rows * -std::expm1(batches * logs[k]);
+      slope -= groups[k].rows * logs[k] * gone;
+    }
+    double step = slope > 0 ? (places - rows) / slope : kMost;
+    batches = std::min(batches + step, kMost);
+    if (step <= 1e-12 * batches || batches >= kMost)
+      break;
   }
-  return high;
+  return batches;
 }
 
 double hitsOfLru(const std::vector<UsedRows> &groups, double places) {
-  double batches = keptBatches(groups, places), hits = 0;
-  for (const UsedRows &group : groups)
-    hits += group.rows * group.used *
-            -std::expm1(batches * std::log1p(-group.used));
+  std::vector<double> logs = logsUnused(groups);
+  double batches = keptBatches(groups, logs, places), hits = 0;
+  for (size_t k = 0; k < groups.size(); ++k)
+    hits += groups[k].rows * groups[k].used * -std::expm1(batches * logs[k]);
   return hits;
 }
 

@@ -10,6 +10,7 @@
 #include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 
 using namespace neuroshard;
@@ -26,13 +27,54 @@ constexpr double kSmallFilled[] = {1, 0.97, 0.93, 0.88, 0.8, 0.7};
 /// of tiers that differs from the best in one table.
 constexpr size_t kSmallProblem = 64;
 
+/// Runs one search after the other within the deadline of all, and until the
+/// receiver of progress ends one.
+class SearchesInTime {
+public:
+  SearchesInTime(const SearchOptions &given, const TierlessSearch &search)
+      : given(given), search(search), each(given) {
+    if (given.progress)
+      each.progress = [this](SearchProgress progress) {
+        share = progress.share = std::max(share, progress.share);
+        isStopped = isStopped || !this->given.progress(progress);
+        return !isStopped;
+      };
+  }
+
+  tl::expected<SearchResult, PlanningError>
+  operator()(const ShardingProblem &problem) {
+    if (given.deadlineSeconds)
+      each.deadlineSeconds = std::max(0.0, secondsLeft());
+    return search(problem, each);
+  }
+
+  bool isOver() const {
+    return isStopped || (given.deadlineSeconds && secondsLeft() <= 0);
+  }
+
+private:
+  double secondsLeft() const {
+    std::chrono::duration<double> passed =
+        std::chrono::steady_clock::now() - start;
+    return *given.deadlineSeconds - passed.count();
+  }
+
+  const SearchOptions &given;
+  const TierlessSearch &search;
+  SearchOptions each;
+  const std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
+  double share = 0;
+  bool isStopped = false;
+};
+
 class TierSearch {
 public:
   TierSearch(const ShardingProblem &problem, const CostModel &model,
-             const SearchOptions &options, const TierlessSearch &search,
+             const SearchOptions &options, SearchesInTime &search,
              std::span<const Tier> tiers)
       : problem(problem), model(model), options(options), search(search),
-        tiers(tiers), tables(tierOptions(summarized(problem), tiers)),
+        tables(tierOptions(summarized(problem), tiers)),
         room(roomForTables(summarized(problem))) {}
 
   /// `why`: why there is no plan without lower tiers.
@@ -43,6 +85,8 @@ public:
       if (best && !isSmall())
         break;
     }
+    if (!best && search.isOver())
+      failure = "the search was ended before there was one";
     if (!best) {
       why.details.push_back(whyNoTiers(tables, room, failure));
       return tl::unexpected(std::move(why));
@@ -81,9 +125,9 @@ private:
   std::optional<SearchResult> tryChoice(const std::vector<TieredTable> &some,
                                         double share) {
     std::optional<TierChoice> choice = chooseTiers(some, roomWith(share));
-    if (!choice)
+    if (!choice || search.isOver())
       return std::nullopt;
-    auto result = search(withTiers(problem, some, *choice), options);
+    auto result = search(withTiers(problem, some, *choice));
     if (!result) {
       failure = result.error().message;
       return std::nullopt;
@@ -143,8 +187,7 @@ private:
   const ShardingProblem &problem;
   const CostModel &model;
   const SearchOptions &options;
-  const TierlessSearch &search;
-  std::span<const Tier> tiers;
+  SearchesInTime &search;
   const std::vector<TieredTable> tables;
   const TierBytes room;
   std::optional<SearchResult> best;
@@ -158,8 +201,9 @@ private:
 tl::expected<SearchResult, PlanningError>
 neuroshard::searchTiers(const ShardingProblem &problem, const CostModel &model,
                         const SearchOptions &options,
-                        const TierlessSearch &search) {
-  auto result = search(problem, options);
+                        const TierlessSearch &each) {
+  SearchesInTime search(options, each);
+  auto result = search(problem);
   if (!result && result.error().limit == Limit::DeviceMemory) {
     std::vector<Tier> tiers = usableTiers(problem, options.lowerTiers);
     if (tiers.empty())

@@ -116,7 +116,8 @@ def time_bars(result: ns.PlanResult, devices: Sequence[int]) -> list[Bar]:
     for device in devices:
         cost = result.breakdown.devices[device]
         lines.append((str(device), [("forward", cost.forward_ms), ("backward", cost.backward_ms),
-                                    ("exchange", cost.exchange_ms)], None))
+                                    ("exchange", cost.exchange_ms),
+                                    ("fetch", cost.fetch_ms)], None))
     return bars(lines, in_ms)
 
 
@@ -137,8 +138,7 @@ def step_sections(result: ns.PlanResult) -> list[tuple[str, float]]:
     """The terms of a step; under objectives other than "step" they need not add up to its cost."""
     parts = result.breakdown
     return [("forward", parts.max_forward_ms), ("backward", parts.max_backward_ms),
-            ("exchange", parts.exchange_ms), ("dense", parts.dense_ms),
-            ("fetched rows", parts.fetch_ms)]
+            ("exchange", parts.exchange_ms), ("fetch", parts.fetch_ms), ("dense", parts.dense_ms)]
 
 
 def step_bar(result: ns.PlanResult) -> Bar:

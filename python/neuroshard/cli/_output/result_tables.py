@@ -113,9 +113,12 @@ def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
 
 def time_columns(result: ns.PlanResult, devices: list[int]) -> dict[str, list[str]]:
     costs = [result.breakdown.devices[device] for device in devices]
-    return {"forward, ms": [terminal.ms(one.forward_ms) for one in costs],
-            "backward, ms": [terminal.ms(one.backward_ms) for one in costs],
-            "exchange, ms": [terminal.ms(one.exchange_ms) for one in costs]}
+    columns = {"forward, ms": [terminal.ms(one.forward_ms) for one in costs],
+               "backward, ms": [terminal.ms(one.backward_ms) for one in costs],
+               "exchange, ms": [terminal.ms(one.exchange_ms) for one in costs]}
+    if any(one.fetch_ms > 0 for one in costs):
+        columns["fetch, ms"] = [terminal.ms(one.fetch_ms) for one in costs]
+    return columns
 
 
 def shown_devices(result: ns.PlanResult) -> list[int]:
