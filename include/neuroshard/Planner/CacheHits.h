@@ -7,6 +7,7 @@
 #include "neuroshard/Model/Table.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace neuroshard {
 
@@ -19,21 +20,32 @@ struct CacheUse {
   double hitRate() const { return rows > 0 ? hits / rows : 1; }
 };
 
-/// Of the cache of a shard of `rows` of the table's rows, for which a batch has
-/// `lookups` ids, drawn independently. How often each row is drawn is told by
-/// the table's row mass; else by its reuse histogram, as if that was of a batch
-/// like this, which has `tableLookups` ids for the table; else all rows are
-/// alike.
-///
-/// LRU by Che's approximation (Che, Tung, Wang: Hierarchical Web caching
-/// systems, IEEE JSAC 2002): a row is there if one of the last T batches used
-/// it, where T is such that the expected number of rows there is that of the
-/// places. LFU: the rows that are used most stay, in the places that those
-/// which a batch fetches leave; which these are is known after thousands of
-/// batches.
-CacheUse expectedCacheUse(const Table &table, int64_t rows,
-                          const CacheSpec &cache, double lookups,
-                          double tableLookups);
+/// Which rows of a table the ids of batches name, drawn independently: by the
+/// table's row mass; else by its reuse histogram; else all rows are alike.
+class RowDemand {
+public:
+  /// A batch of so many samples has `lookups` ids for the table.
+  RowDemand(const Table &table, double lookups, double batch);
+
+  /// Of the cache of a shard of `rows` of the table's rows, which gets that
+  /// share of the ids.
+  ///
+  /// LRU by Che's approximation (Che, Tung, Wang: Hierarchical Web caching
+  /// systems, IEEE JSAC 2002): a row is there if one of the last T batches used
+  /// it, where T is such that the expected number of rows there is that of the
+  /// places. LFU: the rows that are used most stay, in the places that those
+  /// which a batch fetches leave; which these are is known after thousands of
+  /// batches.
+  CacheUse use(int64_t rows, const CacheSpec &cache) const;
+
+private:
+  /// Rows of which each is used by a batch with one probability.
+  struct Group {
+    double share; ///< of the table's rows.
+    double used;
+  };
+  std::vector<Group> groups;
+};
 
 } // namespace neuroshard
 

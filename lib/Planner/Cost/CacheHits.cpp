@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 using namespace neuroshard;
@@ -88,28 +89,30 @@ double hitsOfLfu(std::vector<UsedRows> groups, double places, double used) {
 
 } // namespace
 
-CacheUse neuroshard::expectedCacheUse(const Table &table, int64_t rows,
-                                      const CacheSpec &cache, double lookups,
-                                      double tableLookups) {
-  auto all = static_cast<double>(rows);
-  double share = all / static_cast<double>(table.rows);
-  double scale = tableLookups > 0 ? lookups / (share * tableLookups) : 0;
-  std::vector<UsedRows> groups;
-  for (const RowGroup &group : rowUses(table, tableLookups)) {
-    double used = -std::expm1(-scale * group.uses);
+RowDemand::RowDemand(const Table &table, double lookups, double batch) {
+  for (const RowGroup &group : rowUses(table, lookups, batch)) {
+    double used = -std::expm1(-group.uses);
     // Its logarithm is finite.
-    groups.push_back({group.rows * share, std::min(used, 1 - 1e-12)});
+    groups.push_back({group.rows / static_cast<double>(table.rows),
+                      std::min(used, 1 - 1e-12)});
   }
+}
+
+CacheUse RowDemand::use(int64_t rows, const CacheSpec &cache) const {
+  auto all = static_cast<double>(rows);
+  std::vector<UsedRows> used;
   CacheUse use;
-  for (const UsedRows &group : groups)
-    use.rows += group.rows * group.used;
+  for (const Group &group : groups) {
+    used.push_back({group.share * all, group.used});
+    use.rows += used.back().rows * group.used;
+  }
   auto places = static_cast<double>(cache.rows);
   if (places >= all)
     use.hits = use.rows;
   else
     use.hits = cache.policy == CachePolicy::Lru
-                   ? hitsOfLru(groups, places)
-                   : hitsOfLfu(groups, places, use.rows);
+                   ? hitsOfLru(used, places)
+                   : hitsOfLfu(std::move(used), places, use.rows);
   use.hits = std::min(use.hits, use.rows);
   return use;
 }

@@ -22,10 +22,12 @@ double poissonAtMost(int64_t most, double mean) {
     return 0.5 * std::erfc((mean - static_cast<double>(most) - 0.5) /
                            std::sqrt(2 * mean));
   double sum = 0, term = std::exp(-mean);
-  auto end = std::min<int64_t>(most, static_cast<int64_t>(kLarge) * 3);
-  for (int64_t i = 0; i <= end; ++i) {
+  for (int64_t i = 0; i <= most; ++i) {
     sum += term;
-    term *= mean / static_cast<double>(i + 1);
+    auto next = static_cast<double>(i + 1);
+    term *= mean / next;
+    if (next > mean && term < 1e-17) // of 1
+      break;
   }
   return std::min(1.0, sum);
 }
@@ -164,11 +166,18 @@ std::vector<RowGroup> usesOfMass(const std::vector<RowMassQuantile> &mass,
 
 } // namespace
 
-std::vector<RowGroup> neuroshard::rowUses(const Table &table, double lookups) {
+std::vector<RowGroup> neuroshard::rowUses(const Table &table, double lookups,
+                                          double batch) {
   auto rows = static_cast<double>(table.rows);
   if (!table.access)
     return {{rows, lookups / rows}};
   if (!table.access->rowMass.empty())
     return usesOfMass(table.access->rowMass, rows, lookups);
-  return usesOfReuse(*table.access, rows, lookups);
+  // The histogram is of a batch of its own size.
+  double scale = batch / static_cast<double>(table.access->batch);
+  std::vector<RowGroup> groups =
+      usesOfReuse(*table.access, rows, lookups / scale);
+  for (RowGroup &group : groups)
+    group.uses *= scale;
+  return groups;
 }

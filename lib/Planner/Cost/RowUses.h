@@ -15,14 +15,15 @@ struct RowGroup {
   double uses = 0; ///< expected ids of a batch for one of them.
 };
 
-/// The rows of a table by their uses in a batch with so many ids, of which each
-/// row gets a Poisson distributed number: by the table's row mass; else by its
-/// reuse histogram, as if it was of that batch; else all rows are alike.
+/// The rows of a table by their uses in a batch of so many samples, with
+/// `lookups` ids for it, of which each row gets a Poisson distributed number:
+/// by the table's row mass; else by its reuse histogram; else all rows are
+/// alike.
 ///
 /// A histogram of one batch tells how many rows there are of each rate by
 /// maximum likelihood (EM: Dempster, Laird, Rubin, J. R. Stat. Soc. B 1977),
 /// but not how those differ that it has once or never: these count as alike.
-std::vector<RowGroup> rowUses(const Table &table, double lookups);
+std::vector<RowGroup> rowUses(const Table &table, double lookups, double batch);
 
 } // namespace neuroshard
 

@@ -132,8 +132,8 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                      work.updateLookups, work.updateUniqueRows);
   }
   if (hasRowCache(problem.target, shard.tier)) {
-    CacheUse use = expectedCacheUse(source, shard.rows(), shard.cache,
-                                    work.lookups, sums.lookups);
+    CacheUse use =
+        RowDemand(source, sums.lookups, batch).use(shard.rows(), shard.cache);
     work.fetch = fetchOf(shard.tier, use.rows - use.hits,
                          recordBytes(optimizerStates(source.optimizer.kind),
                                      shard.width(), source.elementType));

@@ -22,8 +22,7 @@ constexpr int64_t kParts = 64;
 /// A shard whose cache may grow.
 struct GrowingCache {
   Shard *shard = nullptr;
-  const Table *table = nullptr;
-  double lookups = 0, tableLookups = 0; ///< of a batch.
+  RowDemand demand;
   int64_t rowBytes = 0;
   int64_t recordBytes = 0;
   size_t host = 0;
@@ -82,13 +81,12 @@ private:
       auto device = static_cast<size_t>(shard.devices.front());
       const Table &table = problem.tables[index];
       OptimizerStates states = optimizerStates(table.optimizer.kind);
-      GrowingCache cache;
-      cache.shard = &shard;
-      cache.table = &table;
-      cache.lookups =
-          describeShard(problem, number, features[index], shard).lookups;
-      cache.tableLookups = cache.lookups * static_cast<double>(table.rows) /
-                           static_cast<double>(shard.rows());
+      double lookups =
+          describeShard(problem, number, features[index], wholeOn(table, 0))
+              .lookups;
+      GrowingCache cache{
+          &shard, RowDemand(table, lookups,
+                            static_cast<double>(problem.batch.globalSize))};
       cache.rowBytes = cachedRowBytes(states, shard.width(), table.elementType);
       cache.recordBytes = recordBytes(states, shard.width(), table.elementType);
       cache.host = rates.hostOf(device);
@@ -98,9 +96,8 @@ private:
   }
 
   double msOf(size_t device, const GrowingCache &cache, int64_t rows) const {
-    CacheUse use = expectedCacheUse(*cache.table, cache.shard->rows(),
-                                    {rows, cache.shard->cache.policy},
-                                    cache.lookups, cache.tableLookups);
+    CacheUse use = cache.demand.use(cache.shard->rows(),
+                                    {rows, cache.shard->cache.policy});
     FetchLoad load =
         fetchOf(cache.shard->tier, use.rows - use.hits, cache.recordBytes);
     return rates.hostMemoryMs(device, load) + rates.diskMs(cache.host, load);

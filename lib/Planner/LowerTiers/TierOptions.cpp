@@ -76,10 +76,10 @@ public:
   std::vector<TierOption> make(std::span<const Tier> tiers) const {
     std::vector<TierOption> options = {
         {Tier::Hbm, 0, bytesIn(Tier::Hbm, 0), 0}};
+    RowDemand demand(table, work.updateLookups,
+                     static_cast<double>(problem.batch.globalSize));
     for (int64_t rows : sizes()) {
-      CacheUse use =
-          expectedCacheUse(table, table.rows, {rows, CachePolicy::Lru},
-                           work.updateLookups, work.updateLookups);
+      CacheUse use = demand.use(table.rows, {rows, CachePolicy::Lru});
       for (Tier tier : tiers) {
         FetchLoad load =
             fetchOf(tier, use.rows - use.hits,

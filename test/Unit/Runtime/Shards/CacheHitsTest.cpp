@@ -107,7 +107,7 @@ TEST(CacheHits, AreThoseOfReplayedIds) {
         // LFU needs thousands until it knows the hottest rows.
         bool isLru = policy == CachePolicy::Lru;
         CacheUse found = replay(cache, mass, kIds, {isLru ? 600 : 1500, 300});
-        CacheUse expected = expectedCacheUse(table, kRows, cache, kIds, kIds);
+        CacheUse expected = RowDemand(table, kIds, 1).use(kRows, cache);
         EXPECT_NEAR(expected.hitRate(), found.hitRate(), isLru ? 0.02 : 0.05)
             << "Zipf " << exponent << ", cache " << share << ", "
             << toString(policy);
@@ -170,15 +170,20 @@ TEST(CacheHits, AreThoseOfIdsThatRepeatAsPublishedOnes) {
     auto reuse = pool["access"]["reuse"].get<std::vector<double>>();
     std::vector<double> uses =
         usesOf(reuse, table.rows, static_cast<double>(ids));
+    Table ofHalf = table; // the batch
     table.access = reuseOf(IdDraw(uses, static_cast<size_t>(ids)).next());
+    ofHalf.access = reuseOf(IdDraw(uses, static_cast<size_t>(ids / 2)).next());
     for (double share : {0.05, 0.2, 0.5}) {
       auto places = static_cast<int64_t>(share * double(table.rows));
       CacheSpec cache{places / kCacheWays * kCacheWays, CachePolicy::Lru};
       CacheUse found = replay(cache, uses, ids, {90, 30});
-      CacheUse expected =
-          expectedCacheUse(table, table.rows, cache, double(ids), double(ids));
-      EXPECT_NEAR(expected.hitRate(), found.hitRate(), 0.02)
-          << pool["name"] << ", cache " << share;
+      for (auto [profiled, batch] : {std::pair(&table, 1), {&ofHalf, 2}}) {
+        CacheUse expected =
+            RowDemand(*profiled, double(ids), batch).use(table.rows, cache);
+        EXPECT_NEAR(expected.hitRate(), found.hitRate(), 0.02)
+            << pool["name"] << ", cache " << share << ", a batch of " << batch
+            << " times the ids";
+      }
     }
   }
 }
