@@ -165,8 +165,8 @@ private:
       change(choice, best, bestOption);
     }
     for (size_t i = 0; i < tables.size(); ++i)
-      if (choice.options[i] != 0 &&
-          fitsWith(choice, i, tables[i].options.front()))
+      if (const TierOption &first = tables[i].options.front();
+          first.tier == Tier::Hbm && fitsWith(choice, i, first))
         change(choice, i, 0);
     for (size_t i = 0; i < tables.size(); ++i)
       choice.ms += optionOf(choice, i).ms;

@@ -63,6 +63,25 @@ bool isFree(const ShardingProblem &problem, size_t table) {
              });
 }
 
+/// May the table only be on one device as a whole?
+bool isUncut(const ShardingProblem &problem, size_t table) {
+  return std::ranges::any_of(
+      problem.constraints.tables, [&](const TableConstraint &constraint) {
+        return static_cast<size_t>(constraint.table) == table &&
+               constraint.allowedKinds == std::vector{ShardingKind::TableWise};
+      });
+}
+
+/// What the roomiest device has for tables.
+double largestRoom(const ShardingProblem &problem) {
+  std::vector<MemoryTerms> base = deviceBaseMemory(problem);
+  int64_t room = 0;
+  for (size_t i = 0; i < base.size(); ++i)
+    room = std::max(room, problem.topology.devices[i].memoryBytes -
+                              base[i].peakBytes());
+  return static_cast<double>(room);
+}
+
 /// The options of one table.
 class OptionMaker {
 public:
@@ -164,11 +183,19 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   TotalRates rates = ratesOf(problem.topology);
   std::vector<TieredTable> tables;
-  for (size_t i = 0; i < problem.tables.size(); ++i)
-    if (isFree(problem, i))
-      tables.push_back(
-          {static_cast<int>(i),
-           OptionMaker(problem, i, features[i], rates).make(tiers)});
+  double room = largestRoom(problem);
+  for (size_t i = 0; i < problem.tables.size(); ++i) {
+    if (!isFree(problem, i))
+      continue;
+    TieredTable &table = tables.emplace_back();
+    table.table = static_cast<int>(i);
+    table.options = OptionMaker(problem, i, features[i], rates).make(tiers);
+    auto isTooLarge = [&](const TierOption &option) {
+      return option.bytes.device > room;
+    };
+    if (isUncut(problem, i) && !std::ranges::all_of(table.options, isTooLarge))
+      std::erase_if(table.options, isTooLarge);
+  }
   return tables;
 }
 

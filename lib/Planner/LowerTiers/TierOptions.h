@@ -45,7 +45,8 @@ struct TierOption {
   double ms = 0;
 };
 
-/// Options of a table as a whole, the first of them in device memory.
+/// Options of a table as a whole, those in device memory first. A table that
+/// may not be cut has none that are too large for every device.
 struct TieredTable {
   int table = 0;
   std::vector<TierOption> options;
