@@ -131,6 +131,21 @@
 
 // -----
 
+// expected-error@below {{'bytes' must not be negative, got: -1}}
+"x"() {a = #neuroshard.disk<bytes = -1>} : () -> ()
+
+// -----
+
+// expected-error@below {{'reads' must be finite and not negative}}
+"x"() {a = #neuroshard.disk<reads = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{unknown key 'writes', expected one of: bytes, reads, bandwidth}}
+"x"() {a = #neuroshard.disk<bytes = 1, writes = 2.0>} : () -> ()
+
+// -----
+
 // expected-error@below {{'bandwidth' must be finite and positive}}
 "x"() {a = #neuroshard.level<"n", groups = [1]>} : () -> ()
 

@@ -27,6 +27,20 @@ constexpr double kSmallFilled[] = {1, 0.97, 0.93, 0.88, 0.8, 0.7};
 /// of tiers that differs from the best in one table.
 constexpr size_t kSmallProblem = 64;
 
+Cuts cutsOf(Algorithm algorithm) {
+  switch (algorithm) {
+  case Algorithm::Random:
+  case Algorithm::Dim:
+  case Algorithm::Size:
+  case Algorithm::Lookup:
+  case Algorithm::SizeLookup:
+  case Algorithm::DreamShard:
+    return Cuts::None;
+  default:
+    return Cuts::Any;
+  }
+}
+
 /// Runs one search after the other within the deadline of all, and until the
 /// receiver of progress ends one.
 class SearchesInTime {
@@ -74,7 +88,8 @@ public:
              const SearchOptions &options, SearchesInTime &search,
              std::span<const Tier> tiers)
       : problem(problem), model(model), options(options), search(search),
-        tables(tierOptions(summarized(problem), tiers)),
+        tables(
+            tierOptions(summarized(problem), tiers, cutsOf(options.algorithm))),
         room(roomForTables(summarized(problem))) {}
 
   /// `why`: why there is no plan without lower tiers.

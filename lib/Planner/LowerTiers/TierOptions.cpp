@@ -179,7 +179,8 @@ TierBytes givenBytes(const ShardingProblem &problem, size_t index,
 } // namespace
 
 std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
-                                                 std::span<const Tier> tiers) {
+                                                 std::span<const Tier> tiers,
+                                                 Cuts cuts) {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   TotalRates rates = ratesOf(problem.topology);
   std::vector<TieredTable> tables;
@@ -193,7 +194,8 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
     auto isTooLarge = [&](const TierOption &option) {
       return option.bytes.device > room;
     };
-    if (isUncut(problem, i) && !std::ranges::all_of(table.options, isTooLarge))
+    if ((cuts == Cuts::None || isUncut(problem, i)) &&
+        !std::ranges::all_of(table.options, isTooLarge))
       std::erase_if(table.options, isTooLarge);
   }
   return tables;

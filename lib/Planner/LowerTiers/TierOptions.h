@@ -52,11 +52,15 @@ struct TieredTable {
   std::vector<TierOption> options;
 };
 
+/// Whether tables may be cut, as far as their constraints allow it.
+enum class Cuts { Any, None };
+
 /// Of each table that may be in `tiers`, which are below device memory: not
 /// those with shards written by hand or with a cache share. `problem` has no
 /// snapshots.
 std::vector<TieredTable> tierOptions(const ShardingProblem &problem,
-                                     std::span<const Tier> tiers);
+                                     std::span<const Tier> tiers,
+                                     Cuts cuts = Cuts::Any);
 
 /// What the devices and hosts of a problem have for the tables of
 /// tierOptions(). Where a disk's size is not known, it is without limit.

@@ -101,6 +101,26 @@ TEST(LowerTiers, AreChosenWhereMemoryIsTooSmallAndDiskIsAllowed) {
                 "need at least "));
 }
 
+TEST(LowerTiers, HaveCachesOfADeviceWhereTablesStayWhole) {
+  ShardingProblem problem = twoTables("2xH100@80MiB");
+  addTable(problem, makeTable("large", 1000000, 64), 2);
+  SumModel model([](const ShardWork &shard) {
+    return ComputeMs{1e-3 * shard.lookups, 1e-3 * shard.updateLookups};
+  });
+  SearchOptions options;
+  options.lowerTiers = {Tier::Dram};
+  for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Random}) {
+    options.algorithm = algorithm;
+    auto result = search(problem, model, options);
+    ASSERT_TRUE(result) << result.error().str();
+    EXPECT_EQ(text(verify(result->plan, problem)), "");
+    const Shard &large = result->plan.shards.back();
+    EXPECT_EQ(large.tier, Tier::Dram);
+    // Rows of 272 bytes with their places fill one device.
+    EXPECT_GT(large.cache.rows * 272, 75 * kMiB);
+  }
+}
+
 TEST(LowerTiers, AreCompletedAroundShardsWrittenByHand) {
   ShardingProblem problem = largeProblem(0.1);
   Shard byHand = makeShard("by_hand", "large", 0, 1000000, 0, 8, {0});
