@@ -95,6 +95,10 @@ std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
     return "";
   if (tier == Tier::Hbm)
     return "a cache is for shards in tier dram or ssd, found one in tier hbm";
+  if (rows > kMaxCachedShardRows)
+    return "a shard in tier " + std::string(toString(tier)) +
+           " must have at most " + std::to_string(kMaxCachedShardRows) +
+           " rows, found " + std::to_string(rows);
   int64_t most = roundUp(rows, kCacheWays);
   if (cache.rows < kCacheWays || cache.rows % kCacheWays != 0 ||
       cache.rows > most)

@@ -35,6 +35,10 @@ inline constexpr int64_t kCacheWays = 32;
 /// Bytes beside each place's row: which row it is and its use.
 inline constexpr int64_t kCachePlaceBytes = 16;
 
+/// Rows that a shard with a cache has at most: their numbers in it have 32
+/// bits, of which 0 is no row.
+inline constexpr int64_t kMaxCachedShardRows = (int64_t{1} << 32) - 1;
+
 /// The cache of one shard.
 struct CacheSpec {
   int64_t rows = 0; ///< 0: none.

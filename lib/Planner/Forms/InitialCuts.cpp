@@ -2,6 +2,8 @@
 
 #include "InitialCuts.h"
 
+#include "neuroshard/Support/Round.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -134,6 +136,16 @@ void limitByHosts(const SearchContext &context, CutLimits &limits) {
   limits.diskBytes = std::max(1.0, kRoomShare * disk);
 }
 
+/// Parts in which no row range is too long for a cache.
+int rangesForCache(const SearchContext &context, const Unit &unit) {
+  int64_t parts = 1;
+  for (size_t i = 0; i < unit.shards.size(); ++i)
+    if (int64_t rows = unit.shards[i].rows();
+        !mayHaveRows(context, unit.tables[i], rows))
+      parts = std::max(parts, ceilDivide(rows, kMaxCachedShardRows));
+  return static_cast<int>(parts);
+}
+
 /// Cuts a unit that is above a limit. Too costly: in the given direction, if
 /// possible. Too large: by columns, or by rows where that takes clearly less
 /// memory. Parts that are still too large are cut again.
@@ -141,6 +153,12 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
              const CutLimits &limits, Way way, std::vector<UnitPtr> &out) {
   double memoryRatio = memoryRatioOf(*unit, limits);
   double costRatio = costRatioOf(*unit, limits);
+  if (int ranges = rangesForCache(context, *unit); ranges > 1)
+    if (auto pieces = splitRows(context, *unit, ranges)) {
+      for (const UnitPtr &piece : *pieces)
+        cutUnit(context, piece, limits, way, out);
+      return;
+    }
   if (std::max(memoryRatio, costRatio) <= 1)
     return out.push_back(unit);
   auto countFor = [](double ratio) {

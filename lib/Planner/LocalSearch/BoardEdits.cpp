@@ -2,6 +2,8 @@
 
 #include "Board.h"
 
+#include "Units/UnitOperations.h"
+
 #include <algorithm>
 
 using namespace neuroshard;
@@ -110,7 +112,8 @@ Edit Board::join(int index, int other) {
   auto alone = [&](const BoardPiece &piece) {
     return region.bands[static_cast<size_t>(piece.band)].size() == 1;
   };
-  if (!alone(a) || !alone(b))
+  if (!alone(a) || !alone(b) ||
+      !mayHaveRows(context(), region.whole->tables.front(), a.rows + b.rows))
     return {};
   edit.rows = true;
   edit.after = factsOf(a.region, a.rows + b.rows, a.width);
@@ -142,7 +145,9 @@ Edit Board::rewidth(int index, int other, int64_t size) {
   int64_t rest = a.rows + b.rows - size;
   if (region.bands[static_cast<size_t>(a.band)].size() > 1 ||
       region.bands[static_cast<size_t>(b.band)].size() > 1 || size < 1 ||
-      rest < 1 || size == a.rows || !region.mayCutRows)
+      rest < 1 || size == a.rows || !region.mayCutRows ||
+      !mayHaveRows(context(), region.whole->tables.front(),
+                   std::max(size, rest)))
     return {};
   edit.rows = true;
   edit.after = factsOf(a.region, size, a.width);

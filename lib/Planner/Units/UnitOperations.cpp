@@ -68,6 +68,11 @@ cutUnit(const SearchContext &context, const Unit &unit, int parts, Cut cut) {
 
 } // namespace
 
+bool neuroshard::mayHaveRows(const SearchContext &context, int table,
+                             int64_t rows) {
+  return context.rulesOf(table).cacheShare <= 0 || rows <= kMaxCachedShardRows;
+}
+
 bool neuroshard::allowsDevice(const SearchContext &context, const Unit &unit,
                               int device) {
   if (unit.forcedDevice >= 0)

@@ -13,6 +13,9 @@ namespace neuroshard {
 
 Footprint footprintOf(const MemoryTerms &terms);
 
+/// May a shard of the table have so many rows, where it has a cache?
+bool mayHaveRows(const SearchContext &context, int table, int64_t rows);
+
 /// The facts of a shard (without devices, unless replicated), made once per
 /// size.
 std::shared_ptr<const ShardFacts> factsOf(const SearchContext &context,

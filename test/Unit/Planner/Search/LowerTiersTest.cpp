@@ -121,6 +121,25 @@ TEST(LowerTiers, HaveCachesOfADeviceWhereTablesStayWhole) {
   }
 }
 
+TEST(LowerTiers, HaveShardsWhoseRowsTheirCachesCanNumber) {
+  ShardingProblem problem = twoTables("2xH100@1GiB");
+  addTable(problem, makeTable("large", 10'000'000'000, 4), 2);
+  problem.constraints.tables.push_back({.table = 2, .cacheShare = 0.001});
+  auto result = planOf(problem, Algorithm::Default);
+  ASSERT_TRUE(result) << result.error().str();
+  EXPECT_EQ(text(verify(result->plan, problem)), "");
+  ShardingPlan whole = result->plan;
+  std::erase_if(whole.shards,
+                [](const Shard &shard) { return shard.table == "large"; });
+  whole.shards.push_back(
+      makeShard("large_0", "large", 0, 10'000'000'000, 0, 4, {0}));
+  whole.shards.back().tier = Tier::Dram;
+  whole.shards.back().cache.rows = 320;
+  EXPECT_THAT(text(verify(whole, problem)),
+              HasSubstr("a shard in tier dram must have at most 4294967295 "
+                        "rows, found 10000000000"));
+}
+
 TEST(LowerTiers, AreCompletedAroundShardsWrittenByHand) {
   ShardingProblem problem = largeProblem(0.1);
   Shard byHand = makeShard("by_hand", "large", 0, 1000000, 0, 8, {0});
