@@ -3,6 +3,7 @@
 #include "ExplainTiers.h"
 
 #include "ChooseTiers.h"
+#include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/Memory.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 struct TableFetches {
   double share = 0; ///< of the table.
   double cachedShare = 0;
-  double rows = 0; ///< used by a batch, in each shard.
+  CacheUse use; ///< of all shards.
   FetchLoad load;
 
   double bytes() const {
@@ -50,7 +51,13 @@ FetchesByTable fetchesOf(const ShardingProblem &problem,
     table.cachedShare +=
         share * std::min(1.0, static_cast<double>(shard.cache.rows) /
                                   static_cast<double>(shard.rows()));
-    table.rows += one.updateUniqueRows;
+    CacheUse use =
+        expectedCacheUse(problem.tables[static_cast<size_t>(one.table)],
+                         one.rows, shard.cache, one.lookups,
+                         one.lookups * static_cast<double>(one.tableRows) /
+                             static_cast<double>(one.rows));
+    table.use.rows += use.rows;
+    table.use.hits += use.hits;
     addFetches(table.load, one.fetch, 1);
   }
   return all;
@@ -66,9 +73,8 @@ std::string sentence(const Table &table, Tier tier, const TableFetches &one) {
   text << "table '" << table.name << "' is " << placeOf(tier);
   if (one.share < 0.999)
     text << " with " << 100 * one.share << " % of its elements";
-  double hits = one.rows > 0 ? std::max(0.0, 1 - one.load.rows / one.rows) : 1;
   text << ", with a cache of " << 100 * one.cachedShare / one.share
-       << " % of its rows: a batch finds " << 100 * hits
+       << " % of its rows: a batch finds " << 100 * one.use.hitRate()
        << " % of the rows that it uses, and moves " << one.bytes() / 1e6
        << " MB "
        << (tier == Tier::Dram ? "between host and devices" : "of disk blocks");
