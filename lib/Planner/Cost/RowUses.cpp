@@ -53,8 +53,9 @@ Counts middles() {
   return result;
 }
 
-/// Rates of hot rows: sqrt(2), 2, 2 sqrt(2), ... to the last bin.
-constexpr size_t kHotRates = 2 * kReuseBins - 1;
+/// Rates of hot rows: 1/2, 1/sqrt(2), 1, sqrt(2), 2, ... to the last bin. Lower
+/// ones could not be told from those of the others.
+constexpr size_t kHotRates = 2 * kReuseBins + 2;
 
 struct Rate {
   double uses;
@@ -65,7 +66,7 @@ const std::array<Rate, kHotRates> &hotRates() {
   static const std::array<Rate, kHotRates> rates = [] {
     std::array<Rate, kHotRates> made;
     for (size_t i = 0; i < kHotRates; ++i) {
-      made[i].uses = std::exp2(0.5 * static_cast<double>(i + 1));
+      made[i].uses = std::exp2(0.5 * static_cast<double>(i) - 1);
       made[i].chances = chancesOf(made[i].uses);
     }
     return made;
@@ -138,8 +139,8 @@ std::vector<RowGroup> usesOfReuse(const AccessStatistics &access, double rows,
     observed[bin + 1] = access.reuse[bin] * distinct;
     observed[0] = std::max(0.0, observed[0] - observed[bin + 1]);
   }
-  // More change hits by less than a tenth of a point.
-  constexpr int kSteps = 30;
+  // Hits of replayed ids are then within two points, also at twice the batch.
+  constexpr int kSteps = 100;
   ReuseMixture mixture(observed, rows);
   for (int i = 0; i < kSteps; ++i)
     mixture.improve();
