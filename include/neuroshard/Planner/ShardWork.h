@@ -4,6 +4,7 @@
 #define NEUROSHARD_PLANNER_SHARDWORK_H
 
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/FetchLoad.h"
 
 #include <cstdint>
@@ -43,6 +44,7 @@ struct ShardWork {
   double hostRows = 0;
   double hostUpdateRows = 0;
   /// Of a shard with a row cache.
+  CacheUse cacheUse = {};
   FetchLoad fetch = {};
   int64_t idBytes = 8;
   bool weighted = false;

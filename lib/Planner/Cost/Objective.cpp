@@ -364,10 +364,8 @@ static std::vector<CacheCost> describeCaches(const ShardingProblem &problem,
   std::vector<CacheCost> caches;
   for (size_t i = 0; i < plan.shards.size(); ++i)
     if (hasRowCache(problem.target, plan.shards[i].tier)) {
-      const ShardWork &shard = work.works[i];
-      caches.push_back(
-          {plan.shards[i].name, shard.updateUniqueRows,
-           std::max(0.0, shard.updateUniqueRows - shard.fetch.rows)});
+      const CacheUse &use = work.works[i].cacheUse;
+      caches.push_back({plan.shards[i].name, use.rows, use.hits});
     }
   return caches;
 }

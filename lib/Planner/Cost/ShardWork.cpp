@@ -9,7 +9,6 @@
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/ShardingPlan.h"
-#include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/Memory.h"
 
 #include <cmath>
@@ -132,9 +131,9 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                      work.updateLookups, work.updateUniqueRows);
   }
   if (hasRowCache(problem.target, shard.tier)) {
-    CacheUse use =
+    work.cacheUse =
         RowDemand(source, sums.lookups, batch).use(shard.rows(), shard.cache);
-    work.fetch = fetchOf(shard.tier, use.rows - use.hits,
+    work.fetch = fetchOf(shard.tier, work.cacheUse.rows - work.cacheUse.hits,
                          recordBytes(optimizerStates(source.optimizer.kind),
                                      shard.width(), source.elementType));
   }

@@ -51,13 +51,8 @@ FetchesByTable fetchesOf(const ShardingProblem &problem,
     table.cachedShare +=
         share * std::min(1.0, static_cast<double>(shard.cache.rows) /
                                   static_cast<double>(shard.rows()));
-    CacheUse use =
-        expectedCacheUse(problem.tables[static_cast<size_t>(one.table)],
-                         one.rows, shard.cache, one.lookups,
-                         one.lookups * static_cast<double>(one.tableRows) /
-                             static_cast<double>(one.rows));
-    table.use.rows += use.rows;
-    table.use.hits += use.hits;
+    table.use.rows += one.cacheUse.rows;
+    table.use.hits += one.cacheUse.hits;
     addFetches(table.load, one.fetch, 1);
   }
   return all;
