@@ -145,7 +145,7 @@ std::vector<double> measureDisk(const std::string &directory, int64_t bytes) {
   nsrt_disk_rates rates;
   TORCH_CHECK_VALUE(nsrt_measure_disk(directory.c_str(), bytes, &rates) == 0,
                     nsrt_last_error());
-  return {rates.reads_per_second, rates.bytes_per_second};
+  return {rates.transfers_per_second, rates.bytes_per_second};
 }
 
 /// What `valueOf` gives for each number below `count`.

@@ -175,8 +175,10 @@ int32_t nsrt_device_cache(nsrt_device *, int32_t shard, nsrt_cache_figures *);
 /// How fast rows come from the files of a directory, as shards in tier "ssd"
 /// read them: measured on a file of so many bytes that is written there.
 typedef struct nsrt_disk_rates {
-  double reads_per_second; ///< of 4 KiB, at random.
-  double bytes_per_second; ///< one after the other.
+  /// Of rows at random, of which as many are written back as are read; a
+  /// write-back counts twice, as it reads blocks of the disk first.
+  double transfers_per_second;
+  double bytes_per_second; ///< of rows one after the other.
 } nsrt_disk_rates;
 
 int32_t nsrt_measure_disk(const char *directory, int64_t bytes,

@@ -304,7 +304,7 @@ NSRT_EXPORT int32_t nsrt_measure_disk(const char *directory, int64_t bytes,
                                       nsrt_disk_rates *rates) {
   return status([&] {
     DiskRates measured = measureDisk(directory, bytes);
-    *rates = {measured.readsPerSecond, measured.bytesPerSecond};
+    *rates = {measured.transfersPerSecond, measured.bytesPerSecond};
   });
 }
 

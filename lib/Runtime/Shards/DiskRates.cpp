@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace neuroshard::runtime {
 
 namespace {
 
-constexpr int64_t kRowBytes = 4096;
+/// 128 f32 and a state of the row, padded: no whole block of a disk.
+constexpr int64_t kRowBytes = 528;
 /// Rows of a transfer, as many as a batch of thousands of samples fetches.
 constexpr int64_t kRowsAtATime = 16384;
 /// Enough for a steady rate, few enough for a person who waits.
@@ -39,22 +41,33 @@ public:
     return seconds;
   }
 
-  /// Rows per second.
-  double readAtRandom() {
+  /// Transfers per second where as many rows are written back, which takes two
+  /// each, as are read.
+  double runAtRandom() {
     std::mt19937_64 random(1);
-    std::uniform_int_distribution<int64_t> draw(0, rows - 1);
     double seconds = 0, count = 0;
     while (seconds < kLeastTime.count()) {
-      std::vector<CachedRow> some;
-      for (int64_t i = 0; i < std::min(rows, kRowsAtATime); ++i)
-        some.push_back({draw(random), i});
-      seconds += run(IoDirection::Read, some);
-      count += static_cast<double>(some.size());
+      std::vector<CachedRow> read = draw(random), written = draw(random);
+      seconds += run(IoDirection::Read, read);
+      seconds += run(IoDirection::Write, written);
+      count += static_cast<double>(read.size() + 2 * written.size());
     }
     return count / seconds;
   }
 
 private:
+  /// Rows of a batch, each once.
+  std::vector<CachedRow> draw(std::mt19937_64 &random) const {
+    std::uniform_int_distribution<int64_t> row(0, rows - 1);
+    std::set<int64_t> drawn;
+    for (int64_t i = 0; i < std::min(rows, kRowsAtATime); ++i)
+      drawn.insert(row(random));
+    std::vector<CachedRow> some;
+    for (int64_t one : drawn)
+      some.push_back({one, std::ssize(some)});
+    return some;
+  }
+
   double run(IoDirection direction, const std::vector<CachedRow> &some) {
     auto start = std::chrono::steady_clock::now();
     file.transfer(io, direction, some, parts);
@@ -75,8 +88,8 @@ private:
 DiskRates measureDisk(const std::string &directory, int64_t bytes) {
   Transfers transfers(directory, std::max<int64_t>(1, bytes / kRowBytes));
   transfers.runAll(IoDirection::Write);
-  double perRead = transfers.readAtRandom();
-  return {perRead,
+  double perSecond = transfers.runAtRandom();
+  return {perSecond,
           static_cast<double>(bytes) / transfers.runAll(IoDirection::Read)};
 }
 

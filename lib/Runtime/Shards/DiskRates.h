@@ -9,7 +9,9 @@
 namespace neuroshard::runtime {
 
 struct DiskRates {
-  double readsPerSecond; ///< of 4 KiB, at random.
+  /// Of rows at random, of which as many are written back as are read; a
+  /// write-back counts twice, as it reads blocks of the disk first.
+  double transfersPerSecond;
   double bytesPerSecond; ///< one after the other.
 };
 

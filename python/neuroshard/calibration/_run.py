@@ -103,7 +103,7 @@ def print_links(topology: Topology) -> None:
 def print_disks(topology: Topology) -> None:
     for number, host in enumerate(topology.hosts):
         if host.disk.reads_per_second:
-            print(f"disk of host {number}: {host.disk.reads_per_second:,.0f} reads of 4 KiB per second, "
+            print(f"disk of host {number}: {host.disk.reads_per_second:,.0f} transfers of rows per second, "
                   f"{host.disk.bandwidth_gb_per_s:g} GB/s, {host.disk.bytes / 2**30:.1f} GiB free",
                   flush=True)
 
