@@ -71,7 +71,7 @@ struct DeviceClass {
   ExchangeExtra exchangeExtra = {};
   /// Rows read from and written to host memory, per device and direction.
   double hostBandwidthGBps;
-  /// The disks of a host: random reads of 4 KiB, and bandwidth.
+  /// The disks of a host: transfers of 4 KiB at random, and bandwidth.
   double diskReadsPerSecond;
   double diskBandwidthGBps;
 

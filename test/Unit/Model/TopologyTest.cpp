@@ -192,8 +192,8 @@ TEST(TopologyTest, DisksHaveTheRatesOfTheirClassIfNotKnown) {
   topology.hosts[0].disk = {4'000'000'000'000, 0, 12};
   EXPECT_EQ(text(check(topology)), "");
   std::vector<Disk> disks = disksOf(topology);
-  EXPECT_EQ(disks[0], (Disk{4'000'000'000'000, 1.1e6, 12}));
-  EXPECT_EQ(disks[1], (Disk{0, 1.1e6, 6.9}));
+  EXPECT_EQ(disks[0], (Disk{4'000'000'000'000, 415e3, 12}));
+  EXPECT_EQ(disks[1], (Disk{0, 415e3, 6.5}));
   EXPECT_EQ(disks[2], (Disk{0, 75e3, 1.5}));
   topology.hosts[1].disk = {-1, -2, 0};
   EXPECT_EQ(text(check(topology)),
