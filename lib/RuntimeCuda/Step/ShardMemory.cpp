@@ -129,7 +129,8 @@ void ShardMemory::allocate() {
   std::string name = describe(*tableSpec, *shardSpec);
   if (shardSpec->cache.rows > 0)
     fail(name, " are in tier ", toString(shardSpec->tier),
-         ", whose rows a world brings (nsrt_world_open_on); nsc_open runs shards "
+         ", whose rows a world brings (nsrt_world_open_on); nsc_open runs "
+         "shards "
          "in device memory");
   blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
   weightAddress = blocks[0].address();
