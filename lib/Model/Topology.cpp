@@ -90,10 +90,10 @@ void checkHost(const Host &host, const std::string &where,
   for (auto [name, rate] :
        {std::pair("disk.reads_per_second", host.disk.readsPerSecond),
         std::pair("disk.bandwidth_gb_per_s", host.disk.bandwidthGBps)})
-    if (!(rate >= 0 && rate < 1e12))
+    if (rate != 0 && !(rate >= 1e-3 && rate <= 1e12))
       errors.push_back({where + "." + name,
-                        "expected 0, for the default of the device class, or a "
-                        "number above it, got: " +
+                        "expected 0, for the default of the device class, or "
+                        "a number from 0.001 to 1e12, got: " +
                             inShort(rate)});
 }
 

@@ -30,6 +30,10 @@ Shard neuroshard::json::readShard(Reader &reader, const Json &value,
                 });
   object.name("tier", shard.tier, parseTier);
   object.optional("cache_rows", shard.cache.rows);
+  if (shard.cache.rows < 0)
+    reader.error(Path(path, "cache_rows"),
+                 "expected at least 0 rows, got: " +
+                     std::to_string(shard.cache.rows));
   object.name("cache_policy", shard.cache.policy, parseCachePolicy);
   object.name("route", shard.route, parseRoute);
   return shard;
@@ -43,10 +47,10 @@ Json neuroshard::json::writeShard(const Shard &shard) {
   json["cols"] = {shard.colBegin, shard.colEnd};
   json["devices"] = shard.devices;
   json["tier"] = toString(shard.tier);
-  if (shard.cache.rows > 0) {
+  if (shard.cache.rows != 0)
     json["cache_rows"] = shard.cache.rows;
+  if (shard.cache != CacheSpec())
     json["cache_policy"] = toString(shard.cache.policy);
-  }
   if (shard.route != Route::Auto)
     json["route"] = toString(shard.route);
   return json;

@@ -14,6 +14,7 @@ from neuroshard import _fields, _planner
 from neuroshard.results import DeviceCost
 
 SCHEMA = "neuroshard.run.v1"
+MOST = 1e15  # ms, or rows of a batch
 TERMS = tuple(one.name.removesuffix("_ms") for one in dataclasses.fields(DeviceCost)
               if one.name.endswith("_ms"))
 
@@ -30,6 +31,9 @@ class CacheRun(_fields.Record):
 
     def __post_init__(self) -> None:
         self._number("rows", "hits", "written", "wait_ms")
+        for name, value in vars(self).items():
+            _require(0 <= value <= MOST, f"CacheRun.{name}", f"a number from 0 to {MOST:g}", value)
+        _require(self.hits <= self.rows, "CacheRun.hits", "at most the rows", self.hits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,33 +45,68 @@ class Run(_fields.Record):
     devices: tuple[Mapping[str, float], ...]
     caches: Mapping[str, CacheRun]
 
+    def __post_init__(self) -> None:
+        self._whole("steps")
+        _require(self.steps > 0, "Run.steps", "at least 1", self.steps)
+        self._set("devices", tuple(_times(one, f"Run.devices[{number}]") for number, one in
+                                   enumerate(_fields.items(self.devices, "Run.devices", "mapping"))))
+        if not isinstance(self.caches, Mapping) or not all(
+                isinstance(one, CacheRun) for one in self.caches.values()):
+            raise TypeError("Run.caches: expected a mapping of CacheRun, got: "
+                            f"{_fields.shown(self.caches)}")
+
     def save(self, path: str | os.PathLike[str]) -> None:
         text = json.dumps({"schema": SCHEMA, "steps": self.steps,
                            "devices": [dict(one) for one in self.devices],
                            "caches": {name: vars(one) for name, one in self.caches.items()}}, indent=1)
-        _planner.write_file(os.fspath(path), text + "\n")
+        _planner.write_file(_fields.path(path, "path"), text + "\n")
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Run:
         """Raises a ValueError that says what is wrong with the file."""
+        name = _fields.path(path, "path")
         try:
-            with open(path, encoding="utf-8") as file:
-                plain = json.load(file)
-        except OSError as error:
-            raise ValueError(f"{path}: cannot be read: {error.strerror}") from error
+            with open(name, encoding="utf-8") as file:
+                text = file.read()
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{name}: cannot be read: {getattr(error, 'strerror', error)}") from error
+        try:
+            plain = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}: not JSON: {error}") from error
+            raise ValueError(f"{name}: not JSON: {error}") from error
         if not isinstance(plain, dict) or plain.get("schema") != SCHEMA:
-            raise ValueError(f"{path}: expected a file that save_run() of sharded tables wrote, with "
+            raise ValueError(f"{name}: expected a file that save_run() of sharded tables wrote, with "
                              f"schema {SCHEMA}")
         try:
             return run_of_plain(plain)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}: not a whole {SCHEMA}: {error}") from error
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from error
 
 
 def run_of_plain(plain: Mapping[str, Any]) -> Run:
-    devices = tuple({term: _fields.number(one[term], term) for term in TERMS}
-                    for one in plain["devices"])
-    return Run(steps=_fields.whole(plain["steps"], "steps"), devices=devices,
-               caches={name: CacheRun(**one) for name, one in plain["caches"].items()})
+    _require_fields(plain, ("schema", "steps", "devices", "caches"), "the file")
+    caches = plain["caches"]
+    _require(isinstance(caches, dict), "caches", "an object", caches)
+    names = tuple(one.name for one in dataclasses.fields(CacheRun))
+    for name, one in caches.items():
+        _require_fields(one, names, f"caches.{name}")
+    return Run(steps=plain["steps"], devices=plain["devices"],
+               caches={name: CacheRun(**one) for name, one in caches.items()})
+
+
+def _times(given: Any, where: str) -> dict[str, float]:
+    _require_fields(given, TERMS, where)
+    times = {term: _fields.number(given[term], f"{where}.{term}") for term in TERMS}
+    for term, value in times.items():
+        _require(0 <= value <= MOST, f"{where}.{term}", f"a number from 0 to {MOST:g}", value)
+    return times
+
+
+def _require_fields(given: Any, names: tuple[str, ...], where: str) -> None:
+    _require(isinstance(given, Mapping) and set(given) == set(names), where,
+             f"an object with the fields {', '.join(names)}", given)
+
+
+def _require(holds: bool, where: str, expected: str, got: Any) -> None:
+    if not holds:
+        raise ValueError(f"{where}: expected {expected}, got: {_fields.shown(got)}")

@@ -62,6 +62,24 @@ const char *placeOf(Tier tier) {
   return tier == Tier::Dram ? "in host memory" : "on disk";
 }
 
+/// "4.5 MB", "9.8 GB".
+std::string inBytes(double bytes) {
+  std::ostringstream text;
+  text.precision(3);
+  bool isLarge = bytes >= 1e9;
+  text << bytes / (isLarge ? 1e9 : 1e6) << (isLarge ? " GB" : " MB");
+  return text.str();
+}
+
+/// "1.5 ms", "54 s".
+std::string inTime(double ms) {
+  std::ostringstream text;
+  text.precision(3);
+  bool isLong = ms >= 1000;
+  text << ms / (isLong ? 1000 : 1) << (isLong ? " s" : " ms");
+  return text.str();
+}
+
 std::string sentence(const Table &table, Tier tier, const TableFetches &one) {
   std::ostringstream text;
   text.precision(3);
@@ -70,8 +88,8 @@ std::string sentence(const Table &table, Tier tier, const TableFetches &one) {
     text << " with " << 100 * one.share << " % of its elements";
   text << ", with a cache of " << 100 * one.cachedShare / one.share
        << " % of its rows: a batch finds " << 100 * one.use.hitRate()
-       << " % of the rows that it uses, and moves " << one.bytes() / 1e6
-       << " MB "
+       << " % of the rows that it uses, and moves " << inBytes(one.bytes())
+       << " "
        << (tier == Tier::Dram ? "between host and devices" : "of disk blocks");
   return text.str();
 }
@@ -80,8 +98,8 @@ std::string summary(size_t count, const TableFetches &rest) {
   std::ostringstream text;
   text.precision(3);
   text << count << (count == 1 ? " more table is" : " more tables are")
-       << " below device memory; a batch moves " << rest.bytes() / 1e6
-       << " MB of theirs";
+       << " below device memory; a batch moves " << inBytes(rest.bytes())
+       << " of theirs";
   return text.str();
 }
 
@@ -143,8 +161,8 @@ std::vector<std::string> neuroshard::explainTiers(const ShardingProblem &given,
     longest = std::max(longest, device.fetchMs);
   std::ostringstream text;
   text.precision(3);
-  text << "fetching rows takes up to " << longest
-       << " ms of a step, which waits for " << cost.fetchMs << " ms of it"
+  text << "fetching rows takes up to " << inTime(longest)
+       << " of a step, which waits for " << inTime(cost.fetchMs) << " of it"
        << moreMemory(problem, tiers);
   sentences.push_back(text.str());
   return sentences;
@@ -167,8 +185,14 @@ std::string neuroshard::whyNoTiers(std::span<const TieredTable> tables,
     below += std::max(table.options.back().bytes.host,
                       table.options.back().bytes.disk);
   text += "as records all tables take " + bytesText(below) + "; there are " +
-          bytesText(room.device) + " of device memory for tables, " +
-          bytesText(room.host) + " of host memory";
+          bytesText(room.device) + " of device memory for tables";
+  bool hasHosts = std::ranges::any_of(tables, [](const TieredTable &table) {
+    return std::ranges::any_of(table.options, [](const TierOption &option) {
+      return option.tier == Tier::Dram;
+    });
+  });
+  if (hasHosts)
+    text += ", " + bytesText(room.host) + " of host memory";
   bool hasDisks = std::ranges::any_of(tables, [](const TieredTable &table) {
     return table.options.back().bytes.disk > 0;
   });

@@ -120,6 +120,12 @@ private:
     // Where no part fits any more, smaller ones may.
     for (int64_t part = left / kParts; part > 0; part /= kParts)
       growBy(device, caches, part, left);
+    // A cache of all rows takes more than the rows.
+    for (GrowingCache &cache : caches)
+      if (cache.shard->cache.rows >= cache.mostRows()) {
+        cache.shard->tier = Tier::Hbm;
+        cache.shard->cache = {};
+      }
   }
 
   void growBy(size_t device, std::vector<GrowingCache> &caches, int64_t part,

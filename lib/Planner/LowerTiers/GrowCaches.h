@@ -9,8 +9,9 @@
 namespace neuroshard {
 
 /// Gives the memory that a plan leaves free on each device to the caches of its
-/// shards, part by part where it saves most time of fetches. Caches that the
-/// problem sizes (constraints, shards written by hand) stay as they are.
+/// shards, part by part where it saves most time of fetches; shards whose
+/// caches would have all rows move to device memory. Caches that the problem
+/// sizes (constraints, shards written by hand) stay as they are.
 void growCaches(const ShardingProblem &problem, ShardingPlan &plan);
 
 } // namespace neuroshard

@@ -199,7 +199,8 @@ TEST(TopologyTest, DisksHaveTheRatesOfTheirClassIfNotKnown) {
   EXPECT_EQ(text(check(topology)),
             "topology.hosts[1].disk.bytes: expected at least 0 bytes, got: -1\n"
             "topology.hosts[1].disk.reads_per_second: expected 0, for the "
-            "default of the device class, or a number above it, got: -2");
+            "default of the device class, or a number from 0.001 to 1e12, got: "
+            "-2");
 }
 
 TEST(TopologyTest, GroupsMustNest) {

@@ -62,13 +62,20 @@ def test_the_report_has_the_run(run, tmp_path):
 
 @pytest.mark.parametrize(("change", "text"), [
     (lambda plain: plain.update(schema="x"), "expected a file that save_run()"),
-    (lambda plain: plain.pop("caches"), "not a whole neuroshard.run.v1"),
-    (lambda plain: plain.update(devices=[3]), "not a whole neuroshard.run.v1"),
-    (lambda plain: plain["devices"][0].update(fetch="x"), "fetch: expected a number"),
+    (lambda plain: plain.pop("caches"), "the file: expected an object with the fields schema, steps"),
+    (lambda plain: plain.update(steps=0), "Run.steps: expected at least 1, got: 0"),
+    (lambda plain: plain.update(devices=[3]), "Run.devices[0]: expected an object with the fields"),
+    (lambda plain: plain.update(devices=None), "Run.devices: expected"),
+    (lambda plain: plain["devices"][0].update(fetch="x"), "Run.devices[0].fetch: expected a number"),
+    (lambda plain: plain["devices"][0].update(fetch=-1.0), "Run.devices[0].fetch: expected a number from 0"),
+    (lambda plain: plain.update(caches=[]), "caches: expected an object"),
+    (lambda plain: plain["caches"].update(cold=5), "caches.cold: expected an object with the fields"),
+    (lambda plain: plain["caches"]["cold"].update(hits=201.0), "CacheRun.hits: expected at most the rows"),
     (lambda plain: plain.update(devices=plain["devices"] * 2),
      "a run on 2 devices, but the plan is for 1"),
     (lambda plain: plain["caches"].update(other=plain["caches"]["cold"]),
      "a run with a cache of shard 'other', which the plan does not have"),
+    (lambda plain: plain.update(caches={}), "a run without a cache of shard 'cold', which the plan has"),
 ])
 def test_wrong_runs_are_named(run, tmp_path, change, text):
     plain = json.loads((tmp_path / "run.json").read_text())

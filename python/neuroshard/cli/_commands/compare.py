@@ -70,8 +70,10 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
     from neuroshard.cli._output import terminal
 
     out = terminal.console()
+    fetches = any(one.result.breakdown.fetch_ms for one in entries if one.result)
     made = terminal.table(f"{len(problem.tables)} tables on {problem.topology}", "plan", "step, ms",
-                          "to the best", "forward", "backward", "exchange", "fullest device",
+                          "to the best", "forward", "backward", "exchange",
+                          *(["fetched rows"] if fetches else []), "fullest device",
                           "shards", "planned in, s")
     best = next((one.result.cost_ms for one in entries if one.result), 0)
     for one in entries:
@@ -81,7 +83,9 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
         made.add_row(escape(one.name), terminal.ms(one.result.cost_ms),
                      terminal.percent(one.result.cost_ms / best - 1) if best else "",
                      terminal.ms(parts.max_forward_ms), terminal.ms(parts.max_backward_ms),
-                     terminal.ms(parts.exchange_ms), terminal.size(one.result.memory.peak_bytes),
+                     terminal.ms(parts.exchange_ms),
+                     *([terminal.ms(parts.fetch_ms)] if fetches else []),
+                     terminal.size(one.result.memory.peak_bytes),
                      str(len(one.result.plan.shards)),
                      f"{one.result.seconds:.2f}" if one.made else "")
     if made.row_count:

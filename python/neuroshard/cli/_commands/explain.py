@@ -92,6 +92,7 @@ def print_reasons(problem: Any, result: Any, found: list[Any], notes: list[str])
         out.print(made)
     else:
         out.print("No table is cut; --table explains one that is whole.")
+    result_tables.print_caches(out, result)
     rest = [line for line in (*result.explanation, *result.remarks)
             if not line.startswith("table '")]
     terminal.sentences(out, [*rest, *notes])

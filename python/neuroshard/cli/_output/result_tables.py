@@ -14,6 +14,7 @@ from neuroshard.cli._output import terminal
 # More devices than this are shown as the most and the least loaded ones.
 MAX_DEVICES = 32
 MAX_CUTS = 40
+MAX_CACHES = 40
 # Columns of text that the table of devices takes.
 WIDE = 124
 
@@ -23,6 +24,7 @@ def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResul
     print_devices(out, problem, result)
     print_buffers(out, result)
     print_cuts(out, cuts_of(problem, result.plan))
+    print_caches(out, result)
     if result.explanation:
         out.print("[bold]Why[/bold]")
         terminal.sentences(out, result.explanation)
@@ -89,6 +91,23 @@ def print_buffers(out: Console, result: ns.PlanResult) -> None:
             made.add_row(kind.replace("_", " "), terminal.size(largest),
                          str(devices.index(largest)), terminal.size(sum(devices) / len(devices)))
     out.print(made)
+
+
+def print_caches(out: Console, result: ns.PlanResult) -> None:
+    """The shards in lower tiers, those first that fetch most rows."""
+    if not result.breakdown.caches:
+        return
+    shards = {shard.name: shard for shard in result.plan.shards}
+    caches = sorted(result.breakdown.caches, key=lambda one: one.hits - one.rows)
+    made = terminal.table("Shards in lower tiers", "shard", "tier", "rows cached", "of", "rows of a batch",
+                          "hits", left=2)
+    for one in caches[:MAX_CACHES]:
+        shard = shards[one.shard]
+        made.add_row(escape(one.shard), shard.tier, f"{shard.cache_rows:,}", f"{shard.row_count:,}",
+                     f"{one.rows:,.0f}", f"{one.hits / one.rows if one.rows else 1:.1%}")
+    out.print(made)
+    if len(caches) > MAX_CACHES:
+        out.print(f"  ... the {MAX_CACHES} of {len(caches)} that fetch most rows; --json has all")
 
 
 def print_columns(out: Console, title: str, devices: list[int], columns: dict[str, list[str]],

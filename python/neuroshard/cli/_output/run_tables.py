@@ -10,9 +10,9 @@ from rich.markup import escape
 import neuroshard as ns
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._output import terminal
+from neuroshard.cli._output.result_tables import MAX_CACHES
 from neuroshard.runs import TERMS, Run
 
-MAX_CACHES = 40
 
 
 class Term(NamedTuple):
@@ -53,6 +53,9 @@ def load_run(path: str, plan: ns.Plan) -> Run:
     if unknown := sorted(set(run.caches) - cached):
         raise InputError(f"{path}: a run with a cache of shard '{unknown[0]}', which the plan does "
                          "not have; expected a run of this plan")
+    if missing := sorted(cached - set(run.caches)):
+        raise InputError(f"{path}: a run without a cache of shard '{missing[0]}', which the plan has; "
+                         "expected a run of this plan")
     return run
 
 

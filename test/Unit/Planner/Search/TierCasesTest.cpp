@@ -68,6 +68,16 @@ TEST(TierCasesTest, DlrmWithAdamOnDevicesOf40GiB) {
   EXPECT_FALSE(hasTier(result.plan, Tier::Ssd));
 }
 
+TEST(TierCasesTest, TablesWhoseRowsAreAllCachedAreInDeviceMemory) {
+  ShardingProblem problem =
+      *readWorkload(NEUROSHARD_SOURCE_DIR "/workloads/criteo_kaggle.json");
+  problem.topology = *parseTopology("2xCPU@1GiB");
+  SearchResult result = mustPlanWithTiers(problem);
+  EXPECT_TRUE(hasTier(result.plan, Tier::Ssd));
+  for (const Shard &shard : result.plan.shards)
+    EXPECT_LT(shard.cache.rows, shard.rows()) << shard.name;
+}
+
 /// 10 G parameters for each of these tables of dim 128, whose rows are by a
 /// power law, up to billions, and whose ids are, too.
 ShardingProblem manyRows(int tables) {
