@@ -159,7 +159,7 @@ int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 /// of a batch count once, however many of its ids name them.
 typedef struct nsrt_cache_figures {
   const char *name; ///< of the shard; lives as long as the world.
-  int64_t places; ///< rows it has room for; 0: the shard has no cache.
+  int64_t places;   ///< rows it has room for; 0: the shard has no cache.
   int64_t batches;
   int64_t rows;         ///< that batches used.
   int64_t hits;         ///< of these, that were there; the others were fetched.
