@@ -101,6 +101,7 @@ TEST(RooflineTest, ExactNormsCostTime) {
 
 TEST(RooflineTest, RowsInHostMemoryCrossTheLink) {
   ShardingProblem problem = oneTable(1'000'000, 128, 20);
+  problem.target = Target::TorchRec19;
   problem.tables[0].optimizer.kind = OptimizerKind::Adagrad;
   ComputeMs onDevice = computeOf(problem, {whole(problem)});
   Shard shard = whole(problem);
@@ -127,6 +128,7 @@ TEST(RooflineTest, RowsInHostMemoryCrossTheLink) {
 
 TEST(RooflineTest, TheHottestRowsAreCached) {
   ShardingProblem problem = oneTable(1'000'000, 128, 20);
+  problem.target = Target::TorchRec19;
   AccessStatistics access;
   access.batch = 65536;
   access.reuse[0] = 1;

@@ -67,11 +67,10 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
        "$.schema: expected one of \"neuroshard.manifest/7\", found "
        "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
-       "$.shards[0].tier: expected \"hbm\" or \"ssd\", the tiers of target "
-       "native, found \"dram\""},
+       "$.shards[0]: expected a cache for a shard in tier dram"},
       {"/shards/0/cache_rows", 33,
        "$.shards[0]: expected a sound cache: a cache is for shards in tier "
-       "ssd, found one in tier hbm"},
+       "dram or ssd, found one in tier hbm"},
       {"/shards/0/tier", "ssd",
        "$.shards[0]: expected a sound cache: the cache of a shard of"},
       {"/devices", 0, "$.devices: expected an integer from 1 to 65536"},
