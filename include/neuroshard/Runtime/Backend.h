@@ -121,7 +121,8 @@ public:
 
   /// Until the rows are there.
   virtual void wait() = 0;
-  /// An update may change all of the slot's.
+  /// The update that is made next may change all of the slot's. Waits for those
+  /// that are read again.
   virtual void markChanged(int32_t slot) = 0;
 };
 

@@ -39,8 +39,10 @@ public:
 
   void markChanged(int32_t slot) override {
     for (CacheUse &use : uses)
-      if (use.slot == slot)
+      if (use.slot == slot) {
+        use.cache->settle();
         use.cache->markChanged(use.batch.places);
+      }
   }
 
 private:

@@ -150,8 +150,7 @@ CacheBatch RowCache::fetch(std::span<const IdRun> runs) {
   try {
     return takeRows(runs);
   } catch (const std::exception &error) {
-    // Some of its rows may have places, and do not come.
-    io.submit([text = std::string(error.what())](RowIo &) { fail(text); });
+    failLater(error); // some of its rows may have places, and do not come
     throw;
   }
 }
@@ -213,9 +212,18 @@ void RowCache::markChanged(std::span<const int64_t> places) {
 
 void RowCache::release(const CacheBatch &batch) {
   std::lock_guard lock(mutex);
-  std::vector<CachedRow> left = index.release(batch);
-  sums.written += static_cast<int64_t>(left.size());
-  lastJob = start(IoDirection::Write, std::move(left));
+  try {
+    std::vector<CachedRow> left = index.release(batch);
+    sums.written += static_cast<int64_t>(left.size());
+    lastJob = start(IoDirection::Write, std::move(left));
+  } catch (const std::exception &error) {
+    failLater(error);
+  }
+}
+
+/// Lets all later waits throw what went wrong: rows may be lost.
+void RowCache::failLater(const std::exception &error) {
+  io.submit([text = std::string(error.what())](RowIo &) { fail(text); });
 }
 
 void RowCache::flush() {

@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -80,6 +81,7 @@ public:
   void settle();
   /// An update changes the rows at these places.
   void markChanged(std::span<const int64_t> places);
+  /// What goes wrong, later waits throw.
   void release(const CacheBatch &batch);
 
   /// Writes all changed rows to the store.
@@ -103,6 +105,7 @@ private:
                   std::span<const CachedRow> moved,
                   const RowCopies::Point &point) const;
   void readAgain();
+  void failLater(const std::exception &error);
 
   CacheSpec spec;
   std::unique_ptr<RowStore> store;

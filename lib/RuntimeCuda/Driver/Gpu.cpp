@@ -52,12 +52,17 @@ Gpu::Gpu(const CudaDriver &driver, int ordinal, std::function<void()> freeCache)
                "making a context on the GPU");
 }
 
-CUresult Gpu::allocate(CUdeviceptr &pointer, size_t bytes) const {
-  CUresult result = driver.memAlloc(&pointer, bytes);
+CUresult
+Gpu::withFreedCache(const std::function<CUresult()> &allocation) const {
+  CUresult result = allocation();
   if (result != CUDA_ERROR_OUT_OF_MEMORY || !freeCache)
     return result;
   freeCache();
-  return driver.memAlloc(&pointer, bytes);
+  return allocation();
+}
+
+CUresult Gpu::allocate(CUdeviceptr &pointer, size_t bytes) const {
+  return withFreedCache([&] { return driver.memAlloc(&pointer, bytes); });
 }
 
 Gpu::~Gpu() { driver.primaryCtxRelease(device); }

@@ -39,7 +39,9 @@ public:
   /// Waits for all work in the context. Not allowed while capturing.
   void waitForAll() const;
 
-  /// cuMemAlloc; once more after freeCache if there is no memory.
+  /// Runs an allocation; once more after freeCache if there is no memory.
+  CUresult withFreedCache(const std::function<CUresult()> &allocation) const;
+  /// cuMemAlloc, so.
   CUresult allocate(CUdeviceptr &pointer, size_t bytes) const;
 
   /// Whether `stream` is being captured into a graph.

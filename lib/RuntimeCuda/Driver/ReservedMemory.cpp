@@ -45,6 +45,8 @@ ReservedMemory::~ReservedMemory() {
   if (!first)
     return;
   gpu.driver.ctxPushCurrent(gpu.context);
+  if (gpu.driver.ctxSynchronize) // kernels may still use it
+    gpu.driver.ctxSynchronize();
   for (; !pieces.empty(); pieces.pop_back()) {
     committed -= pieces.back().bytes;
     gpu.driver.memUnmap(first + committed, pieces.back().bytes);
@@ -61,7 +63,9 @@ void ReservedMemory::commit(int64_t bytes) {
     return;
   CUmemAllocationProp kind = memoryOf(gpu);
   Piece piece = {0, wanted - committed};
-  CUresult result = gpu.driver.memCreate(&piece.memory, piece.bytes, &kind, 0);
+  CUresult result = gpu.withFreedCache([&] {
+    return gpu.driver.memCreate(&piece.memory, piece.bytes, &kind, 0);
+  });
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free = 0, total = 0;
     gpu.driver.memGetInfo(&free, &total);
@@ -75,13 +79,15 @@ void ReservedMemory::commit(int64_t bytes) {
   access.location = kind.location;
   result = gpu.driver.memMap(place, piece.bytes, 0, piece.memory, 0);
   if (result == CUDA_SUCCESS) {
-    pieces.push_back(piece);
-    committed = wanted;
     result = gpu.driver.memSetAccess(place, piece.bytes, &access, 1);
-  } else {
-    gpu.driver.memRelease(piece.memory);
+    if (result != CUDA_SUCCESS)
+      gpu.driver.memUnmap(place, piece.bytes);
   }
+  if (result != CUDA_SUCCESS)
+    gpu.driver.memRelease(piece.memory);
   gpu.driver.check(result, "mapping GPU memory");
+  pieces.push_back(piece);
+  committed = wanted;
 }
 
 } // namespace neuroshard::cuda

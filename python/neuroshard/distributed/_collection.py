@@ -149,7 +149,8 @@ class _Sharded(Learning, torch.nn.Module):
 
     @step.setter
     def step(self, count: int) -> None:
-        self._reset_step += _fields.update_count(count, "step") - self.step
+        count = _fields.update_count(count, "step")
+        self._reset_step += count - self.step
         self._engine.set_num_updates(count)
 
     def local_shards(self) -> tuple[LocalShard, ...]:

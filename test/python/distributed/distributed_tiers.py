@@ -130,6 +130,27 @@ def case_shards(context, tier="ssd"):
     sent.wait()
 
 
+def case_read_in_a_step(context, tier="ssd"):
+    """Tables that are read, or written to, between a forward and its backward lose no update."""
+    problem = problem_of(context, "adagrad")
+    parts = parts_of(context, problem)
+    runs = []
+    for plan in (plan_of(context.size), plan_of(context.size, 64, tier=tier)):
+        tables = context.make(plan, problem)
+        for number, part in enumerate(parts):
+            pooled = tables(given(part[context.rank]))
+            if number % 3 == 1:
+                for shard in tables.local_shards():
+                    shard.weights[0].add_(0.25)
+            elif number % 3 == 2:
+                whole(tables)
+            torch.cat(list(pooled.values()), 1).square().mean().backward()
+        runs.append(whole(tables))
+    for name, (weights, states) in runs[0].items():
+        assert torch.equal(weights, runs[1][name][0]), name
+        assert all(map(torch.equal, states, runs[1][name][1])), name
+
+
 def case_checkpoint(context, tier="ssd"):
     """A checkpoint of tables in a lower tier loads into device memory and back; training goes on with
     the same bits."""

@@ -52,6 +52,7 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
                ("sgd", "f16", "lru", 1), ("adagrad", "f32", "lfu", 2), ("adam", "bf16", "lru", 3),
                ("rowwise_adagrad", "f32", "lru", 2))),
          "tiers.same_bits:cache=608", "tiers.shards", "tiers.errors", "tiers.checkpoint",
+         "tiers.read_in_a_step",
          *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"
            for cache, policy, depth in ((32, "lru", 1), (128, "lru", 2), (128, "lfu", 1),
                                         (608, "lfu", 3), (256, "lfu", 2)))]

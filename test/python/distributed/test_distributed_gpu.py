@@ -40,7 +40,7 @@ def tiers(case, *tiers, **options):
 
 
 TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("shards", "dram"),
-         *tiers("checkpoint", "dram"),
+         *tiers("checkpoint", "dram"), *tiers("read_in_a_step", "ssd"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
          *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu")]
 MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
@@ -48,7 +48,7 @@ MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
               for policy in ("lru", "lfu")
               for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
                                policy=policy)]
-FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:2]],
+FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        2: [*TIERS, "traffic.norms", "traffic.numbered:first=1:count=2",
            "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
            "gpu.modes", "gpu.devices", same("trace/overlap", device="emulator"),
