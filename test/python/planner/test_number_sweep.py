@@ -18,6 +18,7 @@ REUSE = [1.0, *[0.0] * 16]
 RECORDS = {
     "Access": lambda **c: ns.Access(**{"batch": 8, "reuse": REUSE, **c}),
     "Batch": lambda **c: ns.Batch(**{"global_size": 8, **c}),
+    "CacheRun": lambda **c: ns.CacheRun(**{"rows": 4, "hits": 2, "written": 1, "wait_ms": 0.5, **c}),
     "Device": lambda **c: ns.Device(**{"device_class": "CPU", "memory_bytes": 1 << 30, **c}),
     "Disk": lambda **c: ns.Disk(**c),
     "Feature": lambda **c: ns.Feature(**{"name": "f", "table": "user", "mean_pooling": 2, **c}),
@@ -32,6 +33,7 @@ RECORDS = {
     "PublishedSettings": lambda **c: ns.PublishedSettings(**c),
     "Reserves": lambda **c: ns.Reserves(**c),
     "RowMass": lambda **c: ns.RowMass(**{"row_share": 0.5, "lookup_share": 0.9, **c}),
+    "Run": lambda **c: ns.Run(**{"steps": 1, "devices": [], "caches": {}, **c}),
     "Shard": lambda **c: ns.Shard(**{"table": "user", "rows": (0, 1), "cols": (0, 4),
                                      "devices": 0, **c}),
     "ShardingProblem": lambda **c: small_problem(**c),
@@ -41,7 +43,7 @@ RECORDS = {
     "WarmStart": lambda **c: ns.WarmStart(**{"previous": PLAN, **c}),
 }
 # What the planner makes, not people.
-RESULTS = {"Breakdown", "DeviceCost", "DeviceMemory", "Memory", "Migration", "PlanResult",
+RESULTS = {"Breakdown", "CacheCost", "DeviceCost", "DeviceMemory", "Memory", "Migration", "PlanResult",
            "PredictionInterval", "Provenance", "SnapshotCost", "TableMove"}
 
 
@@ -148,7 +150,8 @@ def test_numbers_out_of_range(field):
 
 
 def test_every_field_of_a_problem_has_a_range():
-    made = set(RECORDS) - {"Objective", "Plan", "PublishedSettings", "Shard", "WarmStart"}
+    made = set(RECORDS) - {"CacheRun", "Objective", "Plan", "PublishedSettings", "Run", "Shard",
+                           "WarmStart"}
     assert {f"{name}.{field}" for name in made for field in numeric_fields(name)} == set(OUTSIDE)
 
 
