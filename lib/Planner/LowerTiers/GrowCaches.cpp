@@ -3,6 +3,7 @@
 #include "GrowCaches.h"
 
 #include "Cost/FetchRates.h"
+#include "Units/TableRules.h"
 #include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/ShardWork.h"
@@ -43,7 +44,8 @@ struct GrowingCache {
 class CacheGrower {
 public:
   CacheGrower(const ShardingProblem &problem, ShardingPlan &plan)
-      : problem(problem), plan(plan), rates(problem.topology, 1) {}
+      : problem(problem), plan(plan), rules(tableRules(problem, {})),
+        rates(problem.topology, 1) {}
 
   void run() {
     MemoryReport memory = planMemory(problem, plan.shards);
@@ -56,14 +58,11 @@ public:
 
 private:
   bool isGiven(const Shard &shard, int table) const {
-    const Constraints &constraints = problem.constraints;
-    return std::ranges::any_of(
-               constraints.fixedShards,
-               [&](const Shard &fixed) { return fixed.name == shard.name; }) ||
+    return rules[static_cast<size_t>(table)].cacheShare > 0 ||
            std::ranges::any_of(
-               constraints.tables, [&](const TableConstraint &constraint) {
-                 return constraint.table == table && constraint.cacheShare > 0;
-               });
+               problem.constraints.fixedShards,
+               [&](const std::string &name) { return name == shard.name; },
+               &Shard::name);
   }
 
   std::vector<std::vector<GrowingCache>> growingCaches() {
@@ -146,6 +145,7 @@ private:
 
   const ShardingProblem &problem;
   ShardingPlan &plan;
+  const std::vector<TableRules> rules;
   FetchRates rates;
 };
 

@@ -2,6 +2,7 @@
 
 #include "TierOptions.h"
 
+#include "Units/TableRules.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CacheHits.h"
@@ -49,18 +50,8 @@ TierBytes bytesOf(const MemoryTerms &terms) {
           static_cast<double>(terms.diskBytes)};
 }
 
-bool isFree(const ShardingProblem &problem, size_t table) {
-  const Constraints &constraints = problem.constraints;
-  return std::ranges::none_of(constraints.fixedShards,
-                              [&](const Shard &shard) {
-                                return shard.table ==
-                                       problem.tables[table].name;
-                              }) &&
-         std::ranges::none_of(
-             constraints.tables, [&](const TableConstraint &constraint) {
-               return static_cast<size_t>(constraint.table) == table &&
-                      constraint.cacheShare > 0;
-             });
+bool isFree(const TableRules &rules) {
+  return !rules.fixed && rules.cacheShare <= 0;
 }
 
 /// May the table only be on one device as a whole?
@@ -146,7 +137,8 @@ private:
 
 /// Of a table with shards written by hand or a cache share of its own.
 TierBytes givenBytes(const ShardingProblem &problem, size_t index,
-                     const std::vector<int> &features) {
+                     const std::vector<int> &features,
+                     const TableRules &rules) {
   const Table &table = problem.tables[index];
   TierBytes bytes;
   double covered = 0;
@@ -161,15 +153,7 @@ TierBytes givenBytes(const ShardingProblem &problem, size_t index,
         static_cast<double>(shard.width()) / static_cast<double>(table.dim);
   }
   Shard rest = wholeOn(table, 0);
-  for (const TableConstraint &constraint : problem.constraints.tables)
-    if (static_cast<size_t>(constraint.table) == index &&
-        constraint.cacheShare > 0) {
-      rest.tier = cacheTier(problem.topology, constraint);
-      rest.cache.rows =
-          roundUp(static_cast<int64_t>(constraint.cacheShare *
-                                       static_cast<double>(table.rows)),
-                  kCacheWays);
-    }
+  setTier(rules, rest);
   TierBytes whole = bytesOf(shardMemory(problem, table, features, rest));
   double left = std::max(0.0, 1 - covered);
   bytes += {left * whole.device, left * whole.host, left * whole.disk};
@@ -182,11 +166,12 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
                                                  std::span<const Tier> tiers,
                                                  Cuts cuts) {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::vector<TableRules> rules = tableRules(problem, {});
   TotalRates rates = ratesOf(problem.topology);
   std::vector<TieredTable> tables;
   double room = largestRoom(problem);
   for (size_t i = 0; i < problem.tables.size(); ++i) {
-    if (!isFree(problem, i))
+    if (!isFree(rules[i]))
       continue;
     TieredTable &table = tables.emplace_back();
     table.table = static_cast<int>(i);
@@ -213,9 +198,10 @@ TierBytes neuroshard::roomForTables(const ShardingProblem &problem) {
                                       : static_cast<double>(host.disk.bytes);
   }
   std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::vector<TableRules> rules = tableRules(problem, {});
   for (size_t i = 0; i < problem.tables.size(); ++i)
-    if (!isFree(problem, i))
-      room -= givenBytes(problem, i, features[i]);
+    if (!isFree(rules[i]))
+      room -= givenBytes(problem, i, features[i], rules[i]);
   return room;
 }
 
