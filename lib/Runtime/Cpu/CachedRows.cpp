@@ -39,10 +39,8 @@ public:
 
   void markChanged(int32_t slot) override {
     for (CacheUse &use : uses)
-      if (use.slot == slot) {
-        use.cache->settle();
+      if (use.slot == slot)
         use.cache->markChanged(use.batch.places);
-      }
   }
 
 private:

@@ -152,9 +152,8 @@ void CpuUpdate::placeRows(SlotUpdate &update, int64_t *ofNumber) const {
   auto *places = as<int64_t>(update.places);
   for (int64_t i = 0; i < sorted.numRows; ++i)
     places[i] = ofNumber[order[segments[i]]];
-  RowCache &cache = *shards[update.slot].cache();
-  cache.settle();
-  cache.markChanged({places, static_cast<size_t>(sorted.numRows)});
+  shards[update.slot].cache()->markChanged(
+      {places, static_cast<size_t>(sorted.numRows)});
 }
 
 void CpuUpdate::fillSampleWeights(SlotUpdate &update, float *ofNumber) const {

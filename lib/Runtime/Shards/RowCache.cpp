@@ -193,6 +193,8 @@ void RowCache::wait(const CacheBatch &batch) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(waited).count();
 }
 
+/// Waits for rows that must be read again, before rows in use are read or
+/// changed.
 void RowCache::settle() {
   int64_t job = 0;
   {
@@ -205,6 +207,7 @@ void RowCache::settle() {
 }
 
 void RowCache::markChanged(std::span<const int64_t> places) {
+  settle();
   std::lock_guard lock(mutex);
   for (int64_t place : places)
     index.markChanged(place);

@@ -76,10 +76,8 @@ public:
   CacheBatch fetch(std::span<const IdRun> runs);
   /// Waits for the rows of a batch and of those before it.
   void wait(const CacheBatch &batch);
-  /// Waits for rows that must be read again; to be called before rows in use
-  /// are read or changed.
-  void settle();
-  /// An update changes the rows at these places.
+  /// An update is about to change the rows at these places. Waits for those
+  /// that are read again.
   void markChanged(std::span<const int64_t> places);
   /// What goes wrong, later waits throw.
   void release(const CacheBatch &batch);
@@ -105,6 +103,7 @@ private:
                   std::span<const CachedRow> moved,
                   const RowCopies::Point &point) const;
   void readAgain();
+  void settle();
   void failLater(const std::exception &error);
 
   CacheSpec spec;
