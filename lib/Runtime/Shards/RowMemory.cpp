@@ -2,21 +2,7 @@
 
 #include "RowMemory.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace neuroshard::runtime {
-
-void copyRecord(IoDirection direction, const CachedRow &row, std::byte *record,
-                std::span<const RecordPart> parts) {
-  for (const RecordPart &part : parts) {
-    std::byte *cached = part.first + row.place * part.bytes;
-    std::byte *stored = record + part.offset;
-    bool reads = direction == IoDirection::Read;
-    std::memcpy(reads ? cached : stored, reads ? stored : cached,
-                static_cast<size_t>(part.bytes));
-  }
-}
 
 void RowMemory::transfer(RowIo &, IoDirection direction,
                          std::span<const CachedRow> rows,

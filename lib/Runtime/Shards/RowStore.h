@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace neuroshard::runtime {
@@ -50,8 +51,16 @@ protected:
 };
 
 /// Copies a row between its record and the arrays.
-void copyRecord(IoDirection direction, const CachedRow &row, std::byte *record,
-                std::span<const RecordPart> parts);
+inline void copyRecord(IoDirection direction, const CachedRow &row,
+                       std::byte *record, std::span<const RecordPart> parts) {
+  for (const RecordPart &part : parts) {
+    std::byte *cached = part.first + row.place * part.bytes;
+    std::byte *stored = record + part.offset;
+    bool reads = direction == IoDirection::Read;
+    std::memcpy(reads ? cached : stored, reads ? stored : cached,
+                static_cast<size_t>(part.bytes));
+  }
+}
 
 } // namespace neuroshard::runtime
 
