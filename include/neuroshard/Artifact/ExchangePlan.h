@@ -92,6 +92,7 @@ struct ShardSpec {
 
   /// Several devices have it.
   bool hasCopies() const { return devices.size() > 1; }
+  bool hasRowCache() const { return cache.rows > 0; }
 };
 
 struct LookupBinding {
@@ -137,6 +138,8 @@ struct ExchangePlan {
   bool isCopied(const ShardSpec &shard) const {
     return shard.hasCopies() && !isReplicated(shard);
   }
+  /// Whether some shard has a row cache.
+  bool hasRowCaches() const;
   /// Per table: whether some shard is copied.
   std::vector<bool> tablesWithCopies() const;
   /// The numbers of trained shards that are copied, ascending.

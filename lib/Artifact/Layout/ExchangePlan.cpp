@@ -13,6 +13,10 @@ const LookupBinding *DeviceBinding::firstLookupOf(int32_t shard) const {
   return found == lookups.end() ? nullptr : &*found;
 }
 
+bool ExchangePlan::hasRowCaches() const {
+  return std::ranges::any_of(shards, &ShardSpec::hasRowCache);
+}
+
 std::vector<bool> ExchangePlan::tablesWithCopies() const {
   std::vector<bool> copied(tables.size());
   for (const ShardSpec &shard : shards)

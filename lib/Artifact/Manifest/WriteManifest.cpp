@@ -73,7 +73,7 @@ Json shardJson(const ShardSpec &shard) {
                {"tier", toString(shard.tier)},
                {"route", toString(shard.route)},
                {"devices", shard.devices}};
-  if (shard.cache.rows > 0) {
+  if (shard.hasRowCache()) {
     json["cache_rows"] = shard.cache.rows;
     json["cache_policy"] = toString(shard.cache.policy);
   }

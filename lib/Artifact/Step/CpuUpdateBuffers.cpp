@@ -130,7 +130,7 @@ private:
   void addSlot(const ShardSpec &shard, const SlotIds &slot,
                BufferBytes &bytes) const {
     bytes[BufferKind::Sort] += placeBytes(slot);
-    if (shard.cache.rows > 0)
+    if (shard.hasRowCache())
       bytes[BufferKind::Sort] += slot.ids * kIndexBytes; // of rows in the cache
     if (needsNorms[static_cast<size_t>(shard.table)])
       bytes[BufferKind::Norms] +=

@@ -68,7 +68,7 @@ private:
     int64_t ids = 0;
     const StreamSet &set = layout.owners[owner];
     for (const EntryLayout &entry : set.entries)
-      if (plan.shardOfSlot(owner, entry.slot).cache.rows > 0)
+      if (plan.shardOfSlot(owner, entry.slot).hasRowCache())
         ids += idsOfReaders(set, entry);
     return ids * packedIdBytes;
   }

@@ -11,7 +11,6 @@
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdHeader.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -24,10 +23,7 @@ WorldPlan::WorldPlan(Manifest contents)
       hasCopies(manifest.tablesWithCopies()),
       copiedShards(manifest.trainedCopies()),
       headerNumbers(idHeaderNumbers(manifest.layouts)),
-      hasCaches(
-          std::ranges::any_of(manifest.shards, [](const ShardSpec &shard) {
-            return shard.cache.rows > 0;
-          })) {}
+      hasCaches(manifest.hasRowCaches()) {}
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          int32_t rank, const ProgramLibrary &programLibrary,
@@ -43,7 +39,7 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
   checkProgram(manifest(), rank, program);
   for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
-    if (spec.cache.rows > 0 && !io)
+    if (spec.hasRowCache() && !io)
       io = std::make_unique<IoQueue>();
     slots.emplace_back(spec, manifest().tableOf(spec),
                        ShardPlaces{threads, memory, tierDirectory, io.get()});

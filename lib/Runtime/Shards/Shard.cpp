@@ -37,7 +37,7 @@ int64_t numStates(const TableSpec &table) { return table.states().count(); }
 } // namespace
 
 int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
-  if (spec.cache.rows > 0)
+  if (spec.hasRowCache())
     return spec.cache.rows *
            cachedRowBytes(table.states(), spec.cols.size(), table.elementType);
   return spec.rows.size() *
@@ -77,7 +77,7 @@ static std::unique_ptr<RowStore> makeStore(const ShardSpec &spec,
 Shard::Shard(const ShardSpec &spec, const TableSpec &table,
              const ShardPlaces &places)
     : shardSpec(&spec), tableSpec(&table) {
-  if (spec.cache.rows > 0) {
+  if (spec.hasRowCache()) {
     cached = std::make_unique<RowCache>(
         spec, table, makeStore(spec, table, places), *places.io, places.memory);
   } else {

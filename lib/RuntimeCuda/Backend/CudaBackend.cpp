@@ -6,7 +6,6 @@
 #include "Driver/Status.h"
 #include "KernelParts.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace neuroshard::cuda {
@@ -32,12 +31,6 @@ Binding readSums(Binding binding) {
   for (ShardSpec &shard : binding.manifest.shards)
     shard.rows = {0, shard.rows.size()};
   return binding;
-}
-
-bool hasCaches(const Manifest &manifest) {
-  return std::ranges::any_of(manifest.shards, [](const ShardSpec &shard) {
-    return shard.cache.rows > 0;
-  });
 }
 
 nsc_options optionsOf(const std::vector<nsc_slot_memory> &slots) {
@@ -67,7 +60,7 @@ CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
   Binding binding = readBinding(directory, rank);
   manifest = binding.manifest;
   // The host reads the ids of caches before kernels read rows.
-  idCheck = hasCaches(manifest) ? IdCheck::Early : check;
+  idCheck = manifest.hasRowCaches() ? IdCheck::Early : check;
   device = std::make_unique<Device>(
       gpu, directory, readSums(std::move(binding)), optionsOf(memory), idCheck);
   routing = std::make_unique<Routing>(gpu, device->kernels);

@@ -37,7 +37,7 @@ Part RowStaging::partOf(int32_t lookup, const PeerIds &ids) const {
 
 bool RowStaging::hasCache(int32_t lookup) const {
   int32_t slot = binding.program.lookups[static_cast<size_t>(lookup)].slot;
-  return binding.shardOf(static_cast<size_t>(slot)).cache.rows > 0;
+  return binding.shardOf(static_cast<size_t>(slot)).hasRowCache();
 }
 
 Part RowStaging::partOf(const GradientPart &given) const {

@@ -127,7 +127,7 @@ void ShardMemory::take(const nsc_slot_memory &given) {
 
 void ShardMemory::allocate() {
   std::string name = describe(*tableSpec, *shardSpec);
-  if (shardSpec->cache.rows > 0)
+  if (shardSpec->hasRowCache())
     fail(name, " are in tier ", toString(shardSpec->tier),
          ", whose rows a world brings (nsrt_world_open_on); nsc_open runs "
          "shards "

@@ -44,7 +44,7 @@ KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
   int64_t last = end;
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
     if (const ShardSpec &shard = binding.shardOf(slot);
-        hasPositions(slot) && shard.cache.rows > 0)
+        hasPositions(slot) && shard.hasRowCache())
       last =
           std::max(last, keyBegin[slot] + shard.rows.size() + shard.cache.rows);
   keyBytes =
