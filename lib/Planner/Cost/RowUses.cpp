@@ -1,4 +1,4 @@
-//===- RowUses.cpp - How often batches use the rows of a table ------------===//
+//===- RowUses.cpp - Access rates of a table's rows -----------------------===//
 
 #include "RowUses.h"
 

@@ -1,4 +1,4 @@
-//===- RowUses.h - How often batches use the rows of a table ----*- C++ -*-===//
+//===- RowUses.h - Access rates of a table's rows ---------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_COST_ROWUSES_H
 #define NEUROSHARD_LIB_PLANNER_COST_ROWUSES_H

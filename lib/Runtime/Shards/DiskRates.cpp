@@ -1,4 +1,4 @@
-//===- DiskRates.cpp - How fast rows come from a disk ---------------------===//
+//===- DiskRates.cpp - Throughput of a disk -------------------------------===//
 
 #include "DiskRates.h"
 #include "RowFile.h"

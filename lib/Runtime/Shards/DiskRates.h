@@ -1,4 +1,4 @@
-//===- DiskRates.h - How fast rows come from a disk -------------*- C++ -*-===//
+//===- DiskRates.h - Throughput of a disk -----------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_RUNTIME_SHARDS_DISKRATES_H
 #define NEUROSHARD_LIB_RUNTIME_SHARDS_DISKRATES_H
