@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
@@ -225,6 +226,29 @@ ShardingProblem taskBelowDeviceMemory(uint64_t seed) {
   return problem;
 }
 
+/// Draws edits and applies those that fit. Calls `check` after each of them
+/// with the energy and the cost that were estimated for it. Returns how many.
+int applyDrawn(Board &board, MoveEstimate &cost, uint64_t seed, int draws,
+               const std::function<void(double, double)> &check) {
+  Proposals proposals(board, seed);
+  int applied = 0;
+  for (int i = 0; i < draws; ++i) {
+    Edit edit = proposals.draw(cost.critical());
+    if (edit.kind == Edit::None || !board.fits(edit))
+      continue;
+    EditBatch batch(board);
+    batch.add(edit);
+    batch.run();
+    double energy = cost.energyAfter(batch.change(0));
+    double exact = cost.costAfter(batch.change(0));
+    board.apply(edit, batch.change(0));
+    cost.measure(true);
+    check(energy, exact);
+    ++applied;
+  }
+  return applied;
+}
+
 TEST(BoardTest, FetchesOfEditsAreThoseOfThePlan) {
   int fetching = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -233,19 +257,9 @@ TEST(BoardTest, FetchesOfEditsAreThoseOfThePlan) {
       setting.options.objective.pipelineDepth = depth;
       Board &board = *setting.board;
       MoveEstimate cost(board, 1024);
-      Proposals proposals(board, seed);
-      for (int i = 0; i < 60; ++i) {
-        Edit edit = proposals.draw(cost.critical());
-        if (edit.kind == Edit::None || !board.fits(edit))
-          continue;
-        EditBatch batch(board);
-        batch.add(edit);
-        batch.run();
-        double exact = cost.costAfter(batch.change(0));
-        board.apply(edit, batch.change(0));
-        cost.measure(true);
+      applyDrawn(board, cost, seed, 60, [&](double, double exact) {
         EXPECT_NEAR(cost.costMs(), exact, 1e-9 * exact);
-      }
+      });
       ShardingPlan plan = setting.plan();
       ASSERT_EQ(text(verify(plan, setting.problem)), "");
       CostBreakdown fresh = evaluate(setting.problem, plan, *setting.model,
@@ -261,23 +275,12 @@ TEST(BoardTest, FetchesOfEditsAreThoseOfThePlan) {
 /// The time of the disks of two hosts, and of links, after a move between them.
 TEST(BoardTest, EstimatesFollowFetches) {
   Setting setting(taskBelowDeviceMemory(5));
-  Board &board = *setting.board;
-  MoveEstimate cost(board, 1024);
-  Proposals proposals(board, 1);
-  int steps = 0, close = 0;
-  for (int i = 0; i < 300; ++i) {
-    Edit edit = proposals.draw(cost.critical());
-    if (edit.kind == Edit::None || !board.fits(edit))
-      continue;
-    EditBatch batch(board);
-    batch.add(edit);
-    batch.run();
-    double estimate = cost.energyAfter(batch.change(0));
-    board.apply(edit, batch.change(0));
-    cost.measure(true);
-    close += std::abs(cost.energyMs() - estimate) < 0.02 * estimate;
-    ++steps;
-  }
+  MoveEstimate cost(*setting.board, 1024);
+  int close = 0;
+  int steps =
+      applyDrawn(*setting.board, cost, 1, 300, [&](double estimate, double) {
+        close += std::abs(cost.energyMs() - estimate) < 0.02 * estimate;
+      });
   EXPECT_GT(steps, 50);
   EXPECT_GT(close, 8 * steps / 10);
 }
@@ -286,26 +289,14 @@ TEST(BoardTest, EstimatesFollowFetches) {
 /// of an edit come close to the energy that is measured after it.
 TEST(BoardTest, EstimatesAreCloseForStraightLines) {
   Setting setting(randomTask({20, 20, 5, 5, 0.6, 0.95}, 3), true);
-  Board &board = *setting.board;
-  MoveEstimate cost(board, 64);
-  Proposals proposals(board, 1);
-  int steps = 0, close = 0;
-  for (int i = 0; i < 400; ++i) {
-    Edit edit = proposals.draw(cost.critical());
-    if (edit.kind == Edit::None || !board.fits(edit))
-      continue;
-    EditBatch batch(board);
-    batch.add(edit);
-    batch.run();
-    double estimate = cost.energyAfter(batch.change(0));
-    double exact = cost.costAfter(batch.change(0));
-    board.apply(edit, batch.change(0));
-    cost.measure(true);
-    EXPECT_NEAR(cost.costMs(), exact, 1e-9 * exact);
-    EXPECT_NEAR(cost.energyMs(), estimate, 0.05 * estimate);
-    close += std::abs(cost.energyMs() - estimate) < 0.01 * estimate;
-    ++steps;
-  }
+  MoveEstimate cost(*setting.board, 64);
+  int close = 0;
+  int steps = applyDrawn(
+      *setting.board, cost, 1, 400, [&](double estimate, double exact) {
+        EXPECT_NEAR(cost.costMs(), exact, 1e-9 * exact);
+        EXPECT_NEAR(cost.energyMs(), estimate, 0.05 * estimate);
+        close += std::abs(cost.energyMs() - estimate) < 0.01 * estimate;
+      });
   EXPECT_GT(steps, 100);
   EXPECT_GT(close, 9 * steps / 10);
 }
