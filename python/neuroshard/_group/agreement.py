@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import torch.distributed as dist
 
+from neuroshard._group.host import boot_id
 from neuroshard._group.watched_group import watched_group_of
-from neuroshard._host import boot_id
 from neuroshard.errors import GroupError
 
 T = TypeVar("T")

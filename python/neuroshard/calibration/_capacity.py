@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from neuroshard._group.agreement import gather
-from neuroshard._host import boot_id
+from neuroshard._group.host import boot_id
 from neuroshard.topology import Topology
 
 CONTROL_GROUP = "/sys/fs/cgroup/memory.max"

@@ -23,7 +23,7 @@ from torchrec.distributed.planner.types import Topology
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard as ns
-from neuroshard._host import processor_model
+from neuroshard._group.host import processor_model
 
 TYPES = {"f32": DataType.FP32, "f16": DataType.FP16, "bf16": DataType.BF16}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,

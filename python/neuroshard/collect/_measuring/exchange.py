@@ -6,8 +6,8 @@ import time
 import torch
 import torch.distributed as dist
 
+from neuroshard._group.host import boot_id, local_ranks
 from neuroshard._group.messages import exchange
-from neuroshard._host import boot_id, local_ranks
 
 # How long ahead a start is agreed, so that every rank is ready: longer after a rank was late, then
 # shorter again.

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from neuroshard._host import boot_id
+from neuroshard._group.host import boot_id
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._measuring import draws
 from neuroshard.collect._measuring.exchange import Control, Exchanger

@@ -3,7 +3,7 @@ in functions, as the command line is read before."""
 
 import os
 
-from neuroshard._host import processor_model
+from neuroshard._group.host import processor_model
 from neuroshard.collect._errors import CollectError
 
 # The planner's device classes.
