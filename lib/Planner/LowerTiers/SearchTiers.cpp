@@ -3,10 +3,8 @@
 #include "SearchTiers.h"
 
 #include "ChooseTiers.h"
-#include "Explain/Explain.h"
 #include "ExplainTiers.h"
 #include "GrowCaches.h"
-#include "Units/SearchContext.h"
 #include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
@@ -47,6 +45,7 @@ class SearchesInTime {
 public:
   SearchesInTime(const SearchOptions &given, const TierlessSearch &search)
       : given(given), search(search), each(given) {
+    each.lowerTiers.clear();
     if (given.progress)
       each.progress = [this](SearchProgress progress) {
         share = progress.share = std::max(share, progress.share);
@@ -158,15 +157,6 @@ private:
     result.breakdown = evaluate(problem, result.plan, model, options.objective);
     result.memory = planMemory(problem, result.plan.shards);
     result.plan.provenance.predictedCostMs = result.breakdown.costMs;
-    SearchContext context(problem, model, options);
-    auto stale =
-        std::ranges::find_if(result.explanation, [](const std::string &line) {
-          return line.starts_with("bottleneck");
-        });
-    result.explanation.erase(stale, result.explanation.end());
-    for (std::string &line :
-         explainBottleneck(context, result.plan, result.breakdown))
-      result.explanation.push_back(std::move(line));
   }
 
   /// Puts one table after the other into another tier, and the others where

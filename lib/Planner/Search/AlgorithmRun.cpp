@@ -43,11 +43,8 @@ SearchResult finish(const ShardingProblem &problem,
     result.explanation.push_back(std::move(*relays));
   if (copies)
     result.explanation.push_back(std::move(*copies));
-  for (const std::vector<std::string> &lines :
-       {explainCuts(context, problem, result.plan),
-        explainBottleneck(context, result.plan, result.breakdown)})
-    result.explanation.insert(result.explanation.end(), lines.begin(),
-                              lines.end());
+  for (std::string &line : explainCuts(context, problem, result.plan))
+    result.explanation.push_back(std::move(line));
   result.tried = std::move(outcome.tried);
   result.stopReason = std::move(outcome.stopReason);
   result.evaluations = outcome.evaluations;

@@ -1,10 +1,12 @@
 //===- SearchEntryPoint.cpp - search(): checks the input, then runs -------===//
 
 #include "AlgorithmRun.h"
+#include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/GroupPins.h"
 #include "LowerTiers/SearchTiers.h"
 #include "Replan/KeepShards.h"
+#include "Units/SearchContext.h"
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
@@ -107,6 +109,10 @@ searchOneType(const ShardingProblem &problem, const CostModel &model,
       });
   if (!result)
     return result;
+  SearchContext context(problem, model, options);
+  for (std::string &line :
+       explainBottleneck(context, result->plan, result->breakdown))
+    result->explanation.push_back(std::move(line));
   if (problem.target == Target::Native)
     result->buffers = planBuffers(problem, result->plan.shards);
   result->plan.provenance.settings = provenanceSettings(problem, options);
