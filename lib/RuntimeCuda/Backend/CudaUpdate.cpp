@@ -95,7 +95,7 @@ void CudaUpdate::run(std::span<const float> stepSizes) {
   for (auto [slot, rows] : cachedSlots) {
     rows->markChanged(slot);
     if (device.binding.program.slots[static_cast<size_t>(slot)].twoPhase)
-      readRows(slot); // norms may be asked for, when keys tell no rows
+      readRows(slot); // for an exchange of norms: backward() overwrites keys
   }
   device.backward(gradients, stream);
 }

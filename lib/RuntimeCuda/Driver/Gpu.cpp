@@ -52,17 +52,29 @@ Gpu::Gpu(const CudaDriver &driver, int ordinal, std::function<void()> freeCache)
                "making a context on the GPU");
 }
 
-CUresult
-Gpu::withFreedCache(const std::function<CUresult()> &allocation) const {
+void Gpu::allocateBy(const std::function<CUresult()> &allocation, int64_t bytes,
+                     const std::string &purpose) const {
   CUresult result = allocation();
-  if (result != CUDA_ERROR_OUT_OF_MEMORY || !freeCache)
-    return result;
-  freeCache();
-  return allocation();
+  if (result == CUDA_ERROR_OUT_OF_MEMORY && freeCache) {
+    freeCache();
+    result = allocation();
+  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    driver.memGetInfo(&free, &total);
+    failWith(NSC_OUT_OF_MEMORY, "no GPU memory", purpose.empty() ? "" : " for ",
+             purpose, ": ", bytes, " bytes asked for, ", free, " of ", total,
+             " free on ", name);
+  }
+  driver.check(result, "allocating GPU memory");
 }
 
-CUresult Gpu::allocate(CUdeviceptr &pointer, size_t bytes) const {
-  return withFreedCache([&] { return driver.memAlloc(&pointer, bytes); });
+CUdeviceptr Gpu::allocate(int64_t bytes, const std::string &purpose) const {
+  CUdeviceptr pointer = 0;
+  allocateBy(
+      [&] { return driver.memAlloc(&pointer, static_cast<size_t>(bytes)); },
+      bytes, purpose);
+  return pointer;
 }
 
 Gpu::~Gpu() { driver.primaryCtxRelease(device); }

@@ -39,10 +39,13 @@ public:
   /// Waits for all work in the context. Not allowed while capturing.
   void waitForAll() const;
 
-  /// Runs an allocation; once more after freeCache if there is no memory.
-  CUresult withFreedCache(const std::function<CUresult()> &allocation) const;
-  /// cuMemAlloc, so.
-  CUresult allocate(CUdeviceptr &pointer, size_t bytes) const;
+  /// Runs an allocation of `bytes`; once more after freeCache if there is no
+  /// memory. Throws NSC_OUT_OF_MEMORY with `purpose` (or ""), the bytes asked
+  /// for and those that are free.
+  void allocateBy(const std::function<CUresult()> &allocation, int64_t bytes,
+                  const std::string &purpose) const;
+  /// By cuMemAlloc.
+  CUdeviceptr allocate(int64_t bytes, const std::string &purpose) const;
 
   /// Whether `stream` is being captured into a graph.
   bool isCapturing(CUstream stream) const;

@@ -14,14 +14,7 @@ DeviceBlock::DeviceBlock(const Gpu &gpu, int64_t bytes,
     : gpu(&gpu) {
   if (bytes == 0)
     return;
-  CUresult result = gpu.allocate(pointer, static_cast<size_t>(bytes));
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    size_t free = 0, total = 0;
-    gpu.driver.memGetInfo(&free, &total);
-    failWith(NSC_OUT_OF_MEMORY, "no GPU memory for ", purpose, ": ", bytes,
-             " bytes asked for, ", free, " of ", total, " free on ", gpu.name);
-  }
-  gpu.driver.check(result, "allocating GPU memory");
+  pointer = gpu.allocate(bytes, purpose);
   this->bytes = bytes;
 }
 

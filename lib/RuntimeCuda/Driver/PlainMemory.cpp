@@ -1,23 +1,12 @@
 //===- PlainMemory.cpp - Memory of a GPU for a device ---------------------===//
 
 #include "PlainMemory.h"
-#include "Status.h"
 
 namespace neuroshard::cuda {
 
 std::byte *PlainMemory::allocate(int64_t bytes) {
   GpuScope scope(gpu);
-  auto size = static_cast<size_t>(bytes);
-  CUdeviceptr pointer = 0;
-  CUresult result = gpu.allocate(pointer, size);
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    size_t free = 0, total = 0;
-    driver.memGetInfo(&free, &total);
-    failWith(NSC_OUT_OF_MEMORY, "no GPU memory: ", bytes, " bytes asked for, ",
-             free, " of ", total, " free on ", gpu.name);
-  }
-  driver.check(result, "allocating GPU memory");
-  return reinterpret_cast<std::byte *>(pointer);
+  return reinterpret_cast<std::byte *>(gpu.allocate(bytes, ""));
 }
 
 void PlainMemory::free(std::byte *memory) noexcept {

@@ -63,21 +63,15 @@ void ReservedMemory::commit(int64_t bytes) {
     return;
   CUmemAllocationProp kind = memoryOf(gpu);
   Piece piece = {0, wanted - committed};
-  CUresult result = gpu.withFreedCache([&] {
-    return gpu.driver.memCreate(&piece.memory, piece.bytes, &kind, 0);
-  });
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    size_t free = 0, total = 0;
-    gpu.driver.memGetInfo(&free, &total);
-    failWith(
-        NSC_OUT_OF_MEMORY, "no GPU memory for a cache of rows: ", piece.bytes,
-        " more bytes asked for, ", free, " of ", total, " free on ", gpu.name);
-  }
-  gpu.driver.check(result, "allocating GPU memory");
+  gpu.allocateBy(
+      [&] {
+        return gpu.driver.memCreate(&piece.memory, piece.bytes, &kind, 0);
+      },
+      static_cast<int64_t>(piece.bytes), "more of a cache of rows");
   CUdeviceptr place = first + committed;
   CUmemAccessDesc access;
   access.location = kind.location;
-  result = gpu.driver.memMap(place, piece.bytes, 0, piece.memory, 0);
+  CUresult result = gpu.driver.memMap(place, piece.bytes, 0, piece.memory, 0);
   if (result == CUDA_SUCCESS) {
     result = gpu.driver.memSetAccess(place, piece.bytes, &access, 1);
     if (result != CUDA_SUCCESS)

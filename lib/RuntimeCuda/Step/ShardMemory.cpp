@@ -130,8 +130,7 @@ void ShardMemory::allocate() {
   if (shardSpec->hasRowCache())
     fail(name, " are in tier ", toString(shardSpec->tier),
          ", whose rows a world brings (nsrt_world_open_on); nsc_open runs "
-         "shards "
-         "in device memory");
+         "shards in device memory");
   blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
   weightAddress = blocks[0].address();
   for (int i = 0; i < numStates(); ++i) {
