@@ -75,6 +75,21 @@ void showAll(bool isShown) {
     show(allocation, isShown);
 }
 
+/// Address space for `inside` bytes between two guards, without memory; null if
+/// there is none.
+std::byte *mapGuarded(size_t inside) {
+  void *mapping = mmap(nullptr, inside + 2 * getGuardBytes(), PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapping == MAP_FAILED ? nullptr : static_cast<std::byte *>(mapping);
+}
+
+/// The last allocation whose array begins at or before the address, or end().
+auto allocationBefore(const void *address) {
+  auto &allocations = getAllocations();
+  auto after = allocations.upper_bound(static_cast<const std::byte *>(address));
+  return after == allocations.begin() ? allocations.end() : std::prev(after);
+}
+
 size_t sumBytes(int device) {
   size_t sum = 0;
   for (const auto &[begin, allocation] : getAllocations())
@@ -104,11 +119,10 @@ void *allocateMemory(int device, size_t bytes, bool hidden) {
   size_t guard = getGuardBytes();
   size_t aligned = roundUp(std::max<size_t>(bytes, 1), kAlignment);
   size_t inside = roundUp(aligned, getPageBytes());
-  void *mapping = mmap(nullptr, inside + 2 * guard, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED)
+  std::byte *mapping = mapGuarded(inside);
+  if (!mapping)
     return nullptr;
-  auto *first = static_cast<std::byte *>(mapping) + guard;
+  std::byte *first = mapping + guard;
   if (mprotect(first, inside, PROT_READ | PROT_WRITE) != 0) {
     munmap(mapping, inside + 2 * guard);
     return nullptr;
@@ -116,12 +130,7 @@ void *allocateMemory(int device, size_t bytes, bool hidden) {
   std::memset(first, kFreshByte, inside);
   std::byte *begin = first + inside - aligned;
   Allocation &allocation = getAllocations()[begin];
-  allocation = {static_cast<std::byte *>(mapping),
-                inside + 2 * guard,
-                inside,
-                bytes,
-                device,
-                hidden};
+  allocation = {mapping, inside + 2 * guard, inside, bytes, device, hidden};
   show(allocation, numUses > 0);
   return begin;
 }
@@ -129,14 +138,13 @@ void *allocateMemory(int device, size_t bytes, bool hidden) {
 void *reserveAddresses(size_t bytes, bool hidden) {
   std::lock_guard lock(mutex);
   size_t guard = getGuardBytes();
-  size_t mapped = roundUp(bytes, getPageBytes()) + 2 * guard;
-  void *mapping = mmap(nullptr, mapped, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED)
+  size_t inside = roundUp(bytes, getPageBytes());
+  std::byte *mapping = mapGuarded(inside);
+  if (!mapping)
     return nullptr;
-  std::byte *begin = static_cast<std::byte *>(mapping) + guard;
-  getAllocations()[begin] = {static_cast<std::byte *>(mapping),
-                             mapped,
+  std::byte *begin = mapping + guard;
+  getAllocations()[begin] = {mapping,
+                             inside + 2 * guard,
                              0,
                              0,
                              /*device=*/-1,
@@ -147,11 +155,10 @@ void *reserveAddresses(size_t bytes, bool hidden) {
 
 /// The reservation that has the address, and that as an offset in it.
 static Allocation *findReservation(void *place, size_t &offset) {
-  auto &allocations = getAllocations();
-  auto after = allocations.upper_bound(static_cast<std::byte *>(place));
-  if (after == allocations.begin())
+  auto found = allocationBefore(place);
+  if (found == getAllocations().end())
     return nullptr;
-  auto &[begin, allocation] = *std::prev(after);
+  auto &[begin, allocation] = *found;
   offset = static_cast<size_t>(static_cast<std::byte *>(place) - begin);
   return allocation.isReserved ? &allocation : nullptr;
 }
@@ -225,12 +232,11 @@ void freeDevice(int device) {
 bool findAllocation(const void *address, void *&begin, size_t &bytes,
                     int &device) {
   std::lock_guard lock(mutex);
-  auto &allocations = getAllocations();
   auto *byte = static_cast<const std::byte *>(address);
-  auto after = allocations.upper_bound(byte);
-  if (after == allocations.begin())
+  auto found = allocationBefore(address);
+  if (found == getAllocations().end())
     return false;
-  auto &[first, allocation] = *std::prev(after);
+  auto &[first, allocation] = *found;
   if (byte >= first + std::max<size_t>(allocation.bytes, 1))
     return false;
   begin = const_cast<std::byte *>(first);

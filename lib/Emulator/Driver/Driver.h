@@ -10,6 +10,7 @@
 #include "Context.h"
 #include "StreamQueues.h"
 
+#include <cstdint>
 #include <mutex>
 #include <set>
 
@@ -45,6 +46,10 @@ private:
   std::mutex mutex;
   std::set<Handle *> handles;
 };
+
+inline void *toPointer(CUdeviceptr pointer) {
+  return reinterpret_cast<void *>(static_cast<uintptr_t>(pointer));
+}
 
 /// Success for a stream that was created, and for the default streams.
 CUresult checkStream(CUstream stream);

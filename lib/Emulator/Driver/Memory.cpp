@@ -20,10 +20,6 @@
 using namespace neuroshard::emulator;
 
 namespace {
-void *toPointer(CUdeviceptr pointer) {
-  return reinterpret_cast<void *>(static_cast<uintptr_t>(pointer));
-}
-
 /// Success if one allocation has the `bytes` from `pointer` on.
 CUresult checkRange(CUdeviceptr pointer, size_t bytes) {
   void *address = toPointer(pointer);

@@ -19,10 +19,6 @@ using namespace neuroshard::emulator;
 namespace {
 constexpr size_t kGranularity = 4096;
 
-void *toPointer(CUdeviceptr pointer) {
-  return reinterpret_cast<void *>(static_cast<uintptr_t>(pointer));
-}
-
 bool isWhole(size_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
 
 /// Memory that was created and is not released.
