@@ -31,6 +31,10 @@ inline constexpr std::array<int64_t, kReuseBins> kReuseBinUpper = {
 struct ReuseRange {
   int64_t least = 1;
   int64_t most = 1;
+
+  constexpr double middle() const {
+    return 0.5 * static_cast<double>(least + most);
+  }
 };
 constexpr ReuseRange reuseRange(size_t bin) {
   int64_t least = bin == 0 ? 1 : kReuseBinUpper[bin - 1] + 1;

@@ -62,6 +62,12 @@ struct ShardingPlan {
 /// so that it is the problem's.
 std::optional<WireType> chosenWireType(const ShardingPlan &plan);
 
+/// The share of a table's elements that a shard has.
+inline double elementShare(const Table &table, const Shard &shard) {
+  return static_cast<double>(shard.rows()) / static_cast<double>(table.rows) *
+         (static_cast<double>(shard.width()) / static_cast<double>(table.dim));
+}
+
 /// Whether a shard is a whole table on every device.
 bool isReplicated(const Table &table, const Shard &shard, int deviceCount);
 /// Whether a shard is on several devices otherwise.

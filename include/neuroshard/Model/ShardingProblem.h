@@ -101,6 +101,13 @@ inline int64_t featureBatch(const ShardingProblem &problem,
   return feature.batch > 0 ? feature.batch : problem.batch.globalSize;
 }
 
+/// Mean number of a feature's ids in a global batch.
+inline double lookupsOf(const ShardingProblem &problem,
+                        const Feature &feature) {
+  return static_cast<double>(featureBatch(problem, feature)) *
+         feature.presence * feature.meanPooling;
+}
+
 /// The tier of a table with a cache share: the one its constraint names, else
 /// "dram" where all devices are GPUs and "ssd" where some are CPUs.
 Tier cacheTier(const Topology &topology, const TableConstraint &constraint);

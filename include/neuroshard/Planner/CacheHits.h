@@ -17,6 +17,7 @@ struct CacheUse {
   double rows = 0;
   double hits = 0;
 
+  double misses() const { return rows - hits; }
   double hitRate() const { return rows > 0 ? hits / rows : 1; }
 };
 

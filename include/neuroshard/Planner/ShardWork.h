@@ -13,6 +13,8 @@
 
 namespace neuroshard {
 
+class RowDemands;
+
 /// What a cost model sees of one shard. All counts are expected values per
 /// global batch, for this shard (its share of the rows; a replica: its share
 /// of the batch).
@@ -105,10 +107,11 @@ double distinctRowsOf(const ShardingProblem &problem, int table,
 /// Describes a shard (its device list matters only for being replicated: other
 /// copies are described one by one, by describeCopies).
 /// `features` are those of its table; `norms`: needsNormExchange() of all the
-/// table's shards. The pointer `access` is into `problem`.
+/// table's shards; `demands`: those of the problem, null where not more shards
+/// of the table are described. The pointer `access` is into `problem`.
 ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard,
-                        bool norms);
+                        bool norms, RowDemands *demands = nullptr);
 
 /// Describes each copy of a shard that is not replicated, by device in
 /// ascending order.

@@ -9,24 +9,18 @@ using namespace neuroshard;
 
 namespace {
 
-/// How often an id of a reuse bin is seen on average: the middle of the bin.
-double meanReuse(int bin) {
-  ReuseRange range = reuseRange(static_cast<size_t>(bin));
-  return 0.5 * static_cast<double>(range.least + range.most);
-}
-
 /// Lookups per distinct id in a batch of `share` of the one the statistics are
 /// of. A smaller batch is a random part of it: an id seen m times is still seen
 /// with probability 1 - (1 - share)^m. In a larger one the repeats beyond the
 /// first grow in proportion.
 double expectedReuse(const AccessStatistics &access, double share) {
   double lookups = 0, distinct = 0;
-  for (int bin = 0; bin < kReuseBins; ++bin) {
-    double ids = access.reuse[static_cast<size_t>(bin)];
-    lookups += ids * meanReuse(bin);
-    distinct += share < 1
-                    ? -ids * std::expm1(meanReuse(bin) * std::log1p(-share))
-                    : ids;
+  for (size_t bin = 0; bin < kReuseBins; ++bin) {
+    double ids = access.reuse[bin];
+    // How often an id of the bin is seen on average.
+    double times = reuseRange(bin).middle();
+    lookups += ids * times;
+    distinct += share < 1 ? -ids * std::expm1(times * std::log1p(-share)) : ids;
   }
   if (share < 1)
     return std::max(1.0, share * lookups / distinct);

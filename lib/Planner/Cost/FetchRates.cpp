@@ -27,22 +27,21 @@ FetchLoad neuroshard::fetchOf(Tier tier, double rows, int64_t recordBytes) {
   return load;
 }
 
+double neuroshard::hostMemoryMs(const FetchLoad &load, double bandwidthGBps) {
+  double bytes = std::max({0.0, load.hostReadBytes, load.hostWriteBytes});
+  return bytes / (bandwidthGBps * 1e6);
+}
+
+double neuroshard::diskMs(const FetchLoad &load, const Disk &disk) {
+  return std::max({0.0, load.diskTransfers / disk.readsPerSecond * 1e3,
+                   load.diskBytes / (disk.bandwidthGBps * 1e6)});
+}
+
 FetchRates::FetchRates(const Topology &topology, int devicesEach)
     : topology(topology), disks(disksOf(topology)) {
   for (const Device &device : topology.devices)
     bandwidthGBps.push_back(
         devicesEach * findDeviceClass(device.deviceClass)->hostBandwidthGBps);
-}
-
-double FetchRates::hostMemoryMs(size_t device, const FetchLoad &load) const {
-  double bytes = std::max({0.0, load.hostReadBytes, load.hostWriteBytes});
-  return bytes / (bandwidthGBps[device] * 1e6);
-}
-
-double FetchRates::diskMs(size_t host, const FetchLoad &load) const {
-  const Disk &disk = disks[host];
-  return std::max({0.0, load.diskTransfers / disk.readsPerSecond * 1e3,
-                   load.diskBytes / (disk.bandwidthGBps * 1e6)});
 }
 
 bool neuroshard::fetches(const DeviceLoad &load) {

@@ -11,6 +11,10 @@
 
 namespace neuroshard {
 
+/// Of transfers to and from host memory, both ways at once.
+double hostMemoryMs(const FetchLoad &load, double bandwidthGBps);
+double diskMs(const FetchLoad &load, const Disk &disk);
+
 /// How long the links to host memory and the disks of a topology take.
 class FetchRates {
 public:
@@ -21,10 +25,14 @@ public:
   size_t hostOf(size_t device) const {
     return static_cast<size_t>(topology.devices[device].host);
   }
-  /// Of a device's transfers to and from host memory, both ways at once.
-  double hostMemoryMs(size_t device, const FetchLoad &load) const;
-  /// Of the transfers of all devices of a host with its disks.
-  double diskMs(size_t host, const FetchLoad &load) const;
+  /// Of a device's transfers.
+  double hostMemoryMs(size_t device, const FetchLoad &load) const {
+    return neuroshard::hostMemoryMs(load, bandwidthGBps[device]);
+  }
+  /// Of the transfers of all devices of a host.
+  double diskMs(size_t host, const FetchLoad &load) const {
+    return neuroshard::diskMs(load, disks[host]);
+  }
 
 private:
   const Topology &topology;

@@ -4,6 +4,7 @@
 
 #include "FetchRates.h"
 #include "RelayLoads.h"
+#include "RowDemands.h"
 #include "StagedExchange.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/Memory.h"
@@ -288,6 +289,7 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
   std::unordered_map<std::string_view, int> tableOfName;
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+  RowDemands demands(problem, features);
   PlanWork work;
   for (const Device &device : problem.topology.devices)
     work.sets.push_back({findDeviceClass(device.deviceClass), {}});
@@ -307,7 +309,7 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
       continue;
     }
     work.works.push_back(
-        describeShard(problem, table, features[index], shard, norms));
+        describeShard(problem, table, features[index], shard, norms, &demands));
     for (int device : shard.devices)
       work.sets[static_cast<size_t>(device)].shards.push_back(
           &work.works.back());
@@ -315,10 +317,10 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
   return work;
 }
 
-std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
-                                              const ShardingPlan &plan,
-                                              const CostModel &model) {
-  PlanWork work = describePlan(problem, plan);
+static std::vector<DeviceLoad> loadsOf(const ShardingProblem &problem,
+                                       const ShardingPlan &plan,
+                                       const PlanWork &work,
+                                       const CostModel &model) {
   size_t devices = work.sets.size();
   std::vector<DeviceLoad> loads(devices);
   for (size_t d = 0; d < devices; ++d)
@@ -353,14 +355,15 @@ std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
   return loads;
 }
 
+std::vector<DeviceLoad> neuroshard::planLoads(const ShardingProblem &problem,
+                                              const ShardingPlan &plan,
+                                              const CostModel &model) {
+  return loadsOf(problem, plan, describePlan(problem, plan), model);
+}
+
 static std::vector<CacheCost> describeCaches(const ShardingProblem &problem,
-                                             const ShardingPlan &plan) {
-  bool hasCaches = std::ranges::any_of(plan.shards, [&](const Shard &shard) {
-    return hasRowCache(problem.target, shard.tier);
-  });
-  if (!hasCaches)
-    return {};
-  PlanWork work = describePlan(problem, plan);
+                                             const ShardingPlan &plan,
+                                             const PlanWork &work) {
   std::vector<CacheCost> caches;
   for (size_t i = 0; i < plan.shards.size(); ++i)
     if (hasRowCache(problem.target, plan.shards[i].tier)) {
@@ -376,13 +379,14 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ObjectiveOptions &options) {
   if (!problem.snapshots.empty())
     return evaluateSnapshots(problem, plan, model, options);
-  std::vector<DeviceLoad> loads = planLoads(problem, plan, model);
+  PlanWork work = describePlan(problem, plan);
+  std::vector<DeviceLoad> loads = loadsOf(problem, plan, work, model);
   std::vector<RelayLoad> relays = relayLoads(problem, plan.shards, loads);
   CostBreakdown breakdown =
       composeCost(problem.topology, loads, model, options, relays);
   breakdown.computeInterval = computeInterval(problem.topology, model);
   breakdown.communicationInterval = model.communicationInterval();
-  breakdown.caches = describeCaches(problem, plan);
+  breakdown.caches = describeCaches(problem, plan, work);
   if (problem.target != Target::Native)
     return breakdown;
   DeviceTraffic traffic = planDeviceTraffic(problem, plan.shards);

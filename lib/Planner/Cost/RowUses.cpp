@@ -2,6 +2,8 @@
 
 #include "RowUses.h"
 
+#include "DistinctRows.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -48,8 +50,7 @@ Counts chancesOf(double rate) {
 Counts middles() {
   Counts result = {};
   for (size_t bin = 0; bin < kReuseBins; ++bin)
-    result[bin + 1] =
-        static_cast<double>(reuseRange(bin).least + reuseRange(bin).most) / 2;
+    result[bin + 1] = reuseRange(bin).middle();
   return result;
 }
 
@@ -126,13 +127,12 @@ private:
   double others, otherRate;
 };
 
-std::vector<RowGroup> usesOfReuse(const AccessStatistics &access, double rows,
-                                  double lookups) {
-  double perDistinct = 0;
-  Counts means = middles();
-  for (size_t bin = 0; bin < kReuseBins; ++bin)
-    perDistinct += access.reuse[bin] * means[bin + 1];
-  double distinct = std::min(rows, lookups / std::max(1.0, perDistinct));
+/// In a batch of the size of the histogram's.
+std::vector<RowGroup> usesOfReuse(const Table &table, double lookups) {
+  const AccessStatistics &access = *table.access;
+  auto rows = static_cast<double>(table.rows);
+  double distinct =
+      distinctRows(table, lookups, static_cast<double>(access.batch));
   Counts observed = {};
   observed[0] = rows;
   for (size_t bin = 0; bin < kReuseBins; ++bin) {
@@ -176,8 +176,7 @@ std::vector<RowGroup> neuroshard::rowUses(const Table &table, double lookups,
     return usesOfMass(table.access->rowMass, rows, lookups);
   // The histogram is of a batch of its own size.
   double scale = batch / static_cast<double>(table.access->batch);
-  std::vector<RowGroup> groups =
-      usesOfReuse(*table.access, rows, lookups / scale);
+  std::vector<RowGroup> groups = usesOfReuse(table, lookups / scale);
   for (RowGroup &group : groups)
     group.uses *= scale;
   return groups;

@@ -6,6 +6,7 @@
 #include "Memory/CopyShares.h"
 #include "Memory/ReplicaGradients.h"
 #include "RelayGroups.h"
+#include "RowDemands.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/ShardingPlan.h"
@@ -32,9 +33,8 @@ FeatureSums sumFeatures(const ShardingProblem &problem,
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     double batch = static_cast<double>(featureBatch(problem, feature));
-    double ids = batch * feature.presence * feature.meanPooling;
     sums.pooling += feature.presence * feature.meanPooling;
-    sums.lookups += ids;
+    sums.lookups += lookupsOf(problem, feature);
     sums.bags += batch;
     sums.resultRows += feature.pooling == Pooling::None ? 0 : batch;
     sums.weighted = sums.weighted || feature.weighted;
@@ -49,8 +49,7 @@ double unpooledIds(const ShardingProblem &problem,
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     if (feature.pooling == Pooling::None)
-      ids += static_cast<double>(featureBatch(problem, feature)) *
-             feature.presence * feature.meanPooling;
+      ids += lookupsOf(problem, feature);
   }
   return ids;
 }
@@ -66,13 +65,10 @@ bool updatesByRowSums(const ShardingProblem &problem, const Table &table,
   // TorchRec all-reduces the gradient of the whole table.
   if (problem.target == Target::TorchRec19)
     return true;
-  return replicaGradients(
-             problem, table, features,
-             [&](const Feature &feature) {
-               return std::llround(
-                   static_cast<double>(featureBatch(problem, feature)) *
-                   feature.presence * feature.meanPooling);
-             })
+  return replicaGradients(problem, table, features,
+                          [&](const Feature &feature) {
+                            return std::llround(lookupsOf(problem, feature));
+                          })
       .areSummed;
 }
 
@@ -89,7 +85,8 @@ double neuroshard::distinctRowsOf(const ShardingProblem &problem, int table,
 
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
-                                    const Shard &shard, bool norms) {
+                                    const Shard &shard, bool norms,
+                                    RowDemands *demands) {
   const Table &source = problem.tables[static_cast<size_t>(table)];
   FeatureSums sums = sumFeatures(problem, features);
   bool replicated = isReplicated(source, shard, problem.topology.deviceCount());
@@ -131,9 +128,10 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                      work.updateLookups, work.updateUniqueRows);
   }
   if (hasRowCache(problem.target, shard.tier)) {
-    work.cacheUse =
-        RowDemand(source, sums.lookups, batch).use(shard.rows(), shard.cache);
-    work.fetch = fetchOf(shard.tier, work.cacheUse.rows - work.cacheUse.hits,
+    work.cacheUse = demands ? demands->of(table).use(shard.rows(), shard.cache)
+                            : rowDemandOf(problem, table, features)
+                                  .use(shard.rows(), shard.cache);
+    work.fetch = fetchOf(shard.tier, work.cacheUse.misses(),
                          recordBytes(optimizerStates(source.optimizer.kind),
                                      shard.width(), source.elementType));
   }

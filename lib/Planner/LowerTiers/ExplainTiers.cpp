@@ -45,8 +45,7 @@ FetchesByTable fetchesOf(const ShardingProblem &problem,
       continue;
     TableFetches &table = all[{one.table, shard.tier}];
     double share =
-        static_cast<double>(shard.rows()) / static_cast<double>(one.tableRows) *
-        static_cast<double>(shard.width()) / static_cast<double>(one.tableDim);
+        elementShare(problem.tables[static_cast<size_t>(one.table)], shard);
     table.share += share;
     table.cachedShare +=
         share * std::min(1.0, static_cast<double>(shard.cache.rows) /

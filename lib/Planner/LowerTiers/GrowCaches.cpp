@@ -3,10 +3,10 @@
 #include "GrowCaches.h"
 
 #include "Cost/FetchRates.h"
+#include "Cost/RowDemands.h"
 #include "Units/TableRules.h"
 #include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/PlanMemory.h"
-#include "neuroshard/Planner/ShardWork.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr int64_t kParts = 64;
 /// A shard whose cache may grow.
 struct GrowingCache {
   Shard *shard = nullptr;
-  RowDemand demand;
+  const RowDemand *demand = nullptr;
   int64_t rowBytes = 0;
   int64_t recordBytes = 0;
   size_t host = 0;
@@ -45,6 +45,7 @@ class CacheGrower {
 public:
   CacheGrower(const ShardingProblem &problem, ShardingPlan &plan)
       : problem(problem), plan(plan), rules(tableRules(problem, {})),
+        features(featuresOfTables(problem)), demands(problem, features),
         rates(problem.topology, 1) {}
 
   void run() {
@@ -68,7 +69,6 @@ private:
   std::vector<std::vector<GrowingCache>> growingCaches() {
     std::vector<std::vector<GrowingCache>> ofDevices(
         problem.topology.devices.size());
-    std::vector<std::vector<int>> features = featuresOfTables(problem);
     std::unordered_map<std::string_view, int> tableOfName;
     for (size_t i = 0; i < problem.tables.size(); ++i)
       tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
@@ -80,12 +80,7 @@ private:
       auto device = static_cast<size_t>(shard.devices.front());
       const Table &table = problem.tables[index];
       OptimizerStates states = optimizerStates(table.optimizer.kind);
-      double lookups =
-          describeShard(problem, number, features[index], wholeOn(table, 0))
-              .lookups;
-      GrowingCache cache{
-          &shard, RowDemand(table, lookups,
-                            static_cast<double>(problem.batch.globalSize))};
+      GrowingCache cache{&shard, &demands.of(number)};
       cache.rowBytes = cachedRowBytes(states, shard.width(), table.elementType);
       cache.recordBytes = recordBytes(states, shard.width(), table.elementType);
       cache.host = rates.hostOf(device);
@@ -95,10 +90,10 @@ private:
   }
 
   double msOf(size_t device, const GrowingCache &cache, int64_t rows) const {
-    CacheUse use = cache.demand.use(cache.shard->rows(),
-                                    {rows, cache.shard->cache.policy});
+    CacheUse use = cache.demand->use(cache.shard->rows(),
+                                     {rows, cache.shard->cache.policy});
     FetchLoad load =
-        fetchOf(cache.shard->tier, use.rows - use.hits, cache.recordBytes);
+        fetchOf(cache.shard->tier, use.misses(), cache.recordBytes);
     return rates.hostMemoryMs(device, load) + rates.diskMs(cache.host, load);
   }
 
@@ -146,6 +141,8 @@ private:
   const ShardingProblem &problem;
   ShardingPlan &plan;
   const std::vector<TableRules> rules;
+  const std::vector<std::vector<int>> features;
+  RowDemands demands;
   FetchRates rates;
 };
 

@@ -2,11 +2,12 @@
 
 #include "TierOptions.h"
 
+#include "Cost/FetchRates.h"
+#include "Cost/RowDemands.h"
 #include "Units/TableRules.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CacheHits.h"
-#include "neuroshard/Planner/FetchLoad.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/ShardWork.h"
 #include "neuroshard/Support/Round.h"
@@ -21,15 +22,13 @@ namespace {
 /// Sizes of a cache that are tried, from one set to all rows.
 constexpr int kSizes = 40;
 
-/// GB/s and transfers of all links and disks.
+/// All links to host memory, and all disks, as one.
 struct TotalRates {
-  double hostGBps = 0, diskReadsPerSecond = 0, diskGBps = 0;
+  double hostGBps = 0;
+  Disk disks;
 
   double msOf(const FetchLoad &load) const {
-    double host = std::max(load.hostReadBytes, load.hostWriteBytes);
-    return host / (hostGBps * 1e6) +
-           std::max(load.diskTransfers / diskReadsPerSecond * 1e3,
-                    load.diskBytes / (diskGBps * 1e6));
+    return hostMemoryMs(load, hostGBps) + diskMs(load, disks);
   }
 };
 
@@ -38,8 +37,8 @@ TotalRates ratesOf(const Topology &topology) {
   for (const Device &device : topology.devices)
     rates.hostGBps += findDeviceClass(device.deviceClass)->hostBandwidthGBps;
   for (const Disk &disk : disksOf(topology)) {
-    rates.diskReadsPerSecond += disk.readsPerSecond;
-    rates.diskGBps += disk.bandwidthGBps;
+    rates.disks.readsPerSecond += disk.readsPerSecond;
+    rates.disks.bandwidthGBps += disk.bandwidthGBps;
   }
   return rates;
 }
@@ -80,19 +79,16 @@ public:
               const std::vector<int> &features, const TotalRates &rates)
       : problem(problem), table(problem.tables[index]), features(features),
         rates(rates), whole(wholeOn(table, 0)),
-        work(describeShard(problem, static_cast<int>(index), features, whole)) {
-  }
+        demand(rowDemandOf(problem, static_cast<int>(index), features)) {}
 
   std::vector<TierOption> make(std::span<const Tier> tiers) const {
     std::vector<TierOption> options = {
         {Tier::Hbm, 0, bytesIn(Tier::Hbm, 0), 0}};
-    RowDemand demand(table, work.updateLookups,
-                     static_cast<double>(problem.batch.globalSize));
     for (int64_t rows : sizes()) {
       CacheUse use = demand.use(table.rows, {rows, CachePolicy::Lru});
       for (Tier tier : tiers) {
         FetchLoad load =
-            fetchOf(tier, use.rows - use.hits,
+            fetchOf(tier, use.misses(),
                     recordBytes(optimizerStates(table.optimizer.kind),
                                 table.dim, table.elementType));
         options.push_back({tier, rows, bytesIn(tier, rows), rates.msOf(load)});
@@ -132,7 +128,7 @@ private:
   const std::vector<int> &features;
   const TotalRates &rates;
   const Shard whole;
-  const ShardWork work;
+  const RowDemand demand;
 };
 
 /// Of a table with shards written by hand or a cache share of its own.
@@ -148,9 +144,7 @@ TierBytes givenBytes(const ShardingProblem &problem, size_t index,
     TierBytes one = bytesOf(shardMemory(problem, table, features, shard));
     for (size_t copy = 0; copy < shard.devices.size(); ++copy)
       bytes += one;
-    covered +=
-        static_cast<double>(shard.rows()) / static_cast<double>(table.rows) *
-        static_cast<double>(shard.width()) / static_cast<double>(table.dim);
+    covered += elementShare(table, shard);
   }
   Shard rest = wholeOn(table, 0);
   setTier(rules, rest);

@@ -98,9 +98,7 @@ MemoryTerms neuroshard::leastOf(const SearchContext &context,
       if (only || replicas.peakBytes() < least.peakBytes())
         least = replicas;
     }
-    double share =
-        static_cast<double>(shard.rows()) / static_cast<double>(table.rows) *
-        (static_cast<double>(shard.width()) / static_cast<double>(table.dim));
+    double share = elementShare(table, shard);
     sum += share < 1 ? shareOf(least, share) : least;
   }
   return sum;

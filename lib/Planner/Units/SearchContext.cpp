@@ -3,6 +3,7 @@
 #include "SearchContext.h"
 
 #include "ComputeCache.h"
+#include "Cost/RowDemands.h"
 #include "PlanMemory/RelayMemory.h"
 #include "SearchThreads.h"
 #include "UnitStore.h"
@@ -62,12 +63,15 @@ SearchContext::SearchContext(const ShardingProblem &given,
       innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
       features(featuresOfTables(problem)),
       rules(tableRules(problem, previousShards(options))),
+      ofProblem(std::make_unique<RowDemands>(problem, features)),
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),
       threads(std::make_unique<SearchThreads>(threadsFor(options))),
       progress(std::make_unique<Progress>()) {
   for (size_t i = 0; i < given.snapshots.size(); ++i)
     periods.push_back(periodOf(given, i, problem));
+  for (const ShardingProblem &period : periods)
+    ofPeriods.push_back(std::make_unique<RowDemands>(period, features));
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   base = deviceBaseMemory(problem);

@@ -16,6 +16,7 @@
 namespace neuroshard {
 
 class ComputeCache;
+class RowDemands;
 class SearchThreads;
 class UnitStore;
 
@@ -87,6 +88,10 @@ public:
   const MemoryTerms &baseOf(int device) const {
     return base[static_cast<size_t>(device)];
   }
+  /// Row demands of the problem's tables.
+  RowDemands *demands() const { return ofProblem.get(); }
+  /// Row demands of the tables in a period.
+  RowDemands *demandsOf(size_t period) const { return ofPeriods[period].get(); }
   UnitStore &store() const { return *pieces; }
   ComputeCache &computeCache() const { return *computes; }
   SearchThreads &pool() const { return *threads; }
@@ -130,6 +135,8 @@ private:
   std::vector<TableRules> rules;
   std::vector<size_t> classIndices;
   std::vector<MemoryTerms> base;
+  std::unique_ptr<RowDemands> ofProblem;
+  std::vector<std::unique_ptr<RowDemands>> ofPeriods;
   std::unique_ptr<UnitStore> pieces;
   std::unique_ptr<ComputeCache> computes;
   std::unique_ptr<SearchThreads> threads;

@@ -120,11 +120,11 @@ static ComputeMs computeAlone(const SearchContext &context,
 
 /// All but the compute. `problem` has the statistics and outlives the search.
 static void describe(const SearchContext &context,
-                     const ShardingProblem &problem, int table,
-                     const Shard &shard, Demand &demand) {
+                     const ShardingProblem &problem, RowDemands *demands,
+                     int table, const Shard &shard, Demand &demand) {
   const ShardWork &work = demand.works.emplace_back(
       describeShard(problem, table, context.featuresOf(table), shard,
-                    context.exchangesNormsOf(table, shard)));
+                    context.exchangesNormsOf(table, shard), demands));
   demand.load = loadOf(work);
   const SumEmbedding *embedding = context.model.sumEmbedding();
   if (!embedding)
@@ -139,10 +139,11 @@ static void describe(const SearchContext &context,
 static std::shared_ptr<const ShardFacts>
 describeFacts(const SearchContext &context, int table, const Shard &shard) {
   auto facts = std::make_shared<ShardFacts>();
-  describe(context, context.problem, table, shard, *facts);
+  describe(context, context.problem, context.demands(), table, shard, *facts);
   facts->load.compute = computeAlone(context, facts->works);
-  for (const ShardingProblem &period : context.periods)
-    describe(context, period, table, shard, facts->periods.emplace_back());
+  for (size_t i = 0; i < context.periods.size(); ++i)
+    describe(context, context.periods[i], context.demandsOf(i), table, shard,
+             facts->periods.emplace_back());
   facts->memory = shardMemory(context.problem, context.table(table),
                               context.featuresOf(table), shard,
                               context.exchangesNormsOf(table, shard));

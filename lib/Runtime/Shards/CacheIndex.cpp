@@ -15,10 +15,9 @@ namespace neuroshard::runtime {
 CacheIndex::CacheIndex(CacheSpec cache, int64_t rows)
     : spec(cache), sets(static_cast<uint64_t>(cache.rows / kCacheWays)),
       tags(index(cache.rows)), uses(index(cache.rows)) {
-  constexpr int64_t kMostRows = (int64_t{1} << 32) - 1;
-  if (rows > kMostRows)
-    fail("a shard with a cache has ", rows, " rows; at most ", kMostRows,
-         " work");
+  if (rows > kMaxCachedShardRows)
+    fail("a shard with a cache has ", rows, " rows; at most ",
+         kMaxCachedShardRows, " work");
 }
 
 void CacheIndex::beginBatch() { ++batch; }

@@ -13,8 +13,9 @@ namespace neuroshard::runtime {
 
 namespace {
 
-/// 128 f32 and a state of the row, padded: no whole block of a disk.
-constexpr int64_t kRowBytes = 528;
+/// Of 128 f32 and a state of the row: no whole block of a disk.
+constexpr int64_t kRowBytes =
+    recordBytes({.perRow = 1}, /*width=*/128, ElementType::F32);
 /// Rows of a transfer, as many as a batch of thousands of samples fetches.
 constexpr int64_t kRowsAtATime = 16384;
 /// Enough for a steady rate, few enough for a person who waits.
