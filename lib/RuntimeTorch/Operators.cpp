@@ -5,7 +5,7 @@
 // `token` stands for the contents of the tables: embeddings_gradients and
 // embeddings_update are declared to change it, so that no tracer drops them or
 // moves a lookup over an update. Python registers shapes for tracing, and the
-// operator learning_rate.
+// operators gradient_settings and are_finite_everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,9 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
+
+#include <optional>
+#include <utility>
 
 using namespace neuroshard::runtime;
 
@@ -75,11 +78,27 @@ std::vector<at::Tensor> embeddingsWait(const std::string &model,
   return findSession(model)->wait(stepOf(ticket), joined);
 }
 
-/// The rate of the next update, which Python holds.
-double learningRate(const std::string &model) {
+/// What Python holds: the scale of gradients, whether they are kept, whether
+/// they are checked, then learning rates.
+std::vector<double> gradientSettings(const std::string &model) {
   static auto operation =
-      findOperator<decltype(learningRate)>("neuroshard::learning_rate");
+      findOperator<decltype(gradientSettings)>("neuroshard::gradient_settings");
   return operation.call(model);
+}
+
+UpdateSettings settingsOf(const std::string &model) {
+  std::vector<double> given = gradientSettings(model);
+  TORCH_CHECK(given.size() > 3, "neuroshard::gradient_settings: expected a "
+                                "scale, two flags and learning rates");
+  return {
+      {given.begin() + 3, given.end()}, given[0], given[1] != 0, given[2] != 0};
+}
+
+/// Whether gradients are finite on all ranks, which Python asks them.
+bool areFiniteEverywhere(const std::string &model, bool finite) {
+  static auto operation = findOperator<decltype(areFiniteEverywhere)>(
+      "neuroshard::are_finite_everywhere");
+  return operation.call(model, finite);
 }
 
 /// The gradients of all weights in one tensor: tracers take no lists from
@@ -88,9 +107,9 @@ at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
                                const at::Tensor &ticket,
                                at::TensorList gradients, at::TensorList) {
   // Before anything is sent, since it may throw.
-  double rate = learningRate(model);
-  std::vector<at::Tensor> ofWeights =
-      findSession(model)->sendGradients(stepOf(ticket), gradients, rate);
+  UpdateSettings settings = settingsOf(model);
+  std::vector<at::Tensor> ofWeights = findSession(model)->sendGradients(
+      stepOf(ticket), gradients, std::move(settings));
   if (ofWeights.empty())
     return at::empty({0}, gradients.front().options().dtype(at::kFloat));
   return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
@@ -100,7 +119,13 @@ at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
 /// that tracers do not give their memory to others before.
 void embeddingsUpdate(const std::string &model, const at::Tensor &token,
                       const at::Tensor &ticket, at::TensorList) {
-  findSession(model)->update(stepOf(ticket));
+  auto session = findSession(model);
+  int64_t step = stepOf(ticket);
+  std::optional<bool> finite = session->hasFiniteGradients(step);
+  if (!finite || areFiniteEverywhere(model, *finite))
+    session->update(step);
+  else
+    session->dropGradients(step);
   token.mutable_data_ptr<float>()[0] += 1;
 }
 
@@ -206,14 +231,22 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor[] gradients, Tensor[] inputs) -> Tensor");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] kept) -> ()");
-  m.def("learning_rate(str model) -> float");
+  m.def("gradient_settings(str model) -> float[]");
+  m.def("are_finite_everywhere(str model, bool finite) -> bool");
   m.def("join(str model, str directory, str[] groups, str device, int threads, "
         "bool checks_late, str tier_directory) -> ()",
         &join);
-  m.def("advance(str model, float learning_rate) -> ()",
-        [](const std::string &model, double learningRate) {
-          findSession(model)->advance(learningRate);
+  m.def("advance(str model, float[] learning_rates) -> ()",
+        [](const std::string &model, const std::vector<double> &rates) {
+          findSession(model)->advance(rates);
         });
+  m.def("update_kept(str model, float[] learning_rates) -> ()",
+        [](const std::string &model, const std::vector<double> &rates) {
+          findSession(model)->updateKept(rates);
+        });
+  m.def("drop_kept(str model) -> ()", [](const std::string &model) {
+    findSession(model)->dropGradients(std::nullopt);
+  });
   m.def("leave(str model) -> ()", &closeSession);
   m.def("initialize(str model, int seed) -> ()",
         [](const std::string &model, int64_t seed) {
@@ -222,10 +255,6 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("refuse(str model, str text) -> ()",
         [](const std::string &model, const std::string &text) {
           findSession(model)->refuse(text);
-        });
-  m.def("set_gradient_scale(str model, float scale) -> ()",
-        [](const std::string &model, double scale) {
-          findSession(model)->setGradientScale(scale);
         });
   m.def("num_updates(str model) -> int", [](const std::string &model) {
     return findSession(model)->numUpdates();

@@ -17,14 +17,11 @@
 #include <c10/util/Exception.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <numeric>
 
 namespace neuroshard::runtime {
 namespace {
-
-constexpr char kOverForBackward[] =
-    "it was updated or dropped; a backward runs once for each forward";
 
 /// So that what holds a step of one session names none of a later one.
 std::atomic<int64_t> nextStepOfProcess = 0;
@@ -142,7 +139,11 @@ void RankSession::invoke(HostCall &call, const char *function) {
                     "the tables were opened by another process; a forked one "
                     "cannot use them, since it has none of their threads");
   placement.followStream(ownDevice);
-  if (call.invoke(function) == 0)
+  check(call.invoke(function));
+}
+
+void RankSession::check(int32_t status) const {
+  if (status == 0)
     return;
   std::string error = nsrt_last_error();
   TORCH_CHECK_WITH(
@@ -291,114 +292,6 @@ std::vector<at::Tensor> RankSession::wait(int64_t number, bool joined) {
   return tensors;
 }
 
-/// Results and their gradients have the same shapes and types.
-void RankSession::checkGradients(const Step &step,
-                                 at::TensorList gradients) const {
-  bool joined = step.waitedBy == kJoinedWaitName;
-  TORCH_CHECK_VALUE(gradients.size() == step.resultRows.size(), "expected ",
-                    step.resultRows.size(), " gradients, found ",
-                    gradients.size());
-  const std::vector<ResultSpec> &specs = results.at(step.waitedBy);
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    auto name = [i] {
-      return std::string("gradient of result ").append(std::to_string(i));
-    };
-    checkKind(gradients[i], specs[i].type, 2, placement.place(), name);
-    int64_t dim = joined ? std::accumulate(dims.begin(), dims.end(), int64_t{0})
-                         : dims[i];
-    TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
-                          gradients[i].size(1) == dim,
-                      name(), ": expected shape [", step.resultRows[i], ", ",
-                      dim, "], found ", gradients[i].sizes());
-  }
-}
-
-/// As functions read a gradient: the values of a row one after the other, the
-/// rows apart, or all the same.
-at::Tensor RankSession::readable(const at::Tensor &gradient) const {
-  bool hasRows = gradient.size(1) <= 1 || gradient.stride(1) == 1;
-  bool areApart = gradient.size(0) <= 1 || gradient.stride(0) == 0 ||
-                  gradient.stride(0) >= gradient.size(1);
-  return hasRows && areApart && !placement.makesCopies()
-             ? gradient
-             : gradient.contiguous();
-}
-
-std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
-                                                   at::TensorList gradients,
-                                                   double learningRate) {
-  std::lock_guard one(running);
-  TORCH_CHECK_VALUE(results.count(kGradientsName),
-                    "the artifact has no update; compile it with --training");
-  Step step = takeStep(number, kOverForBackward);
-  try {
-    TORCH_CHECK_VALUE(step.waitedBy, "step ", number,
-                      " has no results yet, so it has no gradients");
-    TORCH_CHECK_VALUE(!step.sent, "step ", number,
-                      " is over: ", kOverForBackward);
-    checkGradients(step, gradients);
-  } catch (...) {
-    keepStep(number, std::move(step));
-    throw;
-  }
-  Results returned(results.at(kGradientsName));
-  HostCall call(ownDevice, returned);
-  call.addResults(step.state);
-  std::vector<at::Tensor> placed;
-  for (const at::Tensor &gradient : gradients)
-    placed.push_back(placement.toFunction(ownDevice, readable(gradient)));
-  if (step.waitedBy == kJoinedWaitName) {
-    int64_t column = 0;
-    for (int64_t dim : dims) {
-      call.addColumns(placed.front(), column, dim);
-      column += dim;
-    }
-  } else {
-    for (const at::Tensor &gradient : placed)
-      call.addTensor(gradient);
-  }
-  size_t numWeights = 0;
-  while (!returned.isHandle(numWeights))
-    ++numWeights;
-  runOn(step, call, kGradientsName, returned, numWeights);
-  std::vector<at::Tensor> ofWeights;
-  for (size_t i = 0; i < numWeights; ++i)
-    ofWeights.push_back(take(returned, i));
-  step.sent = true;
-  step.learningRate = learningRate;
-  if (manifest.numDevices == 1) // reads them in place
-    step.inputs.insert(step.inputs.end(), placed.begin(), placed.end());
-  keepStep(number, std::move(step));
-  return ofWeights;
-}
-
-void RankSession::update(int64_t number) {
-  std::lock_guard one(running);
-  Step step = takeStep(number, kOverForBackward);
-  if (!step.sent) {
-    keepStep(number, std::move(step));
-    TORCH_CHECK_VALUE(false, "step ", number, " has sent no gradients");
-  }
-  Results returned(results.at(kUpdateName));
-  HostCall call(ownDevice, returned);
-  call.addResults(step.state);
-  call.addFloat(static_cast<float>(step.learningRate));
-  call.addInteger(updates + 1);
-  invoke(call, kUpdateName); // releases the handles, also when it fails
-  if (!nsrt_device_is_capturing(ownDevice)) // replays count: advance()
-    ++updates;
-}
-
-void RankSession::advance(double learningRate) {
-  std::lock_guard one(running);
-  placement.followStream(ownDevice);
-  TORCH_CHECK_VALUE(nsrt_device_set_step(ownDevice,
-                                         static_cast<float>(learningRate),
-                                         updates + 1) == 0,
-                    nsrt_last_error());
-  ++updates;
-}
-
 void RankSession::settle() {
   std::lock_guard one(running);
   placement.followStream(ownDevice);
@@ -408,12 +301,6 @@ void RankSession::settle() {
 void RankSession::initialize(int64_t seed) {
   TORCH_CHECK(
       nsrt_table_initialize(world.get(), -1, static_cast<uint64_t>(seed)) == 0,
-      nsrt_last_error());
-}
-
-void RankSession::setGradientScale(double scale) {
-  TORCH_CHECK_VALUE(
-      nsrt_device_set_gradient_scale(ownDevice, static_cast<float>(scale)) == 0,
       nsrt_last_error());
 }
 

@@ -26,6 +26,19 @@
 
 namespace neuroshard::runtime {
 
+/// How the gradients of a step become an update.
+struct UpdateSettings {
+  /// One for all tables, or one for each; a negative one: the table is frozen.
+  std::vector<double> learningRates;
+  /// Of gradients, before they travel.
+  double gradientScale = 1;
+  /// Whether a later update applies them.
+  bool keeps = false;
+  /// Whether the ranks agree on dropping them all if some value of some rank is
+  /// not finite.
+  bool checksFinite = false;
+};
+
 class RankSession {
 public:
   /// Opens the device of this process's rank in the first of the named process
@@ -52,24 +65,29 @@ public:
   /// Starts to send the gradients of a step's results, as wait gave these.
   /// Returns the gradients of the sample weights of each weighted input, for
   /// which it waits.
-  /// `learningRate`: of the update.
   std::vector<at::Tensor> sendGradients(int64_t step, at::TensorList gradients,
-                                        double learningRate);
-  /// Waits for the gradients of a step and runs the optimizers.
+                                        UpdateSettings settings);
+  /// Whether the gradients of a step were finite, if that is checked.
+  std::optional<bool> hasFiniteGradients(int64_t step);
+  /// Waits for the gradients of a step and, unless they are kept, runs the
+  /// optimizers on them and those that were.
   void update(int64_t step);
+  /// Runs the optimizers on kept gradients, if there are any.
+  void updateKept(const std::vector<double> &learningRates);
+  /// Drops them, and with `step` those of the step, for which it waits.
+  void dropGradients(std::optional<int64_t> step);
   /// Drops a step that will have no update. Unknown steps are ignored. What
   /// other ranks need of it is still sent, before the results of later steps.
   void release(int64_t step) noexcept;
 
   /// To be called before each replay of a CUDA graph that updates: counts the
   /// update and sets its step size.
-  void advance(double learningRate);
+  void advance(const std::vector<double> &learningRates);
   /// Waits until weights may be read and written. Throws a ValueError if ids
   /// that were checked late were wrong.
   void settle();
 
   void initialize(int64_t seed);
-  void setGradientScale(double scale);
   /// Updates done so far.
   int64_t numUpdates() const { return updates; }
   void setNumUpdates(int64_t count) { updates = count; }
@@ -87,7 +105,8 @@ private:
     /// both in place.
     std::vector<at::Tensor> inputs;
     std::vector<int64_t> resultRows; ///< set once waited for.
-    double learningRate = 0;         ///< set once its gradients are sent.
+    UpdateSettings settings;         ///< set once its gradients are sent.
+    bool isFinite = true;
     bool lookedUp = false;
     const char *waitedBy = nullptr; ///< function that gave its results.
     bool sent = false;              ///< its gradients.
@@ -108,12 +127,18 @@ private:
   void releaseDropped() noexcept;
   /// Whether a step has sent its gradients and was not updated.
   bool hasLostUpdate();
+  void setGradientScale(double scale);
+  void setRates(const std::vector<double> &learningRates);
+  /// Runs the update function of a step, which keeps its gradients or updates.
+  void runUpdate(Step &step, bool keeps);
   int64_t startChecked(const std::vector<at::Tensor> &inputs);
   void lookUp(Step &step);
   void checkGradients(const Step &step, at::TensorList gradients) const;
   at::Tensor readable(const at::Tensor &gradient) const;
   at::Tensor take(Results &returned, size_t index) const;
-  /// Throws a DistBackendError if the group has ended, else a ValueError.
+  /// For a status that is not 0 throws a DistBackendError if the group has
+  /// ended, else a ValueError.
+  void check(int32_t status) const;
   void invoke(HostCall &call, const char *function);
   /// Runs a function that takes the state of a step. What it returns after
   /// `numTensors` tensors is the state from then on; if it fails, that is
@@ -136,6 +161,9 @@ private:
   int64_t owed = -1; ///< step that lookUpEarlier has taken.
   bool droppedOwed = false;
   bool lostUpdate = false; ///< a step was dropped after it sent gradients.
+  /// What kept gradients lie in: a single device reads them in place.
+  std::vector<at::Tensor> keptTensors;
+  std::vector<double> rates; ///< by table, as the device has them.
   int64_t updates = 0;
   const int process; ///< that opened the device.
 };

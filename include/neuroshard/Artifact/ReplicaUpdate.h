@@ -21,6 +21,7 @@
 #include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -54,6 +55,11 @@ struct ReplicaUpdate {
   EntrySubset gathered, summed;
   std::vector<RowSums> tables; ///< of the summed entries.
   int64_t numSums = 0;         ///< values of the array of row sums.
+
+  /// Whether a table's gradients travel as row sums.
+  bool sums(int32_t table) const {
+    return std::ranges::find(tables, table, &RowSums::table) != tables.end();
+  }
 };
 
 /// Ranks that add up each other's sums, and all of their sums.
@@ -93,10 +99,12 @@ int64_t gatheredBytes(const ExchangeLookup &lookup, int64_t dim,
                       int64_t ids);
 
 /// `bags`: of all ranks; `idsOfStream`: those of all ranks, by stream of
-/// `local`.
+/// `local`. `earlier`: that of a step which has one update together with this
+/// one, so that each table takes the form that it has there; or null.
 ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
                                 const StreamSet &local, int64_t bags,
-                                std::span<const int64_t> idsOfStream);
+                                std::span<const int64_t> idsOfStream,
+                                const ReplicaUpdate *earlier = nullptr);
 
 } // namespace neuroshard
 

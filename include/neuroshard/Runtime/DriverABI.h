@@ -208,6 +208,22 @@ int32_t nsrt_device_refuse(nsrt_device *, const char *text);
 /// 1 / ranks makes the sum over ranks a mean.
 int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 
+/// Learning rates of later updates by table, in place of their argument; a
+/// table with a negative one stays as it is. Without rates (at first; count 0)
+/// all tables have that of the argument. The same on all ranks.
+int32_t nsrt_device_set_rates(nsrt_device *, const float *rates, int32_t count);
+
+/// With 1, nsrt_update keeps the gradients of its step, and tables stay as they
+/// are, until an update without this (0, at first) or nsrt_device_update_kept
+/// applies those of all steps since: each row has one update, by the sum of its
+/// gradients. To be set before the gradients of a step are packed, on all ranks
+/// alike. They take memory until then.
+int32_t nsrt_device_keep_gradients(nsrt_device *, int32_t keep);
+/// Does nothing if nothing is kept.
+int32_t nsrt_device_update_kept(nsrt_device *, float learning_rate,
+                                int64_t step);
+int32_t nsrt_device_drop_kept(nsrt_device *);
+
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//

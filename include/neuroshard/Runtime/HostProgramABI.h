@@ -82,7 +82,8 @@ void nsrt_weights_gradient(nsrt_device *, nsrt_routed *, nsrt_partials *,
 
 /// Waits for the gradients and applies the optimizers of all slots. The
 /// routed handles and gradients of every exchange that reads the slots are
-/// passed together, so that a table has one update per step.
+/// passed together, so that a table has one update per step. Keeps the
+/// gradients instead if the driver wants that (nsrt_device_keep_gradients).
 void nsrt_update(nsrt_device *, int64_t num_exchanges,
                  nsrt_routed *const *routed, nsrt_partials *const *gradients,
                  float learning_rate, int64_t step);

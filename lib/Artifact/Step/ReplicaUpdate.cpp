@@ -140,7 +140,8 @@ int64_t gatheredBytes(const ExchangeLookup &lookup, int64_t dim,
 
 ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
                                 const StreamSet &local, int64_t bags,
-                                std::span<const int64_t> idsOfStream) {
+                                std::span<const int64_t> idsOfStream,
+                                const ReplicaUpdate *earlier) {
   const ExchangeSpec &spec = plan.exchanges[exchange];
   int32_t packedIdBytes = plan.packedIdBytes(spec);
   WireFormat gradients = plan.wireType.gradients;
@@ -158,8 +159,9 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
       bytes += gatheredBytes(lookup, table.dim, packedIdBytes, gradients, bags,
                              idsOfStream[static_cast<size_t>(entry.stream)]);
     }
+    bool isSmaller = sendsRowSums(table.rows, table.dim, gradients, bytes);
     if (!table.trained() || !isInOneExchange(plan, index) ||
-        !sendsRowSums(table.rows, table.dim, gradients, bytes))
+        !(earlier ? earlier->sums(index) : isSmaller))
       continue;
     for (int32_t e : entries)
       isSummed[static_cast<size_t>(e)] = true;

@@ -7,6 +7,7 @@
 #include "neuroshard/Runtime/DriverABI.h"
 #include "Export.h"
 #include "Shards/DiskRates.h"
+#include "Status.h"
 #include "Step/Steps.h"
 #include "World/DeviceNames.h"
 #include "World/TableAccess.h"
@@ -44,36 +45,6 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
   return info;
 }
 
-thread_local std::string lastError;
-
-void setLastError(const char *text) noexcept {
-  try {
-    lastError = text;
-  } catch (...) {
-    lastError = "no memory"; // fits into the string itself
-  }
-}
-
-/// Returns what `function` returns, or `failure` if it throws.
-template <typename Result, typename Function>
-Result orElse(Result failure, const Function &function) noexcept {
-  try {
-    return function();
-  } catch (const std::bad_alloc &) {
-    setLastError("no memory");
-  } catch (const std::exception &error) {
-    setLastError(error.what());
-  }
-  return failure;
-}
-
-template <typename Function> int32_t status(const Function &function) noexcept {
-  return orElse<int32_t>(1, [&] {
-    function();
-    return 0;
-  });
-}
-
 std::string textOr(const char *text) { return text ? text : ""; }
 
 runtime::Shard &shardOf(nsrt_device *device, int32_t index) {
@@ -97,6 +68,16 @@ bool isPhase(int32_t phase) {
 }
 
 } // namespace
+
+static thread_local std::string lastError;
+
+void runtime::setLastError(const char *text) noexcept {
+  try {
+    lastError = text;
+  } catch (...) {
+    lastError = "no memory"; // fits into the string itself
+  }
+}
 
 NSRT_EXPORT const char *nsrt_last_error(void) { return lastError.c_str(); }
 
@@ -346,15 +327,6 @@ NSRT_EXPORT int32_t nsrt_tensor_read(nsrt_device *device, void *to,
 NSRT_EXPORT int32_t nsrt_tensor_write(nsrt_device *device, void *tensor,
                                       const void *from, int64_t bytes) {
   return status([&] { device->write(tensor, from, bytes); });
-}
-
-NSRT_EXPORT int32_t nsrt_device_set_gradient_scale(nsrt_device *device,
-                                                   float scale) {
-  return status([&] {
-    if (!std::isfinite(scale) || scale == 0)
-      fail("the scale of gradients must be finite and not 0, found ", scale);
-    device->gradientScale = scale;
-  });
 }
 
 NSRT_EXPORT int32_t nsrt_invoke(nsrt_device *device, const char *name,

@@ -11,6 +11,7 @@
 #include "Export.h"
 #include "HostTensors.h"
 #include "Step/FetchRows.h"
+#include "Step/KeptGradients.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
 
@@ -349,9 +350,12 @@ NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
     ready = usable(device, routed[i]) && gradients[i] && ready;
   if (ready)
     guarded(device, [&] {
-      update(*device, {routed, static_cast<size_t>(num_exchanges)},
-             {gradients, static_cast<size_t>(num_exchanges)}, learning_rate,
-             step);
+      std::span ofIds(routed, static_cast<size_t>(num_exchanges));
+      std::span ofGradients(gradients, static_cast<size_t>(num_exchanges));
+      if (device->keepsGradients)
+        keepGradients(*device, ofIds, ofGradients);
+      else
+        update(*device, ofIds, ofGradients, learning_rate, step);
     });
   device->threads.rest(); // work of the caller follows
 }

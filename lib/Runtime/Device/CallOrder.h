@@ -15,6 +15,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <span>
 
 namespace neuroshard::runtime {
 
@@ -32,9 +33,13 @@ public:
     mix(call);
   }
 
-  /// Adds an update by a learning rate, the one with number `step`.
-  void addUpdate(float learningRate, int64_t step) {
+  /// Adds an update by a learning rate, the one with number `step`; `ofTables`:
+  /// rates of their own.
+  void addUpdate(float learningRate, std::span<const float> ofTables,
+                 int64_t step) {
     mix(std::bit_cast<uint32_t>(learningRate));
+    for (float rate : ofTables)
+      mix(std::bit_cast<uint32_t>(rate));
     mix(static_cast<uint64_t>(step));
   }
 

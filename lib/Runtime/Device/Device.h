@@ -12,6 +12,7 @@
 #include "Host/BufferPool.h"
 #include "Phases.h"
 #include "Shards/Shard.h"
+#include "TableRates.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/MessageLayout.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
@@ -23,6 +24,7 @@
 #include "neuroshard/Runtime/ThreadPool.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -226,6 +228,14 @@ struct nsrt_partials {
   std::vector<neuroshard::runtime::Buffer> copies;
 };
 
+/// Received gradients of steps that have one update together with a later step.
+struct KeptGradients {
+  std::vector<std::unique_ptr<nsrt_routed>> routed;
+  std::vector<std::unique_ptr<nsrt_partials>> gradients; ///< of each of these.
+  /// By exchange, that of the first of these steps to pack its gradients.
+  std::map<int32_t, neuroshard::ReplicaUpdate> forms;
+};
+
 struct nsrt_device {
   nsrt_device(std::shared_ptr<const neuroshard::runtime::WorldPlan> plan,
               int32_t rank, const neuroshard::runtime::ProgramLibrary &library,
@@ -286,6 +296,10 @@ struct nsrt_device {
   std::unique_ptr<neuroshard::runtime::Backend> backend;
   /// Factor of all gradients, applied before they travel.
   float gradientScale = 1;
+  neuroshard::runtime::TableRates rates;
+  /// Whether nsrt_update keeps gradients instead.
+  bool keepsGradients = false;
+  KeptGradients kept;
   /// What this device still has to hand on as a relay, in the order in which
   /// all ranks have sent it: ids, and results (RelayDuties.h).
   std::vector<nsrt_routed *> idsToRelay;

@@ -2,6 +2,8 @@
 
 #include "Blocks.h"
 
+#include <map>
+
 namespace neuroshard::runtime {
 
 /// The direct blocks of a set for all ranks of samples.
@@ -68,7 +70,7 @@ void placeLocalRows(const Block &block, std::byte *first, WireFormat format,
   }
 }
 
-ReplicaUpdate makeReplicaUpdate(const Device &device, const Routed &routed) {
+ReplicaUpdate makeReplicaUpdate(Device &device, const Routed &routed) {
   const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
   int64_t bags = 0;
   for (int64_t batch : routed.batchOfPeer)
@@ -77,9 +79,14 @@ ReplicaUpdate makeReplicaUpdate(const Device &device, const Routed &routed) {
   for (const std::vector<int64_t> &ofPeer : routed.localIdsOfPeer)
     for (size_t stream = 0; stream < ids.size(); ++stream)
       ids[stream] += ofPeer[stream];
-  return makeReplicaUpdate(device.manifest(),
-                           static_cast<size_t>(routed.exchange), local, bags,
-                           ids);
+  std::map<int32_t, ReplicaUpdate> &forms = device.kept.forms;
+  auto earlier = forms.find(routed.exchange);
+  ReplicaUpdate update = makeReplicaUpdate(
+      device.manifest(), static_cast<size_t>(routed.exchange), local, bags, ids,
+      earlier == forms.end() ? nullptr : &earlier->second);
+  if (device.keepsGradients)
+    forms.try_emplace(routed.exchange, update);
+  return update;
 }
 
 std::vector<int64_t> sizesOf(const std::vector<Block> &blocks) {

@@ -34,8 +34,9 @@ void placeLocalRows(const Block &block, std::byte *first, WireFormat format,
                     std::span<LocalRows> rows,
                     std::span<const int32_t> entries = {});
 
-/// How the replicated tables of an exchange are updated in this step.
-ReplicaUpdate makeReplicaUpdate(const Device &device, const Routed &routed);
+/// How the replicated tables of an exchange are updated in this step: as in the
+/// kept ones, if there are any.
+ReplicaUpdate makeReplicaUpdate(Device &device, const Routed &routed);
 /// The blocks of some of the device's replicated tables, one per rank.
 std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
                                    const Routed &routed, WireFormat format);

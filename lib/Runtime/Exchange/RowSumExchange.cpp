@@ -186,6 +186,22 @@ std::vector<SlotSums> slotSumsOf(const Partials &gradients) {
   return sums;
 }
 
+void addUpSteps(Device &device, std::span<Partials *const> steps) {
+  if (steps.size() <= 1)
+    return;
+  Partials &first = *steps.front();
+  int64_t count = first.replicas.numSums;
+  Buffer total =
+      device.buffers->acquire(BufferKind::ReceivedGradients,
+                              count * static_cast<int64_t>(sizeof(float)));
+  RowMove move = moveOf(first.rowSums.get(), WireFormat::F32, total.get(),
+                        WireFormat::F32, count);
+  for (Partials *step : steps.subspan(1))
+    move.addends.push_back({step->rowSums.get(), count});
+  device.backend->moveRows({&move, 1});
+  first.rowSums = std::move(total);
+}
+
 void addUpRows(Device &device, const Routed &routed, Partials &gradients) {
   const ReplicaUpdate &replicas = gradients.replicas;
   if (replicas.tables.empty())

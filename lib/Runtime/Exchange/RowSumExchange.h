@@ -11,6 +11,7 @@
 
 #include "Device/Device.h"
 
+#include <span>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -24,6 +25,9 @@ void startRowSums(Device &device, Partials &gradients);
 void continueRowSums(Device &device, Partials &gradients);
 /// Waits for the sums over all ranks.
 void receiveRowSums(Device &device, Partials &gradients);
+/// Adds the received sums of steps of one exchange to those of the first, in
+/// their order. The tables of all must be the same.
+void addUpSteps(Device &device, std::span<Partials *const> steps);
 
 /// The sums as backends take them.
 std::vector<SlotSums> slotSumsOf(const Partials &gradients);

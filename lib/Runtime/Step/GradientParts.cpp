@@ -47,7 +47,8 @@ private:
                 const std::vector<ReceivedBlock> &blocks) {
     const EntryLayout &entry = set.entries[index];
     // A table without an optimizer is only read.
-    if (!device.slots[static_cast<size_t>(entry.slot)].table().trained())
+    const Shard &shard = device.slots[static_cast<size_t>(entry.slot)];
+    if (!shard.table().trained() || device.rates.isFrozen(shard.spec().table))
       return;
     auto stream = static_cast<size_t>(entry.stream);
     std::optional<int64_t> padding = spec.lookups[entry.lookup].paddingIdx;

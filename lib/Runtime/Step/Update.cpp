@@ -3,11 +3,13 @@
 #include "Exchange/CopyExchange.h"
 #include "Exchange/RowSumExchange.h"
 #include "GradientParts.h"
+#include "KeptGradients.h"
 #include "NormExchange.h"
 #include "Steps.h"
 #include "neuroshard/Runtime/OptimizerStepSize.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -17,9 +19,11 @@ std::vector<float> stepSizesOf(const Device &device, float learningRate,
                                int64_t step) {
   std::vector<float> sizes;
   for (const Shard &slot : device.slots)
-    sizes.push_back(slot.table().trained()
-                        ? stepSize(*slot.table().optimizer, learningRate, step)
-                        : 0.0f);
+    sizes.push_back(
+        slot.table().trained()
+            ? stepSize(*slot.table().optimizer,
+                       device.rates.of(slot.spec().table, learningRate), step)
+            : 0.0f);
   return sizes;
 }
 
@@ -43,25 +47,45 @@ static void updateTables(Device &device, Update &update,
   update.finish(norms.terms);
 }
 
-/// Updates the replicated tables whose gradients travel as sums of rows.
-static void updateCopies(Device &device, Partials &gradients,
+/// Updates the replicated tables of an exchange whose gradients travel as sums
+/// of rows, by those of some steps.
+static void updateCopies(Device &device, std::span<Partials *const> steps,
                          std::span<const float> stepSizes) {
-  if (gradients.replicas.tables.empty())
+  Partials &first = *steps.front();
+  if (first.replicas.tables.empty())
     return;
-  receiveRowSums(device, gradients);
+  for (Partials *step : steps)
+    receiveRowSums(device, *step);
   PhaseTimer timer(device.figures, Phase::Update);
-  device.backend->updateRows(slotSumsOf(gradients), stepSizes);
+  addUpSteps(device, steps);
+  std::vector<SlotSums> sums = slotSumsOf(first);
+  std::erase_if(sums, [&](const SlotSums &one) {
+    const Shard &shard = device.slots[static_cast<size_t>(one.slot)];
+    return device.rates.isFrozen(shard.spec().table);
+  });
+  device.backend->updateRows(sums, stepSizes);
+}
+
+static void updateAllCopies(Device &device, const StepGradients &steps,
+                            std::span<const float> stepSizes) {
+  std::map<int32_t, std::vector<Partials *>> ofExchange;
+  for (size_t i = 0; i < steps.routed.size(); ++i)
+    ofExchange[steps.routed[i]->exchange].push_back(steps.gradients[i]);
+  for (const auto &[exchange, gradients] : ofExchange)
+    updateCopies(device, gradients, stepSizes);
 }
 
 void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step) {
   finishDeferred(device);
-  device.order.addUpdate(learningRate, step);
+  device.order.addUpdate(learningRate, device.rates.all(), step);
+  KeptGradients kept = takeKept(device);
+  StepGradients steps = joinSteps(kept, routed, gradients);
   std::vector<GradientPart> parts =
-      makeGradientParts(device, routed, gradients);
+      makeGradientParts(device, steps.routed, steps.gradients);
   auto continueAll = [&] {
-    for (Partials *exchange : gradients)
+    for (Partials *exchange : steps.gradients)
       continueRowSums(device, *exchange);
   };
   // What the updates of other tables wait for goes first.
@@ -72,8 +96,7 @@ void update(Device &device, std::span<Routed *const> routed,
   std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
   updateTables(device, *update, stepSizes);
   continueAll();
-  for (Partials *exchange : gradients)
-    updateCopies(device, *exchange, stepSizes);
+  updateAllCopies(device, steps, stepSizes);
 }
 
 } // namespace neuroshard::runtime

@@ -273,6 +273,7 @@ void nsrt_world::resetGroup() {
     device->idsToRelay.clear();
     device->idsToFetch.clear();
     device->resultsToRelay.clear();
+    device->kept = {};
     device->order = {};
   }
 }

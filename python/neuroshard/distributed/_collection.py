@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -23,6 +24,7 @@ from neuroshard.distributed._run_file import save_run
 from neuroshard.distributed._sent_ids import SentIds
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
+from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
 from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
 from neuroshard.plans import Plan
@@ -68,12 +70,15 @@ class Pending:
 class _Sharded(Learning, torch.nn.Module):
     """The common base of the two collections."""
 
-    def __init__(self, plan: Plan, problem: ShardingProblem, *, learning_rate: float,
+    def __init__(self, plan: Plan, problem: ShardingProblem, *,
+                 learning_rate: float | Sequence[Mapping[str, Any]],
                  process_group: dist.ProcessGroup | None = None, seed: int = 0,
                  artifact: str | os.PathLike | None = None, name: str | None = None,
                  gradient_division: bool = True, threads: int | None = None,
                  device: torch.device | str | int | None = None,
-                 tier_directory: str | os.PathLike | None = None) -> None:
+                 tier_directory: str | os.PathLike | None = None,
+                 update_at: str = "backward", update_every: int = 1,
+                 grad_scaler: torch.amp.GradScaler | None = None) -> None:
         super().__init__()
         self._plan, self._problem = plan, problem
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
@@ -81,20 +86,30 @@ class _Sharded(Learning, torch.nn.Module):
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
         self._token = torch.zeros((), dtype=torch.float32, device="cpu")
 
-        def make() -> tuple[FusedOptimizer, Engine, Path | None]:
+        def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None]:
             check_arguments(plan, problem, seed, name, gradient_division, threads)
             self._check_features(problem)
-            return (FusedOptimizer(self._anchor, learning_rate), Engine(pick_device(device)),
-                    _arguments.tier_directory(tier_directory))
+            return (FusedOptimizer(self._anchor, learning_rate, [table.name for table in problem.tables]),
+                    UpdateArguments(update_at, update_every, grad_scaler),
+                    Engine(pick_device(device)), _arguments.tier_directory(tier_directory))
 
-        self._optimizer, own_engine, files = together(make, process_group, "the check of the arguments")
+        self._optimizer, updates, own_engine, files = together(make, process_group,
+                                                               "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division),
+                      "update_at": updates.at, "update_every": str(updates.every),
+                      "grad_scaler": "none" if grad_scaler is None else "some",
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         optimizer = self._optimizer
+
+        def make_updates(session: Session) -> Updates:
+            return Updates(updates, optimizer, session.engine, session.table_names,
+                           session.size if gradient_division else 1, session.all_ranks)
+
         self._session = Session(plan, problem, process_group, artifact, name, threads, files,
-                                own_engine, lambda: optimizer.learning_rate)
+                                own_engine, make_updates)
+        self._updates = self._session.policy
         self._engine = self._session.engine
         self._frozen = False
         self._reset_step = 0
@@ -102,8 +117,6 @@ class _Sharded(Learning, torch.nn.Module):
         self._name = self._session.name
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._engine.initialize(seed)
-        if gradient_division:
-            self._engine.set_gradient_scale(1 / self._session.size)
 
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
@@ -315,7 +328,13 @@ class ShardedEmbeddingBagCollection(_Sharded):
     divided by the ranks on it. device: of ids, tables and results, "cpu" or a GPU; or
     "emulator", which runs the kernels for GPUs on ids of the CPU (docs/devices.md).
     tier_directory: where files of shards in tier "ssd" are made, on this rank's host; None: where
-    NEUROSHARD_TIER_DIRECTORY says (docs/tiers.md)."""
+    NEUROSHARD_TIER_DIRECTORY says (docs/tiers.md).
+
+    learning_rate: a number, or groups as torch.optim has them, [{"tables": [...], "lr": ...}, ...].
+    update_at: "backward"; or "step": by tables.optimizer.step(), from the gradients of all backwards
+    since. update_every: every so many backwards there is one update, from the gradients of all of them.
+    grad_scaler: what scales the loss: gradients are divided by its scale, and those of a backward that
+    are not finite on some rank are dropped on all."""
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:

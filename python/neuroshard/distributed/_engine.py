@@ -37,18 +37,23 @@ class Engine:
     def initialize(self, seed: int) -> None:
         self._ops.initialize(self.name, seed)
 
-    def set_gradient_scale(self, scale: float) -> None:
-        self._ops.set_gradient_scale(self.name, scale)
-
     def num_updates(self) -> int:
         return self._ops.num_updates(self.name)
 
     def set_num_updates(self, count: int) -> None:
         self._ops.set_num_updates(self.name, count)
 
-    def advance(self, learning_rate: float) -> None:
+    def advance(self, learning_rates: Sequence[float]) -> None:
         """Called before a CUDA graph that updates is replayed."""
-        self._ops.advance(self.name, learning_rate)
+        self._ops.advance(self.name, learning_rates)
+
+    def update_kept(self, learning_rates: Sequence[float]) -> None:
+        """Updates the tables by the gradients that backwards have left, if there are any."""
+        self._ops.update_kept(self.name, learning_rates)
+
+    def drop_kept(self) -> None:
+        """Drops these."""
+        self._ops.drop_kept(self.name)
 
     def start(self, token: torch.Tensor, *inputs: Jagged) -> torch.Tensor:
         """Sends the ids; gives a ticket."""

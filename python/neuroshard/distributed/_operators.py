@@ -1,18 +1,19 @@
-"""torch.ops.neuroshard.embeddings_*: shapes for tracing, the learning rate of updates.
+"""torch.ops.neuroshard.embeddings_*: shapes for tracing, when and by which rates backwards update.
 
 The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
 of a traced program take values only. `token` stands for the contents of the tables:
 embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an
 update. `inputs` are ids, offsets and, where lookups are weighted, weights
 (lib/RuntimeTorch/StepInputs.h). `joined` asks for all results in one tensor. With `anchor` autograd
-calls the backward (Autograd.cpp); None: no backward follows. The learning rate is not an argument,
-since a traced program would keep the value of its trace: each embeddings_gradients asks for it, for
-the update."""
+calls the backward (Autograd.cpp); None: no backward follows. Learning rates are no arguments,
+since a traced program would keep the values of its trace: each embeddings_gradients asks for them, for
+the update, and whether that is the backward's (gradient_settings)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -73,18 +74,25 @@ class Shapes:
         return [first.new_empty((first.shape[0], columns))]
 
 
+class GradientPolicy(Protocol):
+    """What becomes of the gradients of a model's backwards (_updates.Updates)."""
+
+    def gradient_settings(self) -> list[float]: ...
+
+    def are_finite_everywhere(self, finite: bool) -> bool: ...
+
+
 @dataclass(frozen=True)
 class _Model:
     shapes: Shapes
-    learning_rate: Callable[[], float]
+    policy: GradientPolicy
 
 
 _models: dict[str, _Model] = {}
 
 
-def add_model(name: str, shapes: Shapes, learning_rate: Callable[[], float]) -> None:
-    """learning_rate: called at each update."""
-    _models[name] = _Model(shapes, learning_rate)
+def add_model(name: str, shapes: Shapes, policy: GradientPolicy) -> None:
+    _models[name] = _Model(shapes, policy)
 
 
 def remove_model(name: str) -> None:
@@ -103,8 +111,14 @@ def shapes_of(name: str) -> Shapes:
     return _model(name).shapes
 
 
-def learning_rate_of(name: str) -> float:
-    return _model(name).learning_rate()
+def gradient_settings(name: str) -> list[float]:
+    """The factor of gradients, whether they are kept for a later update, whether they are checked to be
+    finite, then learning rates, one or those of all tables."""
+    return _model(name).policy.gradient_settings()
+
+
+def are_finite_everywhere(name: str, finite: bool) -> bool:
+    return _model(name).policy.are_finite_everywhere(finite)
 
 
 def _start(model, token, inputs):
@@ -138,7 +152,8 @@ def register() -> None:
         return
     load_library()
     library = torch.library.Library("neuroshard", "FRAGMENT")
-    library.impl("learning_rate", learning_rate_of, "CompositeExplicitAutograd")
+    for own in (gradient_settings, are_finite_everywhere):
+        library.impl(own.__name__, own, "CompositeExplicitAutograd")
     _registered.append(library)
     for name, fake in (("start", _start), ("lookup", _lookup), ("anchor", _anchor), ("wait", _wait),
                        ("gradients", _gradients), ("update", _update)):

@@ -1,49 +1,126 @@
-"""A torch.optim.Optimizer for tables that their backward updates: it holds the learning rate."""
+"""A torch.optim.Optimizer for tables that backwards update: it holds their learning rates."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 
 from neuroshard import _fields
 
+FROZEN = -1.0  # as lib/Runtime takes the rate of a table that no update changes
+
 
 class FusedOptimizer(torch.optim.Optimizer):
-    """Holds the learning rate of a collection's tables in param_groups[0]["lr"].
+    """Holds the learning rates of tables: param_groups[i]["lr"] is that of param_groups[i]["tables"].
 
-    The backward updates the tables, so step() and zero_grad() do nothing. Schedulers and training
-    loops can use it like any optimizer. Checkpoints save its state with the tables."""
+    A backward updates the tables, so step() does nothing, unless the tables were made with
+    update_at="step". zero_grad() drops gradients that wait for an update. Schedulers and training loops
+    can use it like any optimizer. Checkpoints save the rates with the tables."""
 
-    _checked: float | None = None  # the last rate that was valid
+    _checked: tuple[tuple[Any, ...], list[float]] = ((), [])  # the last rates that were valid
 
-    def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
-        super().__init__([anchor], {"lr": _fields.learning_rate(learning_rate)})
+    def __init__(self, anchor: torch.Tensor, learning_rate: float | Sequence[Mapping[str, Any]],
+                 tables: Sequence[str]) -> None:
+        """anchor: what stands for the tables in autograd. learning_rate: of all, or groups
+        {"tables": names, "lr": rate}, of which one may leave out "tables" for all the others."""
+        groups = groups_of(learning_rate, tables)
+        anchors = [anchor, *(torch.zeros((), requires_grad=True) for _ in groups[1:])]
+        super().__init__([{"params": [one], **group} for one, group in zip(anchors, groups)], {})
+        self.on_step: Callable[[], None] | None = None
+        self.on_zero_grad: Callable[[], None] | None = None
+        self._anchor = anchor
         # Keeps schedulers from warning that step() was not called.
         self._opt_called = True
 
     @property
-    def learning_rate(self) -> float:
-        rate = self.param_groups[0]["lr"]
-        if type(rate) is float and rate == self._checked:
-            return rate
-        self._checked = _fields.learning_rate(rate)
-        return self._checked
+    def learning_rates(self) -> list[float]:
+        """By group."""
+        found = tuple(group["lr"] for group in self.param_groups)
+        if found != self._checked[0] or not all(type(rate) is float for rate in found):
+            self._checked = found, [_fields.learning_rate(rate) for rate in found]
+        return self._checked[1]
 
-    @learning_rate.setter
-    def learning_rate(self, rate: float) -> None:
-        self.param_groups[0]["lr"] = _fields.learning_rate(rate)
+    @learning_rates.setter
+    def learning_rates(self, rates: Sequence[float]) -> None:
+        """One for all groups, or one for each."""
+        if len(rates) not in (1, len(self.param_groups)):
+            raise ValueError(f"learning_rate: expected 1 or {len(self.param_groups)}, as there are groups "
+                             f"of tables, found {len(rates)}")
+        valid = [_fields.learning_rate(rate) for rate in rates]
+        for i, group in enumerate(self.param_groups):
+            group["lr"] = valid[i % len(valid)]
+
+    def rates_of(self, tables: Sequence[str], frozen: frozenset[str]) -> list[float]:
+        """One for all tables, or one for each of these, FROZEN for those that are."""
+        rates = self.learning_rates
+        if len(rates) == 1 and not frozen:
+            return rates
+        of_table = {name: rate for group, rate in zip(self.param_groups, rates)
+                    for name in group["tables"]}
+        return [FROZEN if name in frozen else of_table[name] for name in tables]
+
+    def note(self, finite: bool, is_first: bool) -> None:
+        """Lets a GradScaler know whether gradients were finite on all ranks, also those noted since the
+        first."""
+        before = self._anchor.grad
+        if is_first or before is None or bool(torch.isfinite(before)):
+            self._anchor.grad = torch.full_like(self._anchor, 0.0 if finite else torch.inf)
 
     def step(self, closure=None):
-        """Does nothing: the backward has updated the tables."""
-        return closure() if closure else None
+        """Updates the tables if they were made with update_at="step"; else backwards have done it."""
+        loss = None
+        if closure:
+            with torch.enable_grad():
+                loss = closure()
+        if self.on_step:
+            self.on_step()
+        return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Does nothing: gradients of tables are not kept."""
+        """Drops the gradients of backwards that wait for an update."""
+        self._anchor.grad = None
+        if self.on_zero_grad:
+            self.on_zero_grad()
+
+
+def groups_of(given: float | Sequence[Mapping[str, Any]],
+              tables: Sequence[str]) -> list[dict[str, Any]]:
+    """Parameter groups, each table in one. Raises a ValueError for what are none."""
+    if not isinstance(given, (list, tuple)):
+        return [{"lr": _fields.learning_rate(given), "tables": list(tables)}]
+    groups, left = [], dict.fromkeys(tables)
+    for group in given:
+        if not (isinstance(group, Mapping) and "lr" in group and set(group) <= {"lr", "tables"}):
+            raise ValueError("learning_rate: expected a number, or groups {\"tables\": [...], \"lr\": ...}, "
+                             f"found {_fields.shown(group)}")
+        names = group.get("tables")
+        if isinstance(names, str):
+            names = [names]
+        for name in names or ():
+            if name not in left:
+                raise ValueError(f"learning_rate: expected each table in one group, found "
+                                 f"{_fields.shown(name)}, which " +
+                                 ("is in another" if name in tables else "is no table"))
+            del left[name]
+        groups.append({"lr": _fields.learning_rate(group["lr"]),
+                       "tables": None if names is None else list(names)})
+    rest = [group for group in groups if group["tables"] is None]
+    if len(rest) > 1 or (left and not rest):
+        raise ValueError("learning_rate: expected one group without \"tables\", for " +
+                         (f"{', '.join(left)}, found none" if not rest else
+                          f"all tables of no other group, found {len(rest)}"))
+    for group in rest:
+        group["tables"] = list(left)
+    return groups
 
 
 class Learning:
-    """A module with a FusedOptimizer."""
+    """A module whose tables backwards update."""
 
     _optimizer: FusedOptimizer
+    _updates: Any  # _updates.Updates
 
     def _require_open(self) -> None:
         """Raises a TensorError if the tables are closed."""
@@ -51,14 +128,46 @@ class Learning:
 
     @property
     def optimizer(self) -> FusedOptimizer:
-        """The optimizer that holds the learning rate, for schedulers."""
+        """The optimizer that holds the learning rates, for schedulers."""
         return self._optimizer
 
     @property
     def learning_rate(self) -> float:
-        return self._optimizer.learning_rate
+        """That of the first group of tables."""
+        return self._optimizer.learning_rates[0]
 
-    def set_learning_rate(self, rate: float) -> None:
-        """Sets the learning rate of all following updates, also of earlier lookups."""
+    def set_learning_rate(self, rate: float | Sequence[float]) -> None:
+        """Sets the learning rate of all following updates, also of earlier lookups: one, or one for each
+        group of tables."""
         self._require_open()
-        self._optimizer.learning_rate = rate
+        self._optimizer.learning_rates = rate if isinstance(rate, (list, tuple)) else [rate]
+
+    def accumulate(self):
+        """A block whose backwards update the tables once, at its end, by the sum of all their
+        gradients: `with tables.accumulate(): ...`. Each row has one update. If the block ends with an
+        error, there is none."""
+        self._require_open()
+        return self._updates.accumulate()
+
+    def no_sync(self):
+        """A block whose backwards leave their gradients to the next backward after it, as that of
+        DistributedDataParallel does."""
+        self._require_open()
+        return self._updates.no_sync()
+
+    def freeze(self, *tables: str) -> None:
+        """Lets updates leave these tables as they are; all of them if none is named. To be called alike
+        on all ranks, as unfreeze()."""
+        self._require_open()
+        self._updates.freeze(tables)
+
+    def unfreeze(self, *tables: str) -> None:
+        """Lets updates change these tables again; all of them if none is named."""
+        self._require_open()
+        self._updates.unfreeze(tables)
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        """The tables that updates leave as they are."""
+        return self._updates.frozen
+

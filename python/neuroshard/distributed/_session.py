@@ -42,8 +42,9 @@ class Session:
     def __init__(self, plan: Plan, problem: ShardingProblem,
                  process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
                  name: str | None, threads: int | None, tier_directory: pathlib.Path | None,
-                 engine: Engine, learning_rate: Callable[[], float]) -> None:
-        """learning_rate: called at each update."""
+                 engine: Engine,
+                 make_policy: Callable[[Session], _operators.GradientPolicy]) -> None:
+        """make_policy: called when the tables are open."""
         self.engine = engine
         self.group = process_group
         self.rank, self.size = rank_of(process_group), size_of(process_group)
@@ -64,7 +65,9 @@ class Session:
         shapes = shapes_of(self.manifest)
         self.results = shapes.results
         self.result_names = [self.input.features[one.feature] for one in self.results]
-        _operators.add_model(self.name, shapes, learning_rate)
+        self.table_names = [table["name"] for table in self.manifest.plain["tables"]]
+        self.policy = make_policy(self)
+        _operators.add_model(self.name, shapes, self.policy)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
@@ -124,6 +127,14 @@ class Session:
     def caches(self) -> dict[str, CacheFigures]:
         self.require_open()
         return cache_figures(self.engine.cache_figures, self.manifest, self.rank)
+
+    def all_ranks(self, value: bool) -> bool:
+        """Whether it is true on all of them."""
+        if self.size == 1:
+            return value
+        flag = torch.tensor(float(value), device=self.engine.device.place)
+        dist.all_reduce(flag, op=dist.ReduceOp.MIN, group=self._own_groups[0])
+        return bool(flag)
 
     def refuse(self, text: str) -> None:
         """Ends the step that the other ranks start, with the error of this rank's arguments."""

@@ -6,8 +6,9 @@ import itertools
 import os
 import weakref
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -22,6 +23,7 @@ from neuroshard.distributed._inputs import (Input, as_tensors, inputs_of, names_
                                             shapes_of)
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._shards import LocalShard, local_shards
+from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
 
 _numbers = itertools.count()
@@ -46,10 +48,13 @@ class EmbeddingTables(Learning, torch.nn.Module):
     on CPUs always: then a wrong one ends the step at once, and nothing changes."""
 
     def __init__(self, artifact: str | os.PathLike, *,
-                 device: torch.device | str | int | None = None, learning_rate: float = 0.01,
+                 device: torch.device | str | int | None = None,
+                 learning_rate: float | Sequence[Mapping[str, Any]] = 0.01,
                  seed: int = 0, name: str | None = None, check_every: int = 100,
                  threads: int | None = None,
-                 tier_directory: str | os.PathLike | None = None) -> None:
+                 tier_directory: str | os.PathLike | None = None,
+                 update_at: str = "backward", update_every: int = 1,
+                 grad_scaler: torch.amp.GradScaler | None = None) -> None:
         super().__init__()
         folder = Path(_fields.path(artifact, "artifact"))
         self._check_every = _fields.whole(check_every, "check_every")
@@ -59,7 +64,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
         # buffers.
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
         self._token = torch.zeros((), dtype=torch.float32, device="cpu")
-        self._optimizer = FusedOptimizer(self._anchor, learning_rate)
+        updates = UpdateArguments(update_at, update_every, grad_scaler)
         self._engine = Engine(pick_device(device))
         self._name = _arguments.name(name) or f"embedding_tables_{next(_numbers)}"
         self._calls = 0
@@ -68,9 +73,10 @@ class EmbeddingTables(Learning, torch.nn.Module):
         self._manifest = Manifest.read(folder)
         self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
-        optimizer = self._optimizer
-        _operators.add_model(self._name, shapes_of(self._manifest),
-                             lambda: optimizer.learning_rate)
+        names = [table["name"] for table in self._manifest.plain["tables"]]
+        self._optimizer = FusedOptimizer(self._anchor, learning_rate, names)
+        self._updates = Updates(updates, self._optimizer, self._engine, names, 1, lambda finite: finite)
+        _operators.add_model(self._name, shapes_of(self._manifest), self._updates)
 
     def _open(self, folder: Path, seed: int, threads: int | None,
               tier_directory: Path | None) -> None:
@@ -179,7 +185,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
         """To be called before each replay of a CUDA graph that updates: counts the update and sets
         its learning rate, on the current stream."""
         self._require_open()
-        self._engine.advance(self.learning_rate)
+        self._engine.advance(self._updates.rates())
 
     def close(self) -> None:
         """Frees the tables; tensors on them must not be used any more. Later calls do nothing."""
@@ -206,18 +212,21 @@ class EmbeddingTables(Learning, torch.nn.Module):
                 for key, value in {"weight": shard.weights, **shard.states}.items()}
 
     def get_extra_state(self) -> dict[str, float]:
-        return {"step": self.step, "learning_rate": self.learning_rate}
+        rates = self._optimizer.learning_rates
+        return {"step": self.step, "learning_rate": rates if len(rates) > 1 else rates[0]}
 
     def set_extra_state(self, state: Mapping[str, float]) -> None:
         try:
             step = _fields.update_count(state["step"], "step")
-            rate = _fields.learning_rate(state["learning_rate"])
+            rate = state["learning_rate"]
+            if not isinstance(rate, (list, tuple)):
+                rate = _fields.learning_rate(rate)
         except (KeyError, TypeError, ValueError) as error:
             raise TensorError("_extra_state: expected {\"step\": ..., \"learning_rate\": ...}, as "
                               f"state_dict() of tables has it, found {_fields.shown(state)} "
                               f"({error})") from None
-        self._engine.set_num_updates(step)
         self.set_learning_rate(rate)
+        self._engine.set_num_updates(step)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)

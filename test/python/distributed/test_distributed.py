@@ -23,7 +23,9 @@ def drawn(ranks):
     repeated = numbers if ALL else numbers[:1]
     return [*(f"training.matrix:number={one}" for one in numbers),
             *(f"training.matrix:number={one}:unpooled=1" for one in unpooled),
-            *(f"training.same_bits:number={one}" for one in repeated)]
+            *(f"training.same_bits:number={one}" for one in repeated),
+            *(f"updates.matrix:number={one}" for one in repeated),
+            *(f"updates.matrix:number={one}:unpooled=1" for one in unpooled)]
 
 
 CONVENTIONS = [f"steps.convention:optimizer={one}{division}"
@@ -57,10 +59,14 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
            for cache, policy, depth in ((32, "lru", 1), (128, "lru", 2), (128, "lfu", 1),
                                         (608, "lfu", 3), (256, "lfu", 2)))]
 TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2, 3)]
+UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")),
+           "updates.dropped", "updates.wrong_ids", "updates.pipeline", "updates.frozen", "updates.rates",
+           "updates.scaler", "updates.scaler:at=step", "updates.scaler:micro=3",
+           "updates.scaler:at=step:micro=2", "updates.arguments"]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
-          "errors.mixed_rates", "steps.subgroups", "steps.other_orders",
+          "errors.mixed_rates", "updates.disagreement", "steps.subgroups", "steps.other_orders",
           "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
           "training.cuts"]
 # Second stages of ids and of results are begun by relays.
@@ -68,16 +74,16 @@ RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
           "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2",
           "steps.dropped_on_one_rank:groups=2:thread=1", "steps.dropped_looked_up:groups=2"]
 
-ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TIERS, *TORCH,
+ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TIERS, *UPDATES, *TORCH,
             "training.seeds"]
 SOME = {
-    1: [*TIERS, *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
-    2: [*PIPELINE, *TIERS, *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
+    1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
+    2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
-    4: [*RELAYS, *TIERS_IN_GROUPS, *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+    4: [*RELAYS, *TIERS_IN_GROUPS, "updates.same_bits:groups=2", *UPDATES[4:6], *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],
 }
@@ -136,8 +142,8 @@ def test_schedulers_step_alone():
     """The backward updates, so nobody calls step() of the optimizer inside, and none warns."""
     from neuroshard.distributed._optimizer import FusedOptimizer
 
-    optimizer = FusedOptimizer(torch.zeros((), requires_grad=True), 0.5)
+    optimizer = FusedOptimizer(torch.zeros((), requires_grad=True), 0.5, ["a"])
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
     schedule.step()
     schedule.step()
-    assert optimizer.learning_rate == 0.125
+    assert optimizer.learning_rates == [0.125]

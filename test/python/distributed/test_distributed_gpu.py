@@ -48,8 +48,13 @@ MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
               for policy in ("lru", "lfu")
               for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
                                policy=policy)]
+UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"),
+           same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4)]
+MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
+                *(same("updates/same_bits", optimizer=one) for one in ("sgd", "adagrad", "adam")),
+                same("updates/dropped"), same("updates/rates"), same("updates/pipeline")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
-       2: [*TIERS, "traffic.norms", "traffic.numbered:first=1:count=2",
+       2: [*TIERS, *UPDATES, "traffic.norms", "traffic.numbered:first=1:count=2",
            "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
            "gpu.modes", "gpu.devices", same("trace/overlap", device="emulator"),
            same("errors/ids_of_one_rank"), same("errors/forms_of_one_rank"), same("steps/orders"),
@@ -60,7 +65,7 @@ FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        3: ["gpu.ragged", same("errors/ids_of_one_rank")],
        4: [*tiers("same_bits", "dram", groups=2), "gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
-        2: [*MORE_TIERS, *(same("steps/convention", optimizer=one) for one in
+        2: [*MORE_TIERS, *MORE_UPDATES, *(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
             same("steps/two_collections"), same("steps/unread_result"), same("steps/searched"),
             "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",

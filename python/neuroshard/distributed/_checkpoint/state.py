@@ -45,7 +45,9 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
             result |= _optimizer_state(module.plan, table, key, held[table.name])
     if only != "weights":
         result["step"] = torch.tensor(module.step, dtype=torch.int64)
-        result["learning_rate"] = torch.tensor(module.learning_rate, dtype=torch.float64)
+        rates = module.optimizer.learning_rates  # those of one group as a number
+        result["learning_rate"] = torch.tensor(rates if len(rates) > 1 else rates[0],
+                                               dtype=torch.float64)
     return result
 
 
@@ -116,13 +118,13 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
             wrong.append(f"{key}: {str(error).removeprefix(f'{key}: ')}")
     if wrong:
         return wrong
-    step, rate = taken.pop("step", None), taken.pop("learning_rate", None)
+    step, rates = taken.pop("step", None), taken.pop("learning_rate", None)
     for target, source in (pair for pairs in taken.values() for pair in pairs):
         target.copy_(source)
     if step is not None:
         module.step = step
-    if rate is not None:
-        module.set_learning_rate(rate)
+    if rates is not None:
+        module.set_learning_rate(rates)
     return []
 
 
@@ -192,9 +194,11 @@ def _step(value: Any) -> int:
     return _fields.update_count(number, "step")
 
 
-def _learning_rate(value: Any) -> float:
-    return _fields.learning_rate(_number(value))
+def _learning_rates(value: Any) -> list[float]:
+    if isinstance(value, torch.Tensor) and value.dim() == 1:
+        return [_fields.learning_rate(rate) for rate in value.tolist()]
+    return [_fields.learning_rate(_number(value))]
 
 
 # Of the values that are one number: what takes them from a state dict.
-_NUMBERS = {"step": _step, "learning_rate": _learning_rate}
+_NUMBERS = {"step": _step, "learning_rate": _learning_rates}

@@ -1,0 +1,129 @@
+"""When the gradients of backwards become an update of tables."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from neuroshard import _fields
+from neuroshard.distributed._engine import Engine
+from neuroshard.distributed._optimizer import FusedOptimizer
+
+UPDATE_AT = ("backward", "step")
+
+
+class UpdateArguments:
+    """The arguments of modules that say when they update; raises a TypeError or ValueError for what are
+    none."""
+
+    def __init__(self, update_at: object, update_every: object, grad_scaler: object) -> None:
+        if update_at not in UPDATE_AT:
+            raise ValueError(f"update_at: expected \"backward\" or \"step\", found "
+                             f"{_fields.shown(update_at)}")
+        self.at = update_at
+        self.every = _fields.whole(update_every, "update_every")
+        if self.every < 1:
+            raise ValueError(f"update_every: expected a number from 1, found {update_every}")
+        if self.every > 1 and self.at == "step":
+            raise ValueError("update_every: expected 1 with update_at=\"step\", where tables.optimizer.step() "
+                             f"says when to update, found {update_every}")
+        if grad_scaler is not None and not isinstance(grad_scaler, torch.amp.GradScaler):
+            raise TypeError("grad_scaler: expected a torch.amp.GradScaler or None, found "
+                            f"{_fields.shown(grad_scaler)}")
+        self.scaler = grad_scaler
+
+
+class Updates:
+    """Decides for each backward whether it updates the tables or leaves its gradients to a later one.
+    All ranks must decide alike; a rank that does not is an error at the next lookup."""
+
+    def __init__(self, arguments: UpdateArguments, optimizer: FusedOptimizer, engine: Engine,
+                 tables: Sequence[str], division: float,
+                 all_finite: Callable[[bool], bool]) -> None:
+        """tables: in the order of the artifact. division: of gradients. all_finite: whether this is true
+        on all ranks."""
+        self._arguments, self._optimizer, self._engine = arguments, optimizer, engine
+        self._tables, self._division, self._all_finite = tuple(tables), division, all_finite
+        self._frozen: frozenset[str] = frozenset()
+        self._blocks = 0
+        self._count = 0  # backwards since the last update
+        self._keeps = self._overflowed = self._is_checked = False
+        optimizer.on_step = self._update if arguments.at == "step" else None
+        optimizer.on_zero_grad = self._drop
+
+    def gradient_settings(self) -> list[float]:
+        """Of the backward that begins, as torch.ops.neuroshard.gradient_settings gives them."""
+        scaler = self._arguments.scaler
+        scale = scaler.get_scale() if scaler is not None and scaler.is_enabled() else 1.0
+        rates = self.rates()
+        self._count += 1
+        self._keeps = (self._blocks > 0 or self._arguments.at == "step"
+                       or self._count < self._arguments.every)
+        if not self._keeps:
+            self._count = 0
+        return [1 / (self._division * scale), float(self._keeps), float(scaler is not None), *rates]
+
+    def are_finite_everywhere(self, finite: bool) -> bool:
+        """Whether the gradients of this backward may count: not if those of some rank, now or since the
+        last update, were not finite."""
+        everywhere = self._all_finite(finite)
+        self._optimizer.note(everywhere, is_first=not self._is_checked)
+        self._overflowed |= not everywhere
+        self._is_checked = True
+        count = not self._overflowed
+        if not self._keeps:
+            self._begin()
+        return count
+
+    def rates(self) -> list[float]:
+        return self._optimizer.rates_of(self._tables, self._frozen)
+
+    @contextlib.contextmanager
+    def accumulate(self) -> Iterator[None]:
+        with self.no_sync():
+            try:
+                yield
+            except BaseException:
+                self._drop()
+                raise
+        if self._blocks == 0 and self._arguments.at == "backward":
+            self._update()
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        self._blocks += 1
+        try:
+            yield
+        finally:
+            self._blocks -= 1
+
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        return tuple(name for name in self._tables if name in self._frozen)
+
+    def freeze(self, names: Sequence[str]) -> None:
+        self._frozen |= self._check(names)
+
+    def unfreeze(self, names: Sequence[str]) -> None:
+        self._frozen -= self._check(names)
+
+    def _check(self, names: Sequence[str]) -> frozenset[str]:
+        for name in names:
+            if name not in self._tables:
+                raise ValueError(f"expected tables of {', '.join(self._tables)}, found {_fields.shown(name)}")
+        return frozenset(names or self._tables)
+
+    def _update(self) -> None:
+        self._engine.update_kept(self.rates())
+        self._begin()
+
+    def _drop(self) -> None:
+        self._engine.drop_kept()
+        self._begin()
+
+    def _begin(self) -> None:
+        """An update that no gradients belong to yet."""
+        self._count = 0
+        self._overflowed = self._is_checked = False

@@ -1,0 +1,302 @@
+"""Cases: one update from several backwards, frozen tables, learning rates by table, a GradScaler."""
+
+import contextlib
+
+import torch
+import torch.distributed as dist
+
+import neuroshard as ns
+from distributed_context import raises, whole
+from distributed_models import random_parts
+from distributed_steps import given, small
+from distributed_training import Training, describe, local_sizes
+
+MICRO = 4
+# What makes one update of MICRO backwards.
+WAYS = ("accumulate", "no_sync", "every", "step")
+
+
+def options_of(way):
+    return {"every": {"update_every": MICRO}, "step": {"update_at": "step"}}.get(way, {})
+
+
+def one_update(tables, way, backwards):
+    """Calls each of MICRO functions, each of which runs a backward; the tables change at the end."""
+    before, updates = whole(tables), tables.step
+    block = {"accumulate": tables.accumulate, "no_sync": tables.no_sync}.get(way, contextlib.nullcontext)
+    with block():
+        for backward in backwards[:-1]:
+            backward()
+        if way != "no_sync":
+            if way != "every":
+                backwards[-1]()
+            unchanged(tables, before)
+            assert tables.step == updates
+    if way in ("no_sync", "every"):
+        backwards[-1]()
+    if way == "step":
+        unchanged(tables, before)
+        tables.optimizer.step()
+    assert tables.step == updates + 1
+
+
+def unchanged(tables, before):
+    assert_same(whole(tables), before)
+
+
+def assert_same(one, other):
+    for name, (weights, states) in one.items():
+        assert torch.equal(weights, other[name][0]), name
+        assert all(map(torch.equal, states, other[name][1])), f"states of {name}"
+
+
+class Accumulating(Training):
+    """Updates by several batches, and beside them the formulas on all of these."""
+
+    def update(self, way, batches, generator):
+        before = whole(self.module)
+        gradients = [[self.random_gradients(part, generator) for part in parts] for parts in batches]
+        backwards = [lambda parts=parts, of_ranks=of_ranks: self.backward_of(before, parts, of_ranks)
+                     for parts, of_ranks in zip(batches, gradients)]
+        one_update(self.module, way, backwards)
+        self.updates += 1
+        after = whole(self.module)
+        if self.rank == 0:
+            self.check_tables(before, after, sum(batches, []), sum(gradients, []), 0.125)
+
+    def backward_of(self, before, parts, gradients):
+        results, weights = self.forward(parts)
+        sum((result * gradient).sum() for result, gradient
+            in zip(results, gradients[self.rank], strict=True)).backward()
+        if weights:
+            self.check_weights(before, parts[self.rank], gradients[self.rank], weights[0].grad)
+
+
+def case_matrix(context, number, unpooled="0"):
+    """Each way of a random problem equals the formulas on the samples of all its backwards."""
+    problem, plan = describe(context, int(number), unpooled == "1")
+    generator = context.generator()
+    for way in WAYS:
+        training = Accumulating(context, plan, problem, **options_of(way))
+        for _ in range(2):
+            sizes = local_sizes(context.size, generator)
+            training.update(way, [random_parts(problem, one, generator) for one in sizes], generator)
+        context.modules.remove(training.module)
+        training.module.close()
+
+
+def case_same_bits(context, optimizer="adam", groups=1):
+    """All ways give the same bits, and other batches of the sizes at which replicated tables would send
+    sums of rows, or ids, take part."""
+    problem, plan = small(context.size, optimizer, groups=int(groups))
+    modules = {way: context.make(plan, problem, **options_of(way)) for way in WAYS}
+    generator = context.generator()
+    for _ in range(2):
+        batches = [random_parts(problem, [size] * context.size, generator)[context.rank]
+                   for size in (1, 40, 2, 60)]
+        for way, tables in modules.items():
+            one_update(tables, way, [lambda part=part, tables=tables: backward(tables, part)
+                                     for part in batches])
+    for tables in modules.values():
+        assert_same(whole(tables), whole(modules["step"]))
+
+
+def backward(tables, part, scaled=lambda loss: loss):
+    scaled(sum(one.float().square().sum() for one in tables(given(part)).values())).backward()
+
+
+def part_of(context, problem, generator, size=3):
+    return random_parts(problem, [size] * context.size, generator)[context.rank]
+
+
+def case_dropped(context):
+    """zero_grad() and an error in a block drop gradients; the next update is by later ones alone."""
+    problem, plan = small(context.size, "adagrad")
+    tables, plain = context.make(plan, problem, update_at="step"), context.make(plan, problem)
+    generator = context.generator()
+    lost, part = (part_of(context, problem, generator) for _ in range(2))
+    backward(tables, lost)
+    tables.optimizer.zero_grad()
+    tables.optimizer.step()
+    assert tables.step == 0
+    backward(tables, part)
+    tables.optimizer.step()
+    backward(plain, part)
+    assert_same(whole(tables), whole(plain))
+
+    blocks = context.make(plan, problem)
+
+    def interrupted():
+        with blocks.accumulate():
+            backward(blocks, lost)
+            raise KeyError("of the caller")
+
+    raises(KeyError, "of the caller", interrupted)
+    assert blocks.step == 0
+    with blocks.accumulate():
+        backward(blocks, part)
+    assert_same(whole(blocks), whole(plain))
+    with blocks.accumulate():
+        pass
+    assert blocks.step == 1
+
+
+def case_wrong_ids(context):
+    """A wrong id in a block is an error on all ranks; gradients before it are not lost unless the block
+    ends by it."""
+    problem, plan = small(context.size)
+    tables, plain = context.make(plan, problem), context.make(plan, problem)
+    part = part_of(context, problem, context.generator())
+    bad = ns.distributed.Jagged(torch.full_like(part.ids, 10**6), part.offsets)
+    with tables.accumulate():
+        backward(tables, part)
+        raises(ValueError, "out of range", lambda: tables(bad if context.rank == 0 else given(part)))
+        backward(tables, part)
+    with plain.accumulate():
+        backward(plain, part)
+        backward(plain, part)
+    assert_same(whole(tables), whole(plain))
+
+
+def case_pipeline(context):
+    """Blocks take batches whose ids were sent ahead."""
+    problem, plan = small(context.size)
+    generator = context.generator()
+    parts = [part_of(context, problem, generator) for _ in range(2 * MICRO)]
+    ahead, plain = (context.make(plan, problem, update_every=MICRO) for _ in range(2))
+    jagged = [given(part) for part in parts]
+    for one in ns.distributed.pipeline(jagged, {ahead: lambda one: one}, depth=2):
+        sum(value.square().sum() for value in ahead(one).values()).backward()
+    for part in parts:
+        backward(plain, part)
+    assert ahead.step == plain.step == 2
+    assert_same(whole(ahead), whole(plain))
+
+
+def case_frozen(context):
+    """Frozen tables keep their bits, and others learn as without."""
+    problem, plan = small(context.size, "rowwise_adagrad")
+    tables, plain = context.make(plan, problem), context.make(plan, problem)
+    part = part_of(context, problem, context.generator())
+    for names in (["a"], ["b", "c"], ["c"]):
+        before = whole(tables)
+        tables.freeze(*names)
+        assert tables.frozen == tuple(names)
+        backward(tables, part)
+        after = whole(tables)
+        for name in "abc":
+            assert (name in names) == torch.equal(after[name][0], before[name][0]), name
+        tables.unfreeze()
+    assert tables.frozen == () and tables.step == 3
+    tables.freeze()
+    before = whole(tables)
+    backward(tables, part)
+    unchanged(tables, before)
+    raises(ValueError, "expected tables of a, b, c, found 'd'", lambda: tables.freeze("d"))
+    plain.freeze("c")
+    alone = context.make(plan, problem, learning_rate=[{"tables": ["c"], "lr": 0.0}, {"lr": 0.125}])
+    for one in (plain, alone):
+        backward(one, part)
+    for name in "ab":  # GPUs add up in chunks, which depend on the ids of all tables
+        torch.testing.assert_close(whole(plain)[name][0], whole(alone)[name][0], rtol=1e-6, atol=1e-7)
+
+
+def case_rates(context, backend="eager"):
+    """Each group of tables has its own rate, which schedulers change, also in a compiled step."""
+    problem, plan = small(context.size)
+    groups = [{"tables": ["b"], "lr": 0.5}, {"lr": 0.125}]
+    tables = context.make(plan, problem, learning_rate=groups)
+    single = {rate: context.make(plan, problem, learning_rate=rate) for rate in (0.5, 0.125, 0.25)}
+    warm_up = torch.optim.lr_scheduler.LambdaLR(tables.optimizer,
+                                                [lambda epoch: 0.5 ** epoch, lambda _: 1.0])
+    part = part_of(context, problem, context.generator())
+    for rate_of_b in (0.5, 0.25):
+        before = whole(tables)
+        for module in single.values():
+            for shard, own in zip(module.local_shards(), tables.local_shards(), strict=True):
+                shard.weights.copy_(own.weights)
+        for module in (tables, single[rate_of_b], single[0.125]):
+            backward(module, part)
+        after = whole(tables)
+        for name in "abc":
+            like = single[rate_of_b if name == "b" else 0.125]
+            assert torch.equal(after[name][0], whole(like)[name][0]), name
+            assert not torch.equal(after[name][0], before[name][0]), name
+        warm_up.step()
+    assert [group["tables"] for group in tables.optimizer.param_groups] == [["b"], ["a", "c"]]
+    state = {key: value for key, value in tables.state_dict().items() if key == "learning_rate"}
+    assert state["learning_rate"].tolist() == [0.125, 0.125]
+    other = context.make(plan, problem, learning_rate=groups)
+    other.load_state_dict(state, strict=False)
+    assert other.optimizer.learning_rates == [0.125, 0.125]
+    for wrong, text in (([{"tables": ["d"], "lr": 1.0}], "is no table"),
+                        ([{"tables": ["a"], "lr": 1.0}], "for b, c, found none"),
+                        ([{"lr": 1.0}, {"lr": 1.0}], "found 2"),
+                        ([{"tables": "a", "lr": 1.0}, {"tables": ["a"], "lr": 1.0}], "is in another"),
+                        ([{"rate": 1.0}], "or groups"), ([{"lr": -1.0}], "from 0 to")):
+        raises(ValueError, text, lambda wrong=wrong: context.make(plan, problem, learning_rate=wrong))
+
+
+def case_scaler(context, at="backward", micro="1"):
+    """Scaled losses train as others; gradients that are not finite on one rank change no table on any,
+    and lower the scale on all."""
+    problem, plan = small(context.size, "adam")
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10, growth_interval=2)
+    tables = context.make(plan, problem, update_at=at, grad_scaler=scaler)
+    plain = context.make(plan, problem)
+    generator = context.generator()
+    scales = []
+    for number in range(5):
+        parts = [part_of(context, problem, generator) for _ in range(int(micro))]
+        overflows = number == 2
+        before = whole(tables)
+        with tables.accumulate():
+            for order, part in enumerate(parts):
+                wrong = overflows and order == 0 and context.rank == context.size - 1
+                backward(tables, part, lambda loss, wrong=wrong:
+                         scaler.scale(loss) * (torch.inf if wrong else 1.0))
+        scaler.step(tables.optimizer)
+        scaler.update()
+        if at == "step":
+            tables.optimizer.zero_grad()
+        scales.append(scaler.get_scale())
+        if overflows:
+            unchanged(tables, before)
+            continue
+        with plain.accumulate():
+            for part in parts:
+                backward(plain, part)
+        assert_same(whole(tables), whole(plain))
+    assert tables.step == 4
+    assert scales == [2.0**10, 2.0**11, 2.0**10, 2.0**10, 2.0**11], scales
+
+
+def case_disagreement(context):
+    """Where one rank updates and another keeps its gradients, the next lookup ends the group."""
+    problem, plan = small(context.size)
+    plan = plan.replace(shards=[one for one in plan.shards])
+    tables = context.make(plan, problem, process_group=dist.new_group())
+    part = part_of(context, problem, context.generator())
+    block = tables.no_sync if context.rank == 0 else contextlib.nullcontext
+    with block():
+        backward(tables, part)
+    raises(dist.DistBackendError, "", lambda: tables(given(part)))
+
+
+def case_arguments(context):
+    problem, plan = small(context.size)
+    for options, kind, text in (
+            ({"update_at": "forward"}, ValueError, "update_at: expected \"backward\" or \"step\""),
+            ({"update_every": 0}, ValueError, "update_every: expected a number from 1, found 0"),
+            ({"update_every": 2, "update_at": "step"}, ValueError, "expected 1 with update_at"),
+            ({"grad_scaler": 1024.0}, TypeError, "grad_scaler: expected a torch.amp.GradScaler")):
+        raises(kind, text, lambda options=options: context.make(plan, problem, **options))
+    odd = context.rank == context.size - 1
+    if context.size > 1:
+        raises(ns.distributed.GroupError, "has another update_every than rank 0",
+               lambda: context.make(plan, problem, update_every=2 if odd else 3))
+    closed = context.make(plan, problem)
+    context.modules.remove(closed)
+    closed.close()
+    for work in (closed.accumulate, closed.no_sync, closed.freeze, closed.unfreeze):
+        raises(ns.errors.TensorError, "closed", work)
