@@ -27,13 +27,20 @@ class Jagged(NamedTuple):
     ids: i32 or i64, as the model was written. offsets: i64 [features * batch + 1], from 0; None:
     each bag has `pooling` ids. weights: f32, one for each id. feature_begin: host
     numbers [features + 1], where each feature's ids begin. Only models with several features and
-    unpooled lookups need it; without it they wait for the GPU to find it."""
+    unpooled lookups need it; without it they wait for the GPU to find it.
+
+    batches: the bags of each feature where features differ in them, host numbers [features];
+    offsets then has one value for each bag of each feature, and the last. inverse: for each
+    feature, the bag of each sample, i32 or i64 [batch]: pooled results are those of the
+    samples. As a KeyedJaggedTensor with strides and inverse indices."""
 
     ids: torch.Tensor
     offsets: torch.Tensor | None = None
     weights: torch.Tensor | None = None
     pooling: int = 0
     feature_begin: Sequence[int] | None = None
+    batches: Sequence[int] | None = None
+    inverse: Sequence[torch.Tensor] | None = None
 
 
 def as_jagged(given: object, exchange: Exchange) -> Jagged:
@@ -51,7 +58,7 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
         if keys != exchange.features:
             raise TensorError(f"input \"{exchange.name}\": expected the features "
                               f"{list(exchange.features)}, found {list(keys)}")
-        jagged = from_keyed(given, exchange)
+        jagged = from_keyed(given, exchange, inverse_of(given))
     elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 3:
         jagged = Jagged(*given)
     else:
@@ -59,6 +66,7 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
                           f"KeyedJaggedTensor or a dict by feature, found {type(given).__name__}")
     require_tensors(jagged, exchange)
     require_numbers(jagged, exchange)
+    require_batches(jagged, exchange)
     if jagged.offsets is not None and jagged.offsets.dtype == torch.int32:
         jagged = jagged._replace(offsets=jagged.offsets.long())
     ids, offsets, weights = jagged[:3]
@@ -69,8 +77,8 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
 
 def is_ready(jagged: Jagged) -> bool:
     """Whether as_jagged() would change and refuse nothing: for most steps the only check."""
-    ids, offsets, weights, pooling, feature_begin = jagged
-    return (feature_begin is None and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
+    ids, offsets, weights, pooling, feature_begin, batches, inverse = jagged
+    return (feature_begin is None and batches is None and inverse is None and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
             and is_ready_tensor(ids, ID_TYPES)
             and (offsets is None or is_ready_tensor(offsets, (torch.int64,)))
             and (weights is None or is_ready_tensor(weights, (torch.float32,))))
@@ -109,6 +117,37 @@ def require_numbers(jagged: Jagged, exchange: Exchange) -> None:
                           f"numbers, found {type(begin).__name__}")
 
 
+def require_batches(jagged: Jagged, exchange: Exchange) -> None:
+    """Raises a TensorError unless batches and inverse are as Jagged says. The values of inverse are
+    checked on CPUs; on GPUs PyTorch checks them."""
+    batches, inverse, features = jagged.batches, jagged.inverse, len(exchange.features)
+    where = f"input \"{exchange.name}\": expected"
+    if batches is not None:
+        if not (isinstance(batches, (list, tuple)) and len(batches) == features
+                and all(is_count(one) for one in batches)):
+            raise TensorError(f"{where} batches as {features} whole numbers, one for each feature, "
+                              f"found {batches!r}")
+        if jagged.offsets is None or jagged.offsets.shape[0] != sum(batches) + 1:
+            found = "none" if jagged.offsets is None else jagged.offsets.shape[0]
+            raise TensorError(f"{where} {sum(batches)} + 1 offsets, as there are bags in batches, "
+                              f"found {found}")
+    if inverse is None:
+        return
+    if not (isinstance(inverse, (list, tuple)) and len(inverse) == features and all(
+            isinstance(one, torch.Tensor) and one.dim() == 1 and one.dtype in ID_TYPES
+            and one.shape == inverse[0].shape for one in inverse)):
+        raise TensorError(f"{where} inverse as {features} tensors of one size, of torch.int64 or "
+                          f"torch.int32 [batch], found {inverse!r}")
+    bags = batches or [(jagged.offsets.shape[0] - 1) // features] * features
+    for name, one, count in zip(exchange.features, inverse, bags):
+        if one.device.type != "cpu" or torch.compiler.is_compiling() or not one.numel():
+            continue
+        least, most = (int(value) for value in one.aminmax())
+        if least < 0 or most >= count:
+            raise TensorError(f"feature \"{name}\": expected inverse indices from 0 to {count - 1}, as "
+                              f"it has {count} bags, found {most if most >= count else least}")
+
+
 def is_count(value: object) -> bool:
     """Whether it is a count; tracers use whole numbers of their own type."""
     if isinstance(value, torch.SymInt):
@@ -117,27 +156,31 @@ def is_count(value: object) -> bool:
             and 0 <= value <= LARGEST_POOLING)
 
 
-def from_keyed(given: object, exchange: Exchange) -> Jagged:
+def from_keyed(given: object, exchange: Exchange,
+               inverse: tuple[list[str], torch.Tensor] | None = None) -> Jagged:
     """A Jagged from a KeyedJaggedTensor that has the exchange's features in their order, some under
-    other names."""
-    check_one_batch(given, exchange)
+    other names. inverse: its inverse indices, by key."""
+    batches = None
+    if hasattr(given, "variable_stride_per_key") and given.variable_stride_per_key():
+        batches = [int(one) for one in given.stride_per_key()]
+        batches = batches if len(set(batches)) > 1 else None
+    rows = None
+    if inverse is not None:
+        keys, indices = inverse
+        missing = [key for key in given.keys() if key not in keys]
+        if missing:
+            raise TensorError(f"input \"{exchange.name}\": expected inverse indices of all features, found "
+                              f"none of {missing[0]}")
+        rows = [indices[keys.index(key)] for key in given.keys()]
     weights = given.weights_or_none() if hasattr(given, "weights_or_none") else None
     begin = given.offset_per_key() if (
         exchange.unpooled and hasattr(given, "offset_per_key")) else None
-    return Jagged(given.values(), given.offsets(), weights, 0, begin)
+    return Jagged(given.values(), given.offsets(), weights, 0, begin, batches, rows)
 
 
-def check_one_batch(given: object, exchange: Exchange) -> None:
-    """Raises a TensorError unless a KeyedJaggedTensor has a bag of each feature for each sample."""
-    found = ""
-    if hasattr(given, "variable_stride_per_key") and given.variable_stride_per_key():
-        batches = list(given.stride_per_key())
-        found = f"batches of {batches}" if len(set(batches)) > 1 else ""
-    if hasattr(given, "inverse_indices_or_none") and given.inverse_indices_or_none() is not None:
-        found = found or "inverse indices"
-    if found:
-        raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found a "
-                          f"KeyedJaggedTensor with {found}; repeat the bags that samples share")
+def inverse_of(given: object) -> tuple[list[str], torch.Tensor] | None:
+    """The inverse indices of a KeyedJaggedTensor, [keys, batch], if it has some."""
+    return given.inverse_indices_or_none() if hasattr(given, "inverse_indices_or_none") else None
 
 
 def join_features(given: Mapping, exchange: Exchange) -> Jagged:
@@ -165,15 +208,15 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
         weights.extend(value[2:3])
         begin.append(begin[-1] + value[0].shape[0])
     # Sizes are compared as they are: a length is a number, and fixes them while torch traces.
+    batches = None
     if any(part.shape[0] != offsets[0].shape[0] for part in offsets):
-        raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found "
-                          f"batches of {[len(part) for part in offsets]}")
+        batches = [part.shape[0] for part in offsets]
     if weights and len(weights) != len(ids):
         raise TensorError(f"input \"{exchange.name}\": expected weights for all features or for "
                           f"none, found them for {len(weights)} of {len(ids)}")
     end = offsets[0].new_full((1,), begin[-1])
     return Jagged(torch.cat(ids), torch.cat([*offsets, end]).long(),
-                  torch.cat(weights) if weights else None, 0, begin)
+                  torch.cat(weights) if weights else None, 0, begin, batches)
 
 
 def check_meta(values: Sequence[object], exchange: Exchange) -> None:

@@ -18,7 +18,8 @@ from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._inputs import as_tensors
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
-from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
+from neuroshard.distributed._out_of_range import OutOfRange, check_form
+from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
 from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._run_file import save_run
 from neuroshard.distributed._sent_ids import SentIds
@@ -26,7 +27,7 @@ from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
-from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
+from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed, inverse_of
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.runs import Run
@@ -70,6 +71,8 @@ class Pending:
 class _Sharded(Learning, torch.nn.Module):
     """The common base of the two collections."""
 
+    _unpooled: bool  # results have a row for each id
+
     def __init__(self, plan: Plan, problem: ShardingProblem, *,
                  learning_rate: float | Sequence[Mapping[str, Any]],
                  process_group: dist.ProcessGroup | None = None, seed: int = 0,
@@ -78,7 +81,8 @@ class _Sharded(Learning, torch.nn.Module):
                  device: torch.device | str | int | None = None,
                  tier_directory: str | os.PathLike | None = None,
                  update_at: str = "backward", update_every: int = 1,
-                 grad_scaler: torch.amp.GradScaler | None = None) -> None:
+                 grad_scaler: torch.amp.GradScaler | None = None,
+                 out_of_range: str | int = "error") -> None:
         super().__init__()
         self._plan, self._problem = plan, problem
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
@@ -89,6 +93,7 @@ class _Sharded(Learning, torch.nn.Module):
         def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None]:
             check_arguments(plan, problem, seed, name, gradient_division, threads)
             self._check_features(problem)
+            check_form(out_of_range, self._unpooled, [table.rows for table in problem.tables])
             return (FusedOptimizer(self._anchor, learning_rate, [table.name for table in problem.tables]),
                     UpdateArguments(update_at, update_every, grad_scaler),
                     Engine(pick_device(device)), _arguments.tier_directory(tier_directory))
@@ -99,6 +104,7 @@ class _Sharded(Learning, torch.nn.Module):
                       "gradient_division": str(gradient_division),
                       "update_at": updates.at, "update_every": str(updates.every),
                       "grad_scaler": "none" if grad_scaler is None else "some",
+                      "out_of_range": str(out_of_range),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         optimizer = self._optimizer
@@ -115,7 +121,10 @@ class _Sharded(Learning, torch.nn.Module):
         self._reset_step = 0
         self._sent_ahead: SentIds[Pending] | None = None
         self._name = self._session.name
+        self._table_of = {one.name: one.table for one in problem.features}
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
+        self._out_of_range = OutOfRange(out_of_range, [
+            problem.table(self._table_of[name]).rows for name in self._session.input.features])
         self._engine.initialize(seed)
 
     def _check_features(self, problem: ShardingProblem) -> None:
@@ -176,6 +185,11 @@ class _Sharded(Learning, torch.nn.Module):
         """What the row caches of this rank's shards in lower tiers have done so far, by shard."""
         return self._session.caches()
 
+    @property
+    def ids_out_of_range(self) -> int:
+        """How many ids of this rank so far no row of their table had, with out_of_range."""
+        return self._out_of_range.found
+
     def phases(self) -> dict[str, tuple[float, int]]:
         """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
         return self._engine.phases()
@@ -222,6 +236,8 @@ class _Sharded(Learning, torch.nn.Module):
         keyed = is_keyed(features)
         try:
             ids = self._as_jagged(features)
+            if keyed:
+                self._check_keyed(ids)
             require_values(ids, self._learns() and not torch.compiler.is_compiling())
         except Exception as error:
             if not torch.compiler.is_compiling():
@@ -269,7 +285,7 @@ class _Sharded(Learning, torch.nn.Module):
         is_apart = learns and anchor is not None
         results = self._engine.wait(
             self._token, ticket, ids, updates=not is_apart,
-            joined=keyed and self._session.joins,
+            joined=keyed and self._session.joins and ids.batches is None and ids.inverse is None,
             anchor=anchor if is_apart else self._anchor if learns else None)
         return self._as_output(results, ids, keyed)
 
@@ -279,11 +295,16 @@ class _Sharded(Learning, torch.nn.Module):
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
         raise NotImplementedError
 
+    def _check_keyed(self, ids: Jagged) -> None:
+        """Raises a TensorError for ids of a KeyedJaggedTensor whose results fit in none."""
+
     def _as_jagged(self, features: object) -> Jagged:
         expected = self._session.input
         ids = as_tensors(as_jagged(pick_features(features, expected, self._keys), expected),
                          expected)
-        return ids if expected.weighted or ids.weights is None else ids._replace(weights=None)
+        if not expected.weighted and ids.weights is not None:
+            ids = ids._replace(weights=None)
+        return self._out_of_range.apply(ids)
 
     # Hooks of nn.Module
 
@@ -334,7 +355,13 @@ class ShardedEmbeddingBagCollection(_Sharded):
     update_at: "backward"; or "step": by tables.optimizer.step(), from the gradients of all backwards
     since. update_every: every so many backwards there is one update, from the gradients of all of them.
     grad_scaler: what scales the loss: gradients are divided by its scale, and those of a backward that
-    are not finite on some rank are dropped on all."""
+    are not finite on some rank are dropped on all.
+
+    out_of_range: what becomes of ids that are negative, or not below the rows of their table: "error"
+    ends the step on all ranks; "drop" leaves them out of their bags; "modulo" takes the remainder by
+    the rows; a number takes that row for all of them, with a negative one counted from the last."""
+
+    _unpooled = False
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:
@@ -342,8 +369,17 @@ class ShardedEmbeddingBagCollection(_Sharded):
                 raise ValueError(f"feature \"{feature.name}\" is not pooled; use "
                                  "ShardedEmbeddingCollection")
 
+    def _check_keyed(self, ids: Jagged) -> None:
+        if ids.batches is not None and ids.inverse is None:
+            raise TensorError(
+                f"expected features of one batch, or inverse indices, found a KeyedJaggedTensor with "
+                f"batches of {list(ids.batches)}: a KeyedTensor has a row of each feature for each sample. "
+                "Give {feature: (ids, offsets)} for results of different batches")
+
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
         names = self._session.result_names
+        if ids.batches is not None or ids.inverse is not None:
+            results = of_batches(results, self._session.results, ids)
         if not keyed:
             return dict(zip(names, results))
         return make_keyed(names, [one.dim for one in self._session.results], results)
@@ -357,6 +393,7 @@ class ShardedEmbeddingCollection(_Sharded):
     methods are those of ShardedEmbeddingBagCollection."""
 
     tables_key = "embeddings"
+    _unpooled = True
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:
@@ -365,7 +402,7 @@ class ShardedEmbeddingCollection(_Sharded):
                                  "ShardedEmbeddingBagCollection")
 
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
-        offsets = split_rows(ids.offsets, len(self.features))
+        offsets = split_rows(ids, len(self.features))
         rows = {self.features[one.feature]: (values, offsets[one.feature])
                 for one, values in zip(self._session.results, results)}
         return make_jagged_tensors(rows) if keyed else rows
@@ -426,4 +463,5 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
     if missing:
         raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
                           f"there is no {missing[0]}")
-    return from_keyed(features.permute([keys.index(key) for key in wanted]), expected)
+    return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
+                      inverse_of(features))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 
@@ -74,10 +76,22 @@ def names_of_results(manifest: Manifest) -> list[str]:
 
 
 def as_tensors(ids: Jagged, expected: Input) -> Jagged:
-    """The ids as operators take them: with offsets, and of the model's type if that is wider."""
+    """The ids as operators take them: with offsets, as many for each feature, and of the model's type if
+    that is wider."""
     if ids.offsets is None:
         bags = ids.ids.shape[0] // ids.pooling if ids.pooling and ids.ids.dim() else 0
         ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
+    if ids.batches is not None:
+        ids = ids._replace(offsets=padded(ids.offsets, ids.batches))
     if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:
         ids = ids._replace(ids=ids.ids.long())
     return ids
+
+
+def padded(offsets: torch.Tensor, batches: Sequence[int]) -> torch.Tensor:
+    """The offsets of features with different numbers of bags, with empty ones behind the last of each
+    until all have as many."""
+    first = torch.tensor([0, *accumulate(batches)], device=offsets.device)
+    bags = torch.arange(max(batches), device=offsets.device)
+    places = first[:-1, None] + torch.minimum(bags, first.diff()[:, None])
+    return offsets[torch.cat([places.reshape(-1), first[-1:]])]

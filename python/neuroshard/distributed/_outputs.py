@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from neuroshard._jagged import Jagged
+from neuroshard.distributed._operators import Result
+
 
 def make_keyed(names: Sequence[str], dims: Sequence[int],
                results: Sequence[torch.Tensor]) -> object:
@@ -24,8 +27,22 @@ def make_jagged_tensors(rows: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -
             for name, (values, offsets) in rows.items()}
 
 
-def split_rows(offsets: torch.Tensor, features: int) -> list[torch.Tensor]:
-    """The offsets of each feature, [batch + 1], from 0."""
-    batch = (offsets.shape[0] - 1) // features
-    parts = [offsets[one * batch:(one + 1) * batch + 1] for one in range(features)]
+def of_batches(results: Sequence[torch.Tensor], lookups: Sequence[Result],
+               ids: Jagged) -> list[torch.Tensor]:
+    """Pooled results of the bags of their features or, with inverse indices, of samples."""
+    return [own_bags(one, lookup.feature, ids) if lookup.pooled else one
+            for one, lookup in zip(results, lookups)]
+
+
+def own_bags(result: torch.Tensor, feature: int, ids: Jagged) -> torch.Tensor:
+    if ids.batches is not None:
+        result = result[:ids.batches[feature]]
+    return result if ids.inverse is None else result.index_select(0, ids.inverse[feature])
+
+
+def split_rows(ids: Jagged, features: int) -> list[torch.Tensor]:
+    """The offsets of each feature, [its bags + 1], from 0."""
+    batch = (ids.offsets.shape[0] - 1) // features
+    batches = ids.batches or [batch] * features
+    parts = [ids.offsets[one * batch:one * batch + own + 1] for one, own in enumerate(batches)]
     return [part - part[0] for part in parts]

@@ -22,6 +22,7 @@ from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import (Input, as_tensors, inputs_of, names_of_results,
                                             shapes_of)
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
+from neuroshard.distributed._outputs import of_batches
 from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
@@ -76,7 +77,8 @@ class EmbeddingTables(Learning, torch.nn.Module):
         names = [table["name"] for table in self._manifest.plain["tables"]]
         self._optimizer = FusedOptimizer(self._anchor, learning_rate, names)
         self._updates = Updates(updates, self._optimizer, self._engine, names, 1, lambda finite: finite)
-        _operators.add_model(self._name, shapes_of(self._manifest), self._updates)
+        self._shapes = shapes_of(self._manifest)
+        _operators.add_model(self._name, self._shapes, self._updates)
 
     def _open(self, folder: Path, seed: int, threads: int | None,
               tier_directory: Path | None) -> None:
@@ -166,7 +168,10 @@ class EmbeddingTables(Learning, torch.nn.Module):
         learns = self.training and self._trainable and torch.is_grad_enabled()
         results = self._engine.wait(self._token, ticket, *made,
                                     anchor=self._anchor if learns else None)
-        return dict(zip(self._names, results))
+        rest, own = iter(results), []
+        for ids, shapes in zip(made, self._shapes.inputs):
+            own += of_batches([next(rest) for _ in shapes.results], shapes.results, ids)
+        return dict(zip(self._names, own))
 
     def _check_now_and_then(self) -> None:
         if torch.compiler.is_compiling() or self._check_every <= 1:

@@ -115,6 +115,128 @@ def case_torchrec(context, pooling, weighted="0"):
         torch.testing.assert_close(weights, bag.data - 0.25 * bag.grad, rtol=1e-6, atol=1e-6)
 
 
+def variable_batch(generator, rows, weighted=False):
+    """A KeyedJaggedTensor whose features have batches of their own, and the samples' bags: what it says,
+    and the same with all bags repeated."""
+    batches = [4, 1, 3]
+    lengths = [torch.randint(0, 4, (count,), generator=generator) for count in batches]
+    ids = [torch.randint(0, most, (int(one.sum()),), generator=generator)
+           for one, most in zip(lengths, rows)]
+    weights = torch.rand(sum(map(len, ids)), generator=generator) if weighted else None
+    inverse = torch.stack([torch.randint(0, count, (6,), generator=generator) for count in batches])
+    return KeyedJaggedTensor(["f1", "f2", "g1"], torch.cat(ids), weights, torch.cat(lengths),
+                             stride_per_key_per_rank=[[count] for count in batches],
+                             inverse_indices=(["f1", "f2", "g1"], inverse))
+
+
+def case_variable_batches(context, pooling="SUM", weighted="0"):
+    """Features with batches of their own and inverse indices: results and a step of SGD equal those of
+    TorchRec's EmbeddingBagCollection."""
+    torch.manual_seed(5)
+    weighted = weighted == "1"
+    theirs = EmbeddingBagCollection(tables=configs(EmbeddingBagConfig, PoolingType[pooling]),
+                                    is_weighted=weighted)
+    _, tables, holders = sharded_like(context, theirs, mean_pooling={"f1": 3})
+    generator, losses = context.generator(), []
+    for rank in range(context.size):
+        batch = variable_batch(generator, (30, 20, 30), weighted)
+        expected = theirs(batch)
+        losses.append(expected.values().square().mean())
+        if rank != context.rank:
+            continue
+        result = tables(batch)
+        assert result.keys() == expected.keys()
+        torch.testing.assert_close(result.values(), expected.values(), rtol=1e-6, atol=1e-6)
+        result.values().square().mean().backward()
+    torch.stack(losses).mean().backward()
+    for name, (weights, _) in whole(tables).items():
+        bag = holders[name].weight
+        torch.testing.assert_close(weights, bag.data - 0.25 * bag.grad, rtol=1e-6, atol=1e-6)
+    plain = KeyedJaggedTensor(batch.keys(), batch.values(), batch.weights_or_none(), batch.lengths(),
+                              stride_per_key_per_rank=batch.stride_per_key_per_rank())
+    raises(TensorError, "or inverse indices, found a KeyedJaggedTensor with batches of", lambda: tables(plain))
+
+
+def case_batches_of_a_dict(context):
+    """Features of different batches in a dict, some of them empty, equal torch, and so does their step."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem, 0.25, gradient_division=False)
+    before = {name: torch.nn.Parameter(weights) for name, (weights, _) in whole(tables).items()}
+    generator = context.generator()
+    losses = []
+    for rank in range(context.size):
+        ids = {}
+        for number, feature in enumerate(problem.features):
+            lengths = torch.randint(0, 4, ((2 * number + rank) % 5,), generator=generator)
+            rows = problem.table(feature.table).rows
+            ids[feature.name] = (torch.randint(0, rows, (int(lengths.sum()),), generator=generator),
+                                 torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]))
+        expected = {feature.name: torch.nn.functional.embedding_bag(
+            ids[feature.name][0], before[feature.table], ids[feature.name][1], mode=feature.pooling,
+            include_last_offset=True) for feature in problem.features}
+        losses.append(sum(one.square().sum() for one in expected.values()))
+        if rank != context.rank:
+            continue
+        result = tables(ids)
+        for name, value in expected.items():
+            torch.testing.assert_close(result[name], value, rtol=1e-6, atol=1e-6)
+        sum(one.square().sum() for one in result.values()).backward()
+    sum(losses).backward()
+    for name, (weights, _) in whole(tables).items():
+        torch.testing.assert_close(weights, before[name].data - 0.25 * before[name].grad, rtol=1e-6,
+                                   atol=1e-6)
+
+
+def case_variable_batches_unpooled(context):
+    """Jagged results of features with batches of their own stay jagged."""
+    torch.manual_seed(5)
+    theirs = EmbeddingCollection(tables=configs(EmbeddingConfig))
+    _, tables, _ = sharded_like(context, theirs)
+    batch = variable_batch(context.generator(str(context.rank)), (30, 20, 30))
+    expected, result = theirs(batch), tables(batch)
+    assert set(result) == set(expected)
+    for name, value in expected.items():
+        assert torch.equal(result[name].values(), value.values()), name
+        assert torch.equal(result[name].lengths(), value.lengths()), name
+    sum(one.values().sum() for one in result.values()).backward()
+
+
+def case_out_of_range(context, form):
+    """Ids that no table has count as the form says: as the same batch with other ids, in results, updates
+    and gradients of weights."""
+    form = int(form) if form.lstrip("-").isdigit() else form
+    problem, plan = small(context.size)
+    problem = problem.replace(features=[one.replace(pooling="sum", weighted=True, needs_weight_gradient=True)
+                                        for one in problem.features])
+    tables, plain = context.make(plan, problem, out_of_range=form), context.make(plan, problem)
+    generator = context.generator()
+    part = random_parts(problem, [5] * context.size, generator)[context.rank]
+    rows = torch.cat([torch.full((part.span(number)[1] - part.span(number)[0],),
+                                 problem.table(feature.table).rows)
+                      for number, feature in enumerate(problem.features)])
+    wrong = torch.rand(len(part.ids), generator=generator) < 0.4
+    beyond = torch.where(torch.rand(len(part.ids), generator=generator) < 0.5, -3, rows + 7)
+    ids = torch.where(wrong, beyond, part.ids)
+    meant = part.ids.clone()
+    if form == "modulo":
+        meant = torch.where(wrong, ids % rows, ids)
+    elif form != "drop":
+        meant = torch.where(wrong, form % rows, ids)
+    weights = [part.weights.clone().requires_grad_() for _ in range(2)]
+    other = weights[1] * ~wrong if form == "drop" else weights[1]
+    results = [tables((ids, part.offsets, weights[0])), plain((meant, part.offsets, other))]
+    check(results[1], results[0])
+    for one in results:
+        sum(value.square().sum() for value in one.values()).backward()
+    assert torch.equal(weights[0].grad, weights[1].grad)
+    for name, (values, _) in whole(tables).items():
+        torch.testing.assert_close(values, whole(plain)[name][0], rtol=0, atol=0)
+    assert tables.ids_out_of_range == int(wrong.sum())
+    raises(ValueError, "offsets", lambda: tables((ids, part.offsets + 1, weights[0].detach())))
+    for odd in ("ignore", None, 20, -21, True):
+        raises(ValueError, "out_of_range: expected", lambda odd=odd: context.make(plan, problem, out_of_range=odd))
+
+
 def case_torchrec_unpooled(context):
     """Replaces an EmbeddingCollection."""
     torch.manual_seed(5)

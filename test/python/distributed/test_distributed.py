@@ -38,7 +38,10 @@ INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
 EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
 FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
-         "inputs.shared_feature", "inputs.shared_feature_unpooled"]
+         "inputs.shared_feature", "inputs.shared_feature_unpooled", "inputs.variable_batches",
+         "inputs.variable_batches:pooling=MEAN", "inputs.variable_batches:weighted=1",
+         "inputs.variable_batches_unpooled", "inputs.batches_of_a_dict",
+         *(f"inputs.out_of_range:form={form}" for form in ("drop", "modulo", "0", "-1"))]
 ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
           "errors.forms_of_one_rank", "errors.defaults", "errors.artifact", "errors.lost_update"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "steps.two_collections",

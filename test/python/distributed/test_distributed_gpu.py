@@ -49,7 +49,8 @@ MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
               for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
                                policy=policy)]
 UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"),
-           same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4)]
+           same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
+           same("inputs/variable_batches"), same("inputs/out_of_range", form="drop")]
 MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/same_bits", optimizer=one) for one in ("sgd", "adagrad", "adam")),
                 same("updates/dropped"), same("updates/rates"), same("updates/pipeline")]

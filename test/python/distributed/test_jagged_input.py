@@ -5,8 +5,9 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from neuroshard._jagged import as_jagged
+from neuroshard._jagged import Jagged, as_jagged
 from neuroshard.distributed._collection import pick_features
+from neuroshard.distributed._inputs import padded
 from neuroshard.errors import TensorError
 
 
@@ -46,15 +47,23 @@ def keyed(strides, lengths, **options):
         stride_per_key_per_rank=[[stride] for stride in strides], **options)
 
 
-def test_features_with_batches_of_their_own_are_refused():
-    given = keyed([4, 2], [1, 1, 0, 1, 2, 0])
-    with pytest.raises(TensorError, match=r'input "x": expected features of one batch, found a '
-                       r"KeyedJaggedTensor with batches of \[4, 2\]"):
-        as_jagged(given, Input())
+def test_features_have_batches_of_their_own():
+    made = as_jagged(keyed([4, 2], [1, 1, 0, 1, 2, 0]), Input())
+    assert made.batches == [4, 2] and made.inverse is None
+    assert made.offsets.tolist() == [0, 1, 2, 2, 3, 5, 5]
+    assert padded(made.offsets, made.batches).tolist() == [0, 1, 2, 2, 3, 5, 5, 5, 5]
     # Also where one feature is read twice, under the names of two tables.
     tables = Input(features=("a@1", "a@2", "b"))
-    with pytest.raises(TensorError, match=r"batches of \[4, 4, 2\]"):
-        as_jagged(pick_features(given, tables, {"a@1": "a", "a@2": "a"}), tables)
+    found = as_jagged(pick_features(keyed([4, 2], [1, 1, 0, 1, 2, 0]), tables,
+                                    {"a@1": "a", "a@2": "a"}), tables)
+    assert found.batches == [4, 4, 2]
+
+
+@pytest.mark.parametrize(("batches", "offsets", "expected"), [
+    ([0, 2], [0, 1, 3], [0, 0, 0, 1, 3]), ([2, 0], [0, 1, 3], [0, 1, 3, 3, 3]), ([0, 0], [0], [0]),
+    ([1, 3, 2], [0, 2, 2, 3, 5, 5, 6], [0, 2, 2, 2, 2, 3, 5, 5, 6, 6])])
+def test_features_with_fewer_bags_get_empty_ones(batches, offsets, expected):
+    assert padded(torch.tensor(offsets), batches).tolist() == expected
 
 
 def test_equal_batches_are_one_batch():
@@ -62,20 +71,41 @@ def test_equal_batches_are_one_batch():
     assert made.offsets.tolist() == [0, 1, 2, 2, 3, 5, 5]
 
 
-def test_inverse_indices_of_equal_batches_are_refused():
-    given = keyed([3, 3], [1, 1, 0, 1, 2, 0], inverse_indices=(
-        ["a", "b"], torch.tensor([[2, 1, 0], [0, 0, 1]])))
-    with pytest.raises(TensorError, match="KeyedJaggedTensor with inverse indices"):
-        as_jagged(given, Input())
+def inverse(values, keys=("a", "b")):
+    return {"inverse_indices": (list(keys), torch.tensor(values))}
 
 
-def test_inverse_indices_are_refused():
-    pytest.importorskip("torchrec")
-    from torchrec import KeyedJaggedTensor
-    given = KeyedJaggedTensor(["a", "b"], IDS, lengths=torch.tensor([1, 1, 1, 1]),
-                              inverse_indices=(["a", "b"], torch.zeros(2, 5, dtype=torch.int64)))
-    with pytest.raises(TensorError, match="KeyedJaggedTensor with inverse indices"):
-        as_jagged(given, Input())
+def test_inverse_indices_are_those_of_the_features():
+    given = keyed([3, 2], [1, 1, 0, 1, 2], **inverse([[2, 1, 0, 0], [0, 0, 1, 1]]))
+    made = as_jagged(given, Input())
+    assert [one.tolist() for one in made.inverse] == [[2, 1, 0, 0], [0, 0, 1, 1]]
+    turned = as_jagged(pick_features(given, Input(features=("b", "a")), {}), Input(features=("b", "a")))
+    assert turned.batches == [2, 3]
+    assert [one.tolist() for one in turned.inverse] == [[0, 0, 1, 1], [2, 1, 0, 0]]
+
+
+@pytest.mark.parametrize(("values", "text"), [
+    ([[2, 3, 0], [0, 0, 1]], 'feature "a": expected inverse indices from 0 to 2, as it has 3 bags, found 3'),
+    ([[2, 1, 0], [0, -1, 1]], 'feature "b": expected inverse indices from 0 to 1, as it has 2 bags, found -1')])
+def test_inverse_indices_are_bags(values, text):
+    with pytest.raises(TensorError, match=text):
+        as_jagged(keyed([3, 2], [1, 1, 0, 1, 2], **inverse(values)), Input())
+
+
+def test_each_feature_has_inverse_indices():
+    with pytest.raises(TensorError, match="inverse indices of all features, found none of b"):
+        as_jagged(keyed([3, 2], [1, 1, 0, 1, 2], **inverse([[0], [0]], ("a", "c"))), Input())
+
+
+@pytest.mark.parametrize(("fields", "text"), [
+    ({"batches": [3]}, "expected batches as 2 whole numbers"),
+    ({"batches": [3, -1]}, "expected batches as 2 whole numbers"),
+    ({"batches": [3, 2]}, "expected 5 [+] 1 offsets, as there are bags in batches, found 4"),
+    ({"batches": [2, 1], "inverse": [IDS]}, "expected inverse as 2 tensors of one size"),
+    ({"batches": [2, 1], "inverse": [IDS, IDS.float()]}, "expected inverse as 2 tensors of one size")])
+def test_batches_fit_the_offsets(fields, text):
+    with pytest.raises(TensorError, match=text):
+        as_jagged(Jagged(IDS, torch.tensor([0, 1, 3, 4]), **fields), Input())
 
 
 @pytest.mark.parametrize(("batch", "poolings"), [(4, (1, 3, 2)), (1, (5,)), (3, (0, 2)), (0, (1, 2))])
@@ -92,10 +122,10 @@ def test_bags_of_one_size_are_joined_as_pairs_are(batch, poolings):
     assert found.offsets.dtype == torch.int64 and found.feature_begin == expected.feature_begin
 
 
-def test_bags_of_different_batches_are_refused():
-    with pytest.raises(TensorError, match=r"found batches of \[2, 3\]"):
-        as_jagged({"a": torch.zeros(2, 1, dtype=torch.int64),
-                   "b": torch.zeros(3, 1, dtype=torch.int64)}, Input())
+def test_features_of_a_dict_have_batches_of_their_own():
+    made = as_jagged({"a": torch.zeros(2, 1, dtype=torch.int64),
+                      "b": torch.zeros(3, 2, dtype=torch.int64)}, Input())
+    assert made.batches == [2, 3] and made.offsets.tolist() == [0, 1, 2, 4, 6, 8]
 
 
 @pytest.mark.parametrize("culprit", ["a", "b"])

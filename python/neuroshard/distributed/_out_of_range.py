@@ -1,0 +1,80 @@
+"""What becomes of ids that no row of their table has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from neuroshard import _fields
+from neuroshard._jagged import Jagged
+
+FORMS = ("error", "drop", "modulo")
+
+
+def check_form(form: object, unpooled: bool, rows: Sequence[int]) -> str | int:
+    """Raises a ValueError for what is none. rows: of all tables."""
+    if isinstance(form, int) and not isinstance(form, bool):
+        least = min(rows)
+        if not -least <= form < least:
+            raise ValueError(f"out_of_range: expected a row that all tables have, from {-least} to {least - 1}, "
+                             f"found {form}")
+        return form
+    if form not in FORMS:
+        raise ValueError("out_of_range: expected \"error\", \"drop\", \"modulo\" or the number of a row, found "
+                         f"{_fields.shown(form)}")
+    if form == "drop" and unpooled:
+        raise ValueError("out_of_range: expected \"error\", \"modulo\" or the number of a row, as results "
+                         "that are not pooled have a row for each id, found \"drop\"")
+    return form
+
+
+class OutOfRange:
+    """Changes ids that are negative, or not below the rows of their table, before they are sent."""
+
+    def __init__(self, form: str | int, rows: Sequence[int]) -> None:
+        """form: as check_form() gives it. rows: of the table of each feature of the input."""
+        self._form, self._rows = form, torch.tensor(rows)
+        self._found = torch.zeros((), dtype=torch.int64)
+
+    @property
+    def found(self) -> int:
+        """How many there were so far."""
+        return int(self._found)
+
+    def apply(self, ids: Jagged) -> Jagged:
+        """ids: as operators take them. Wrong offsets stay as they are: the step refuses them."""
+        counts = self._counts(ids)
+        if self._form == "error" or counts is None:
+            return ids
+        self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
+        limits = torch.repeat_interleave(self._rows, torch.tensor(counts, device=ids.ids.device),
+                                         output_size=ids.ids.shape[0])
+        wrong = (ids.ids < 0) | (ids.ids >= limits)
+        if ids.ids.device.type == "cpu" and not bool(wrong.any()):
+            return ids
+        self._found = self._found + wrong.sum()
+        if self._form == "drop":
+            return dropped(ids, ~wrong)
+        others = ids.ids.remainder(limits) if self._form == "modulo" \
+            else torch.remainder(limits + self._form, limits)
+        return ids._replace(ids=torch.where(wrong, others.to(ids.ids.dtype), ids.ids))
+
+    def _counts(self, ids: Jagged) -> list[int] | None:
+        """The ids of each feature, by their offsets; None if these are wrong."""
+        features = len(self._rows)
+        batch = (ids.offsets.shape[0] - 1) // features
+        if batch <= 0 or ids.ids.dim() != 1:
+            return None
+        begins = ids.offsets[::batch].tolist()
+        counts = [end - begin for begin, end in zip(begins, begins[1:])]
+        is_right = (len(counts) == features and begins[0] == 0 and min(counts) >= 0
+                    and begins[-1] == ids.ids.shape[0])
+        return counts if is_right else None
+
+
+def dropped(ids: Jagged, kept: torch.Tensor) -> Jagged:
+    """The ids that are kept, in the same bags."""
+    before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
+    return ids._replace(ids=ids.ids[kept], offsets=before[ids.offsets.clamp(0, kept.shape[0])],
+                        weights=None if ids.weights is None else ids.weights[kept])
