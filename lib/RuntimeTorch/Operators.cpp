@@ -244,6 +244,13 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, const std::vector<double> &rates) {
           findSession(model)->updateKept(rates);
         });
+  m.def("squared_norm(str model) -> float", [](const std::string &model) {
+    return findSession(model)->squaredNorm();
+  });
+  m.def("scale_kept(str model, float scale) -> ()",
+        [](const std::string &model, double scale) {
+          findSession(model)->scaleKept(scale);
+        });
   m.def("drop_kept(str model) -> ()", [](const std::string &model) {
     findSession(model)->dropGradients(std::nullopt);
   });

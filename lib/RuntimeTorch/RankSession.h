@@ -74,6 +74,12 @@ public:
   void update(int64_t step);
   /// Runs the optimizers on kept gradients, if there are any.
   void updateKept(const std::vector<double> &learningRates);
+  /// The sum of the squares of all kept gradients, each row's added up, of the
+  /// shards of which this rank has the first copy, as f64. No others can be
+  /// kept until they are applied or dropped.
+  double squaredNorm();
+  /// Multiplies the gradients whose norm was taken.
+  void scaleKept(double scale);
   /// Drops them, and with `step` those of the step, for which it waits.
   void dropGradients(std::optional<int64_t> step);
   /// Drops a step that will have no update. Unknown steps are ignored. What

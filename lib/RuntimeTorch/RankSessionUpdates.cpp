@@ -4,6 +4,7 @@
 
 #include "neuroshard/Artifact/StepNames.h"
 
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/isfinite.h>
 #include <c10/util/Exception.h>
 
@@ -172,6 +173,38 @@ void RankSession::updateKept(const std::vector<double> &learningRates) {
                                 updates + 1));
   keptTensors.clear();
   ++updates;
+}
+
+double RankSession::squaredNorm() {
+  std::lock_guard one(running);
+  placement.followStream(ownDevice);
+  std::vector<nsrt_gradient_sums> sums(
+      static_cast<size_t>(nsrt_device_num_shards(ownDevice)));
+  int32_t count = 0;
+  check(nsrt_device_kept_sums(ownDevice, sums.data(), &count));
+  sums.resize(static_cast<size_t>(count));
+  double total = 0;
+  for (const nsrt_gradient_sums &shard : sums) {
+    at::Tensor values = placement.toCaller(
+        ownDevice, at::from_blob(
+                       const_cast<float *>(shard.sums),
+                       {shard.rows * shard.stride}, [](void *) {},
+                       at::TensorOptions(at::kFloat).device(placement.place()),
+                       placement.place()));
+    at::Tensor rows = values.view({shard.rows, shard.stride});
+    total += rows.narrow(1, 0, shard.width)
+                 .to(at::kDouble)
+                 .square()
+                 .sum()
+                 .item<double>();
+  }
+  return total;
+}
+
+void RankSession::scaleKept(double scale) {
+  std::lock_guard one(running);
+  placement.followStream(ownDevice);
+  check(nsrt_device_scale_kept(ownDevice, static_cast<float>(scale)));
 }
 
 void RankSession::dropGradients(std::optional<int64_t> number) {

@@ -224,6 +224,24 @@ int32_t nsrt_device_update_kept(nsrt_device *, float learning_rate,
                                 int64_t step);
 int32_t nsrt_device_drop_kept(nsrt_device *);
 
+/// The gradients of the rows of one shard, added up: [rows, width] of f32, in
+/// memory of the device, with rows `stride` values apart.
+typedef struct nsrt_gradient_sums {
+  int32_t shard; ///< of the device.
+  const float *sums;
+  int64_t rows, width, stride;
+} nsrt_gradient_sums;
+
+/// Prepares the update by the kept gradients, to which none can be added from
+/// then on, and gives their sums for shards that train: of several copies, one
+/// device has them. `sums` has room for nsrt_device_num_shards; `count` gets
+/// their number. They are valid until the update, or until all is dropped. To
+/// be called on all ranks.
+int32_t nsrt_device_kept_sums(nsrt_device *, nsrt_gradient_sums *sums,
+                              int32_t *count);
+/// Multiplies the gradients of the prepared update, if there is one.
+int32_t nsrt_device_scale_kept(nsrt_device *, float scale);
+
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//

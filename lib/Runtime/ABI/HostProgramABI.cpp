@@ -9,6 +9,7 @@
 #include "Exchange/IdExchange.h"
 #include "Exchange/RelayDuties.h"
 #include "Export.h"
+#include "Guarded.h"
 #include "HostTensors.h"
 #include "Step/FetchRows.h"
 #include "Step/KeptGradients.h"
@@ -23,35 +24,12 @@ using namespace neuroshard::runtime;
 
 namespace {
 
-/// Runs `function` unless the step has failed. Returns true if it succeeded.
-template <typename Function>
-bool guarded(nsrt_device *device, const Function &function) noexcept {
-  if (device->failed())
-    return false;
-  try {
-    function();
-    return true;
-  } catch (const CommunicatorError &error) {
-    device->recordFailure(error.what()); // the cause on another rank
-  } catch (const std::exception &error) {
-    std::string cause;
-    try {
-      cause = "rank " + std::to_string(device->rank()) + ": " + error.what();
-    } catch (...) {
-      // Out of memory even for the text: the failure counts all the same.
-    }
-    device->recordFailure(cause);
-    device->communicator->abort(device->error);
-  }
-  return false;
-}
-
-/// The same for a call on the ids of a step. Records the failure with the ids,
-/// so that later calls on them, in any function, fail for the same reason.
+/// As guarded(), for a call on the ids of a step. Records the failure with the
+/// ids, so that later calls on them, in any function, fail for the same reason.
 template <typename Function>
 bool guarded(nsrt_device *device, nsrt_routed *routed,
              const Function &function) noexcept {
-  if (guarded(device, function))
+  if (runtime::guarded(device, function))
     return true;
   if (routed->error.empty()) {
     routed->error.swap(device->error);

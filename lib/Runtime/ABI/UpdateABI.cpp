@@ -1,12 +1,16 @@
 //===- UpdateABI.cpp - C interface to what updates do with gradients ------===//
 
 #include "Export.h"
+#include "Guarded.h"
 #include "Status.h"
+#include "Step/PreparedUpdate.h"
 #include "World/World.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <cmath>
+#include <memory>
+#include <string>
 
 using namespace neuroshard;
 using namespace neuroshard::runtime;
@@ -40,6 +44,13 @@ NSRT_EXPORT int32_t nsrt_device_keep_gradients(nsrt_device *device,
   return status([&] { device->keepsGradients = keep != 0; });
 }
 
+static void run(nsrt_device *device, nsrt_host_function function, void **args) {
+  device->beginStep();
+  std::string error = runStep(*device, {function}, args);
+  if (!error.empty())
+    fail(error);
+}
+
 /// Arguments: the device, a float, an int64_t.
 static void updateKept(void **args) {
   nsrt_update(static_cast<nsrt_device *>(args[0]), 0, nullptr, nullptr,
@@ -49,14 +60,11 @@ static void updateKept(void **args) {
 NSRT_EXPORT int32_t nsrt_device_update_kept(nsrt_device *device,
                                             float learning_rate, int64_t step) {
   return status([&] {
-    if (device->kept.routed.empty())
+    if (device->kept.routed.empty() && !device->prepared)
       return;
     device->keepsGradients = false;
     void *args[] = {device, &learning_rate, &step};
-    device->beginStep();
-    std::string error = runStep(*device, {updateKept}, args);
-    if (!error.empty())
-      fail(error);
+    run(device, updateKept, args);
   });
 }
 
@@ -64,5 +72,45 @@ NSRT_EXPORT int32_t nsrt_device_drop_kept(nsrt_device *device) {
   return status([&] {
     device->requireIdle();
     device->kept = {};
+    device->prepared.reset();
+  });
+}
+
+/// Arguments: the device, an array of sums, their number.
+static void prepareKept(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto *sums = static_cast<nsrt_gradient_sums *>(args[1]);
+  auto *count = static_cast<int32_t *>(args[2]);
+  guarded(device, [&] {
+    if (!device->prepared)
+      device->prepared =
+          std::make_shared<PreparedUpdate>(gatherGradients(*device, {}, {}));
+    for (const SlotSums &one : ownSums(*device, *device->prepared))
+      sums[(*count)++] = {
+          one.slot, one.sums, one.rows,
+          device->slots[static_cast<size_t>(one.slot)].spec().cols.size(),
+          one.stride};
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_kept_sums(nsrt_device *device,
+                                          nsrt_gradient_sums *sums,
+                                          int32_t *count) {
+  return status([&] {
+    *count = 0;
+    if (device->kept.routed.empty() && !device->prepared)
+      return;
+    void *args[] = {device, sums, count};
+    run(device, prepareKept, args);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_scale_kept(nsrt_device *device, float scale) {
+  return status([&] {
+    if (!std::isfinite(scale))
+      fail("the scale of gradients must be finite, found ", scale);
+    device->requireIdle();
+    if (device->prepared)
+      scaleGradients(*device, *device->prepared, scale);
   });
 }

@@ -33,6 +33,7 @@
 namespace neuroshard::runtime {
 
 class ProgramLibrary;
+struct PreparedUpdate;
 
 /// What is the same for all devices of a world.
 struct WorldPlan {
@@ -300,6 +301,8 @@ struct nsrt_device {
   /// Whether nsrt_update keeps gradients instead.
   bool keepsGradients = false;
   KeptGradients kept;
+  /// Of what was kept, until it is run; or null.
+  std::shared_ptr<neuroshard::runtime::PreparedUpdate> prepared;
   /// What this device still has to hand on as a relay, in the order in which
   /// all ranks have sent it: ids, and results (RelayDuties.h).
   std::vector<nsrt_routed *> idsToRelay;

@@ -16,6 +16,9 @@ void keepGradients(Device &device, std::span<Routed *const> routed,
   if (device.backend->isCapturing())
     fail("gradients cannot be kept for a later update while a CUDA graph is "
          "captured");
+  if (device.prepared)
+    fail("the norm of kept gradients was taken; update by them, or drop them, "
+         "before there are others");
   for (size_t i = 0; i < routed.size(); ++i) {
     receiveGradients(device, *routed[i], *gradients[i]);
     if (!gradients[i]->replicas.tables.empty())

@@ -1,15 +1,13 @@
 //===- Update.cpp - Applies the optimizers --------------------------------===//
 
-#include "Exchange/CopyExchange.h"
 #include "Exchange/RowSumExchange.h"
-#include "GradientParts.h"
-#include "KeptGradients.h"
 #include "NormExchange.h"
+#include "PreparedUpdate.h"
 #include "Steps.h"
+#include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/OptimizerStepSize.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -47,32 +45,17 @@ static void updateTables(Device &device, Update &update,
   update.finish(norms.terms);
 }
 
-/// Updates the replicated tables of an exchange whose gradients travel as sums
-/// of rows, by those of some steps.
-static void updateCopies(Device &device, std::span<Partials *const> steps,
-                         std::span<const float> stepSizes) {
-  Partials &first = *steps.front();
-  if (first.replicas.tables.empty())
-    return;
-  for (Partials *step : steps)
-    receiveRowSums(device, *step);
-  PhaseTimer timer(device.figures, Phase::Update);
-  addUpSteps(device, steps);
-  std::vector<SlotSums> sums = slotSumsOf(first);
-  std::erase_if(sums, [&](const SlotSums &one) {
-    const Shard &shard = device.slots[static_cast<size_t>(one.slot)];
-    return device.rates.isFrozen(shard.spec().table);
-  });
-  device.backend->updateRows(sums, stepSizes);
-}
-
-static void updateAllCopies(Device &device, const StepGradients &steps,
-                            std::span<const float> stepSizes) {
-  std::map<int32_t, std::vector<Partials *>> ofExchange;
-  for (size_t i = 0; i < steps.routed.size(); ++i)
-    ofExchange[steps.routed[i]->exchange].push_back(steps.gradients[i]);
-  for (const auto &[exchange, gradients] : ofExchange)
-    updateCopies(device, gradients, stepSizes);
+/// The update that was prepared, or that of the kept steps and this one.
+static PreparedUpdate takeUpdate(Device &device,
+                                 std::span<Routed *const> routed,
+                                 std::span<Partials *const> gradients) {
+  if (!device.prepared)
+    return gatherGradients(device, routed, gradients);
+  std::shared_ptr<PreparedUpdate> prepared = std::exchange(device.prepared, {});
+  if (!routed.empty())
+    fail("the norm of kept gradients was taken; update by them before there "
+         "are others");
+  return std::move(*prepared);
 }
 
 void update(Device &device, std::span<Routed *const> routed,
@@ -80,23 +63,22 @@ void update(Device &device, std::span<Routed *const> routed,
             int64_t step) {
   finishDeferred(device);
   device.order.addUpdate(learningRate, device.rates.all(), step);
-  KeptGradients kept = takeKept(device);
-  StepGradients steps = joinSteps(kept, routed, gradients);
-  std::vector<GradientPart> parts =
-      makeGradientParts(device, steps.routed, steps.gradients);
+  // What the updates of other tables wait for goes first.
+  PreparedUpdate all = takeUpdate(device, routed, gradients);
   auto continueAll = [&] {
-    for (Partials *exchange : steps.gradients)
+    for (Partials *exchange : all.steps.gradients)
       continueRowSums(device, *exchange);
   };
-  // What the updates of other tables wait for goes first.
-  CopyMessages copies = exchangeCopies(device, parts);
   continueAll();
-  std::unique_ptr<Update> update = prepare(device, std::move(parts));
+  std::unique_ptr<Update> update = prepare(device, std::move(all.parts));
   continueAll();
   std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
   updateTables(device, *update, stepSizes);
   continueAll();
-  updateAllCopies(device, steps, stepSizes);
+  std::vector<SlotSums> sums = receiveSums(device, all);
+  PhaseTimer timer(device.figures, Phase::Update);
+  if (!sums.empty())
+    device.backend->updateRows(sums, stepSizes);
 }
 
 } // namespace neuroshard::runtime

@@ -274,6 +274,7 @@ void nsrt_world::resetGroup() {
     device->idsToFetch.clear();
     device->resultsToRelay.clear();
     device->kept = {};
+    device->prepared.reset();
     device->order = {};
   }
 }

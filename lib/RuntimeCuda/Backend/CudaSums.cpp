@@ -16,8 +16,14 @@ CudaSums::CudaSums(Device &device, Backend &backend, BufferSource &buffers,
   StagedGradients staged = staging.gradientsOf(given);
   if (staged.parts.empty())
     return;
-  for (const Part &part : staged.parts)
-    rows[device.binding.program.lookups[static_cast<size_t>(part.lookup)].slot];
+  const GpuProgram &program = device.binding.program;
+  for (const Part &part : staged.parts) {
+    int32_t slot = program.lookups[static_cast<size_t>(part.lookup)].slot;
+    if (program.slots[static_cast<size_t>(slot)].copySumsVariant < 0)
+      fail("the program has no kernel that adds up the gradients of slot ",
+           slot, " by row, as it has no copies");
+    rows[slot];
+  }
   GpuScope scope(device.gpu);
   device.sumByRow(staged.parts, staged.gradients, stream);
   for (auto &[slot, list] : rows)

@@ -111,7 +111,7 @@ class _Sharded(Learning, torch.nn.Module):
 
         def make_updates(session: Session) -> Updates:
             return Updates(updates, optimizer, session.engine, session.table_names,
-                           session.size if gradient_division else 1, session.all_ranks)
+                           session.size if gradient_division else 1, session)
 
         self._session = Session(plan, problem, process_group, artifact, name, threads, files,
                                 own_engine, make_updates)

@@ -51,6 +51,14 @@ class Engine:
         """Updates the tables by the gradients that backwards have left, if there are any."""
         self._ops.update_kept(self.name, learning_rates)
 
+    def squared_norm(self) -> float:
+        """Of these, by row, of the shards whose first copy this rank has. No more can be left then."""
+        return self._ops.squared_norm(self.name)
+
+    def scale_kept(self, factor: float) -> None:
+        """Multiplies the gradients whose norm was taken."""
+        self._ops.scale_kept(self.name, factor)
+
     def drop_kept(self) -> None:
         """Drops these."""
         self._ops.drop_kept(self.name)

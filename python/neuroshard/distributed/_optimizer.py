@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -154,6 +154,18 @@ class Learning:
         DistributedDataParallel does."""
         self._require_open()
         return self._updates.no_sync()
+
+    def clip_grad_norm_(self, max_norm: float,
+                        parameters: Iterable[torch.Tensor] = ()) -> torch.Tensor:
+        """Scales the gradients that wait for an update, and those of `parameters`, so that their norm
+        together is at most max_norm, as torch.nn.utils.clip_grad_norm_ does; gives the norm before it.
+
+        That of tables is over all ranks and rows, each with the sum of its gradients. To be called on all
+        ranks, of whose parameters the gradients must be equal (as under DistributedDataParallel), with
+        update_at="step" before tables.optimizer.step(), or last in a block of accumulate(). A norm
+        that is not finite makes gradients of tables zeros."""
+        self._require_open()
+        return self._updates.clip_norm(max_norm, parameters)
 
     def freeze(self, *tables: str) -> None:
         """Lets updates leave these tables as they are; all of them if none is named. To be called alike

@@ -132,9 +132,16 @@ class Session:
         """Whether it is true on all of them."""
         if self.size == 1:
             return value
-        flag = torch.tensor(float(value), device=self.engine.device.place)
-        dist.all_reduce(flag, op=dist.ReduceOp.MIN, group=self._own_groups[0])
-        return bool(flag)
+        return bool(self._reduced(float(value), dist.ReduceOp.MIN))
+
+    def total(self, value: float) -> float:
+        """The sum over all ranks."""
+        return value if self.size == 1 else self._reduced(value, dist.ReduceOp.SUM)
+
+    def _reduced(self, value: float, operation: dist.ReduceOp) -> float:
+        number = torch.tensor(value, dtype=torch.float64, device=self.engine.device.place)
+        dist.all_reduce(number, op=operation, group=self._own_groups[0])
+        return number.item()
 
     def refuse(self, text: str) -> None:
         """Ends the step that the other ranks start, with the error of this rank's arguments."""

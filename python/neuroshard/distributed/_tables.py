@@ -24,7 +24,7 @@ from neuroshard.distributed._inputs import (Input, as_tensors, inputs_of, names_
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._outputs import of_batches
 from neuroshard.distributed._shards import LocalShard, local_shards
-from neuroshard.distributed._updates import UpdateArguments, Updates
+from neuroshard.distributed._updates import OneRank, UpdateArguments, Updates
 from neuroshard.errors import TensorError
 
 _numbers = itertools.count()
@@ -76,7 +76,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
         names = [table["name"] for table in self._manifest.plain["tables"]]
         self._optimizer = FusedOptimizer(self._anchor, learning_rate, names)
-        self._updates = Updates(updates, self._optimizer, self._engine, names, 1, lambda finite: finite)
+        self._updates = Updates(updates, self._optimizer, self._engine, names, 1, OneRank())
         self._shapes = shapes_of(self._manifest)
         _operators.add_model(self._name, self._shapes, self._updates)
 

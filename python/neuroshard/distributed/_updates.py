@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 import torch
 
@@ -35,26 +37,47 @@ class UpdateArguments:
         self.scaler = grad_scaler
 
 
+class Ranks(Protocol):
+    """Those that update together."""
+
+    def all_ranks(self, value: bool) -> bool:
+        """Whether it is true on all of them."""
+
+    def total(self, value: float) -> float:
+        """The sum over all of them."""
+
+
+class OneRank:
+    """No others."""
+
+    def all_ranks(self, value: bool) -> bool:
+        return value
+
+    def total(self, value: float) -> float:
+        return value
+
+
 class Updates:
     """Decides for each backward whether it updates the tables or leaves its gradients to a later one.
     All ranks must decide alike; a rank that does not is an error at the next lookup."""
 
     def __init__(self, arguments: UpdateArguments, optimizer: FusedOptimizer, engine: Engine,
-                 tables: Sequence[str], division: float,
-                 all_finite: Callable[[bool], bool]) -> None:
-        """tables: in the order of the artifact. division: of gradients. all_finite: whether this is true
-        on all ranks."""
+                 tables: Sequence[str], division: float, ranks: Ranks) -> None:
+        """tables: in the order of the artifact. division: of gradients."""
         self._arguments, self._optimizer, self._engine = arguments, optimizer, engine
-        self._tables, self._division, self._all_finite = tuple(tables), division, all_finite
+        self._tables, self._division, self._ranks = tuple(tables), division, ranks
         self._frozen: frozenset[str] = frozenset()
         self._blocks = 0
         self._count = 0  # backwards since the last update
-        self._keeps = self._overflowed = self._is_checked = False
+        self._keeps = self._overflowed = self._is_checked = self._is_clipped = False
         optimizer.on_step = self._update if arguments.at == "step" else None
         optimizer.on_zero_grad = self._drop
 
     def gradient_settings(self) -> list[float]:
         """Of the backward that begins, as torch.ops.neuroshard.gradient_settings gives them."""
+        if self._is_clipped:
+            raise ValueError("the norm of the gradients that wait was taken: update by them with "
+                             "tables.optimizer.step(), or drop them with zero_grad(), before there are others")
         scaler = self._arguments.scaler
         scale = scaler.get_scale() if scaler is not None and scaler.is_enabled() else 1.0
         rates = self.rates()
@@ -68,7 +91,7 @@ class Updates:
     def are_finite_everywhere(self, finite: bool) -> bool:
         """Whether the gradients of this backward may count: not if those of some rank, now or since the
         last update, were not finite."""
-        everywhere = self._all_finite(finite)
+        everywhere = self._ranks.all_ranks(finite)
         self._optimizer.note(everywhere, is_first=not self._is_checked)
         self._overflowed |= not everywhere
         self._is_checked = True
@@ -99,6 +122,26 @@ class Updates:
         finally:
             self._blocks -= 1
 
+    def clip_norm(self, most: float, parameters: Iterable[torch.Tensor]) -> torch.Tensor:
+        """As Learning.clip_grad_norm_()."""
+        most = _fields.number(most, "max_norm")
+        if not most >= 0:
+            raise ValueError(f"max_norm: expected a number from 0, found {most}")
+        if self._arguments.at != "step" and not self._blocks and self._arguments.every == 1:
+            raise ValueError("clip_grad_norm_ needs gradients that wait for an update: make the tables with "
+                             "update_at=\"step\", or call it in a block of accumulate()")
+        if self._engine.device.kind != "cpu":
+            raise ValueError("clip_grad_norm_ works on device \"cpu\" alone: programs of GPUs have kernels that "
+                             "add gradients up by row for copied tables only")
+        dense = [one for one in parameters if one.grad is not None]
+        self._is_clipped = True
+        squared = self._ranks.total(self._engine.squared_norm())
+        of_dense = torch.nn.utils.get_total_norm([one.grad for one in dense])
+        total = (of_dense.double().square() + squared).sqrt().float()
+        torch.nn.utils.clip_grads_with_norm_(dense, most, total)
+        self._engine.scale_kept(min(1.0, most / (float(total) + 1e-6)) if math.isfinite(total) else 0.0)
+        return total
+
     @property
     def frozen(self) -> tuple[str, ...]:
         return tuple(name for name in self._tables if name in self._frozen)
@@ -126,4 +169,4 @@ class Updates:
     def _begin(self) -> None:
         """An update that no gradients belong to yet."""
         self._count = 0
-        self._overflowed = self._is_checked = False
+        self._overflowed = self._is_checked = self._is_clipped = False

@@ -271,6 +271,66 @@ def case_scaler(context, at="backward", micro="1"):
     assert scales == [2.0**10, 2.0**11, 2.0**10, 2.0**10, 2.0**11], scales
 
 
+def case_clipped(context, number="0", at="step"):
+    """The norm is that of torch's gradients of whole tables and of dense parameters, and clipping scales
+    all: also of tables with copies, of sums of rows, and of frozen ones, which do not count."""
+    problem, plan = describe(context, int(number), False)
+    problem = problem.replace(batch=problem.batch.replace(wire_type="f32"), features=[
+        one.replace(weighted=False, needs_weight_gradient=False) for one in problem.features])
+    tables = context.make(plan, problem, update_at=at, gradient_division=False)
+    frozen = problem.tables[2].name
+    tables.freeze(frozen)
+    generator = context.generator()
+    for most in (1e9, 0.5):
+        batches = [random_parts(problem, sizes, generator) for sizes in local_sizes(context.size, generator)]
+        before = whole(tables)
+        weights = {name: torch.nn.Parameter(value.double()) for name, (value, _) in before.items()}
+        dense = torch.nn.Parameter(torch.ones(3))
+        dense.grad = torch.tensor([1.0, 2.0, 2.0])
+        loss = 0.0
+        for part in sum(batches, []):
+            for index, feature in enumerate(problem.features):
+                ids, offsets, _ = part.feature(index)
+                bags = torch.nn.functional.embedding_bag(ids.long(), weights[feature.table], offsets,
+                                                         mode=feature.pooling, include_last_offset=True)
+                loss = loss + bags.sum()
+        loss.backward()
+        expected = (9 + sum(one.grad.square().sum() for name, one in weights.items()
+                            if name != frozen)).sqrt()
+        with tables.accumulate():
+            for parts in batches:
+                sum(one.sum() for one in tables(given(parts[context.rank])).values()).backward()
+            norm = tables.clip_grad_norm_(most, [dense])
+        torch.testing.assert_close(norm.double(), expected, rtol=1e-3, atol=0)
+        factor = min(1, most / float(norm))
+        torch.testing.assert_close(dense.grad, torch.tensor([1.0, 2.0, 2.0]) * factor, rtol=1e-4, atol=0)
+        if at == "step":
+            tables.optimizer.step()
+        after = whole(tables)
+        for table in problem.tables:
+            if table.optimizer.kind != "sgd" or table.optimizer.weight_decay or table.type != "f32":
+                continue
+            learned = weights[table.name].detach() - (0.125 * factor * weights[table.name].grad
+                                                      if table.name != frozen else 0)
+            torch.testing.assert_close(after[table.name][0].double(), learned, rtol=1e-4, atol=1e-5)
+    assert tables.step == 2
+    if at != "step":
+        raises(ValueError, "update_at=\"step\"", lambda: tables.clip_grad_norm_(1.0))
+        return
+    backward(tables, batches[0][context.rank])
+    tables.clip_grad_norm_(1.0)
+    raises(ValueError, "the norm of the gradients that wait was taken",
+           lambda: backward(tables, batches[0][context.rank]))
+    tables.optimizer.zero_grad()
+    backward(tables, batches[0][context.rank])
+    tables.optimizer.step()
+    assert tables.step == 3
+    if context.size > 1:
+        return
+    gpu = context.make(plan, problem, update_at=at, device="emulator")
+    raises(ValueError, "works on device \"cpu\" alone", lambda: gpu.clip_grad_norm_(1.0))
+
+
 def case_disagreement(context):
     """Where one rank updates and another keeps its gradients, the next lookup ends the group."""
     problem, plan = small(context.size)
