@@ -189,6 +189,7 @@ std::vector<SlotSums> slotSumsOf(const Partials &gradients) {
 void addUpSteps(Device &device, std::span<Partials *const> steps) {
   if (steps.size() <= 1)
     return;
+  PhaseTimer timer(device.figures, Phase::Update);
   Partials &first = *steps.front();
   int64_t count = first.replicas.numSums;
   Buffer total =

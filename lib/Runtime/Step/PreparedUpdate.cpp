@@ -101,7 +101,6 @@ std::vector<SlotSums> receiveSums(Device &device, PreparedUpdate &update) {
   for (std::vector<Partials *> &steps : update.summed) {
     for (Partials *step : steps)
       receiveRowSums(device, *step);
-    PhaseTimer timer(device.figures, Phase::Update);
     addUpSteps(device, steps);
     steps.resize(1);
     for (const SlotSums &one : slotSumsOf(*steps.front()))
