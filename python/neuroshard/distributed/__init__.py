@@ -30,15 +30,20 @@ from neuroshard._jagged import Jagged
 
 if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
+    from neuroshard.distributed._checkpoint.full import full_state_dict
     from neuroshard.errors import CheckpointError
 
 __all__ = ["CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
-           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "latest",
+           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "full_state_dict", "latest",
            "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
 
 
 def __getattr__(name: str) -> object:
     # torch.distributed.checkpoint takes as long to import as all else.
+    if name == "full_state_dict":
+        from neuroshard.distributed._checkpoint.full import full_state_dict
+
+        return full_state_dict
     if name not in ("CheckpointError", "latest", "load", "save"):
         raise AttributeError(f"module 'neuroshard.distributed' has no attribute {name!r}")
     from neuroshard.distributed._checkpoint import checkpoint

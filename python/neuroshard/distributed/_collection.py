@@ -118,6 +118,7 @@ class _Sharded(Learning, torch.nn.Module):
         self._updates = self._session.policy
         self._engine = self._session.engine
         self._frozen = False
+        self._named_state: Any = None  # once asked for
         self._reset_step = 0
         self._sent_ahead: SentIds[Pending] | None = None
         self._name = self._session.name
@@ -307,6 +308,15 @@ class _Sharded(Learning, torch.nn.Module):
         return self._out_of_range.apply(ids)
 
     # Hooks of nn.Module
+
+    def __getattr__(self, name: str) -> object:
+        """Names of the state dict, for torch.distributed.checkpoint.state_dict."""
+        from neuroshard.distributed._checkpoint.state import StateNames, key_of_tables, state_of
+        if name not in (key_of_tables(type(self)), "step", "learning_rate") or "_session" not in vars(self):
+            return super().__getattr__(name)
+        if self._named_state is None:
+            self._named_state = StateNames(state_of(self))
+        return getattr(self._named_state, name)
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
         from neuroshard.distributed._checkpoint.state import state_of

@@ -2,12 +2,14 @@
 
 import contextlib
 import copy
+import io
 import pickle
 from unittest import mock
 
 import torch
 import torch.distributed as dist
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 
 import neuroshard as ns
 from distributed_context import raises, whole
@@ -233,6 +235,36 @@ def case_operators(context):
     assert tables.step == 1
     for one, other in zip(real, fake, strict=True):
         assert (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
+
+
+def case_full_state(context, optimizer="rowwise_adagrad", semantics="exact"):
+    """Whole tensors on one rank, which other plans load; names of the state as torch's own functions for
+    states of models look for them."""
+    problem, plan = small(context.size, optimizer, optimizer_semantics=semantics)
+    plan = plan.replace(optimizer_semantics=semantics)
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [3] * context.size, context.generator())[context.rank]
+    sum(one.sum() for one in tables(given(part)).values()).backward()
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), tables)
+    last = context.size - 1
+    full = ns.distributed.full_state_dict(model, rank=last)
+    assert (context.rank == last) == bool(full)
+    [full] = [one for one in context.gather(full) if one]
+    for name, (weights, states) in whole(tables).items():
+        assert torch.equal(full[f"1.embedding_bags.{name}.weight"], weights)
+        if semantics == "exact":
+            assert torch.equal(full[f"1.embedding_bags.{name}.sum"].view(-1), states[0].view(-1))
+    assert torch.equal(full["0.weight"], model[0].weight) or context.rank != last
+    torch.save(full, io.BytesIO())
+    state = get_model_state_dict(model)
+    assert set(state) == set(full)
+    set_model_state_dict(model, state)
+    other = torch.nn.Sequential(torch.nn.Linear(2, 2), context.make(plan, problem, seed=9))
+    other.load_state_dict(full)
+    for name, (weights, states) in whole(other[1]).items():
+        expected = whole(tables)[name]
+        assert torch.equal(weights, expected[0]) and all(map(torch.equal, states, expected[1]))
+    raises(ValueError, "rank: expected", lambda: ns.distributed.full_state_dict(model, rank=context.size))
 
 
 def case_closed(context):

@@ -89,6 +89,23 @@ def _row_wise_state(plan: Any, table: Any, key: str,
     return result
 
 
+class StateNames:
+    """The values of a state dict as attributes, `tables.embedding_bags.user.weight`: what
+    torch.distributed.checkpoint.state_dict looks for behind the keys of a model's state."""
+
+    def __init__(self, values: Mapping[str, Tensor]) -> None:
+        below: dict[str, dict[str, Tensor]] = {}
+        for key, value in values.items():
+            first, _, rest = key.partition(".")
+            if rest:
+                below.setdefault(first, {})[rest] = value
+            else:
+                setattr(self, first, value)
+        for first, rest in below.items():
+            # A row-wise state of some columns has the name of that of whole rows and more.
+            setattr(self, first, StateNames(rest))
+
+
 def is_sharded(module: nn.Module) -> bool:
     """Whether a module holds sharded tables that state_of() accepts."""
     return callable(getattr(module, "local_shards", None)) and hasattr(module, "plan")
