@@ -17,6 +17,7 @@
 #include <c10/util/Exception.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 
@@ -153,11 +154,7 @@ void RankSession::invoke(HostCall &call, const char *function) {
 
 int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
   try {
-    TORCH_CHECK_VALUE(
-        !hasLostUpdate(),
-        "a backward has sent its gradients and did not go on to the update, so "
-        "that tables are not those of the other ranks any more; begin again "
-        "from a checkpoint");
+    requireNoLostUpdate();
     stepInputs.check(inputs);
   } catch (const c10::Error &error) {
     refuse(error.what_without_backtrace());
@@ -180,6 +177,25 @@ bool RankSession::hasLostUpdate() {
   return lostUpdate ||
          std::any_of(steps.begin(), steps.end(),
                      [](const auto &entry) { return entry.second.sent; });
+}
+
+void RankSession::requireNoLostUpdate() {
+  TORCH_CHECK_VALUE(
+      !hasLostUpdate(),
+      "a backward has sent its gradients and did not go on to the update, so "
+      "that tables are not those of the other ranks any more; begin again "
+      "from a checkpoint");
+}
+
+void RankSession::requireIdle() {
+  requireNoLostUpdate();
+  std::lock_guard lock(mutex);
+  int64_t left =
+      std::count_if(steps.begin(), steps.end(),
+                    [](const auto &entry) { return !entry.second.dropped; });
+  TORCH_CHECK_VALUE(left == 0, "lookups that are not over: ", left,
+                    "; take their results, and run or drop their backward, "
+                    "first");
 }
 
 void RankSession::refuse(const std::string &text) {

@@ -67,6 +67,9 @@ public:
   /// Waits until weights may be read and written. Throws a ValueError if ids
   /// that were checked late were wrong.
   void settle();
+  /// Throws a ValueError if a step is not over: its ids are under way, its
+  /// results were not taken, or its backward can still come.
+  void requireIdle();
 
   void initialize(int64_t seed);
   void setGradientScale(double scale);
@@ -108,6 +111,7 @@ private:
   void releaseDropped() noexcept;
   /// Whether a step has sent its gradients and was not updated.
   bool hasLostUpdate();
+  void requireNoLostUpdate();
   int64_t startChecked(const std::vector<at::Tensor> &inputs);
   void lookUp(Step &step);
   void checkGradients(const Step &step, at::TensorList gradients) const;
