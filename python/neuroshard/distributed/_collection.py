@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -28,6 +29,10 @@ from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.runs import Run
+
+if TYPE_CHECKING:
+    from neuroshard.distributed._reshard.meeting import Source
+    from neuroshard.distributed._reshard.reshard import Resharded
 
 
 class Pending:
@@ -75,11 +80,7 @@ class _Sharded(Learning, torch.nn.Module):
                  device: torch.device | str | int | None = None,
                  tier_directory: str | os.PathLike | None = None) -> None:
         super().__init__()
-        self._plan, self._problem = plan, problem
-        # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
-        # buffers. They are what operators take, whatever the caller's defaults are.
-        self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
+        self._begin()
 
         def make() -> tuple[FusedOptimizer, Engine, Path | None]:
             check_arguments(plan, problem, seed, name, gradient_division, threads)
@@ -93,17 +94,30 @@ class _Sharded(Learning, torch.nn.Module):
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         optimizer = self._optimizer
-        self._session = Session(plan, problem, process_group, artifact, name, threads, files,
-                                own_engine, lambda: optimizer.learning_rate)
-        self._engine = self._session.engine
-        self._frozen = False
-        self._reset_step = 0
-        self._sent_ahead: SentIds[Pending] | None = None
-        self._name = self._session.name
-        self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
+        session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
+                          lambda: optimizer.learning_rate)
+        self._take(session, plan, problem, gradient_division)
         self._engine.initialize(seed)
+
+    def _begin(self) -> None:
+        """Makes what depends on no plan."""
+        # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
+        # buffers. They are what operators take, whatever the caller's defaults are.
+        self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
+        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
+        self._frozen = False
+        self._sent_ahead: SentIds[Pending] | None = None
+
+    def _take(self, session: Session, plan: Plan, problem: ShardingProblem,
+              gradient_division: bool) -> None:
+        """Goes on with the tables of a session."""
+        self._session, self._engine, self._name = session, session.engine, session.name
+        self._plan, self._problem = plan, problem
+        self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
+        self._gradient_division = gradient_division
         if gradient_division:
-            self._engine.set_gradient_scale(1 / self._session.size)
+            self._engine.set_gradient_scale(1 / session.size)
+        self._reset_step = self.step
 
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
@@ -184,6 +198,39 @@ class _Sharded(Learning, torch.nn.Module):
         trained since reset_phases(), and what the row caches have done since the tables were opened.
         To be called on all ranks; rank 0 writes. Raises a ValueError if no step was trained."""
         return save_run(path, self, self.step - self._reset_step, self._session.rank)
+
+    def reshard(self, plan: Plan, problem: ShardingProblem | None = None,
+                process_group: dist.ProcessGroup | None = None, *,
+                artifact: str | os.PathLike[str] | None = None) -> Resharded:
+        """Moves to another plan between two steps, from memory to memory; called on all ranks that
+        have tables, also by those that are not in the new plan, and gives what it took. Weights,
+        optimizer states, `step`, the learning rate and `name` stay; row-wise states are merged as
+        checkpoints do. Tensors of local_shards() must not be used any more; phases() and caches()
+        begin anew.
+
+        problem: the same tables and features, on the devices of the plan; None: as it is.
+        process_group: of the new plan's ranks, as new_group() gives it on each rank; None: as it is.
+        It has all ranks of the group before, or only such. A rank outside of it ends with closed
+        tables; one that was outside calls join_resharded(). artifact: as of the class.
+
+        Raises an error on all ranks, with everything as it was, if a plan or problem does not fit, or
+        if a lookup or a backward is under way on some rank, or a pipeline()."""
+        from neuroshard.distributed._reshard.reshard import Target, reshard
+        target = Target(plan, self._problem if problem is None else problem,
+                        self.process_group if process_group is None else process_group, artifact)
+        session, figures = reshard(self._session, target, self._source)
+        if session:
+            self._take(session, plan, target.problem, self._gradient_division)
+        return figures
+
+    def _source(self) -> Source:
+        """What moves. Raises a TensorError while a pipeline runs."""
+        from neuroshard.distributed._reshard.meeting import Source
+        if self._sent_ahead:
+            raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
+                              "close() it, first")
+        return Source(self._plan, self._problem, self.step, self.learning_rate,
+                      self._gradient_division, self._frozen)
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""

@@ -82,6 +82,14 @@ class Engine:
         checked late and wrong."""
         self._ops.settle(self.name)
 
+    def require_idle(self) -> None:
+        """Raises a ValueError if a step is not over, or its backward can still come."""
+        self._ops.require_idle(self.name)
+
+    def rename(self, name: str) -> None:
+        self._ops.rename(self.name, name)
+        self.name = name
+
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:
         """Weights and states as tensors on the shard's own memory."""
         return self._ops.shard_tensors(self.name, shard)

@@ -44,7 +44,8 @@ class Session:
                  name: str | None, threads: int | None, tier_directory: pathlib.Path | None,
                  engine: Engine, learning_rate: Callable[[], float]) -> None:
         """learning_rate: called at each update."""
-        self.engine = engine
+        self.engine, self.learning_rate = engine, learning_rate
+        self.threads, self.tier_directory = threads, tier_directory
         self.group = process_group
         self.rank, self.size = rank_of(process_group), size_of(process_group)
         self.name = name or f"neuroshard_{next(_numbers)}"
@@ -61,10 +62,10 @@ class Session:
         self._own_groups: list[dist.ProcessGroup] = []
         together(lambda: self._join(folder, threads, tier_directory), process_group,
                  "opening the tables")
-        shapes = shapes_of(self.manifest)
-        self.results = shapes.results
+        self._shapes = shapes_of(self.manifest)
+        self.results = self._shapes.results
         self.result_names = [self.input.features[one.feature] for one in self.results]
-        _operators.add_model(self.name, shapes, learning_rate)
+        _operators.add_model(self.name, self._shapes, learning_rate)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
@@ -133,6 +134,14 @@ class Session:
     def require_open(self) -> None:
         if self not in _open:
             raise TensorError("the tables have been closed")
+
+    def replace(self, other: Session) -> None:
+        """Closes another session of this rank and takes its name, by which traced programs know it."""
+        other.close()
+        _operators.remove_model(self.name)
+        self.engine.rename(other.name)
+        self.name = other.name
+        _operators.add_model(self.name, self._shapes, self.learning_rate)
 
     def close(self) -> None:
         """Frees the tables; tensors on them must not be used any more. Later calls do nothing."""
