@@ -129,5 +129,6 @@ def bytes_of(tensor: Tensor) -> int:
 
 
 def as_bytes(tensor: Tensor) -> Tensor:
-    """The memory of a contiguous tensor, as Gloo takes it whatever the type is."""
-    return tensor.view(-1).view(torch.uint8)
+    """The memory of a contiguous tensor, as Gloo takes it whatever the type is. (A dimension of one
+    element may have any stride.)"""
+    return tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8)
