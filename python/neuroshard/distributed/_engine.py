@@ -82,6 +82,11 @@ class Engine:
         checked late and wrong."""
         self._ops.settle(self.name)
 
+    def synchronize(self) -> None:
+        """Waits for what torch has begun on the device, such as copies of shard_tensors()."""
+        if self.device.place.type == "cuda":
+            torch.cuda.synchronize(self.device.place)
+
     def require_idle(self) -> None:
         """Raises a ValueError if a step is not over, or its backward can still come."""
         self._ops.require_idle(self.name)

@@ -56,15 +56,14 @@ FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
            same("pipeline/same_bits"), same("pipeline/errors", kind="ids"),
            same("steps/learning_rate"),
            same("steps/learning_rate", backend="aot_eager"),
-           same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled",
-           same("reshard/random", number=4, tiers=1, moves=1)],
+           same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
        3: ["gpu.ragged", same("errors/ids_of_one_rank")],
        4: [*tiers("same_bits", "dram", groups=2), "gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
         2: [*MORE_TIERS, *(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
             same("steps/two_collections"), same("steps/unread_result"), same("steps/searched"),
-            "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",
+            same("reshard/random", number=4, tiers=1, moves=1), "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",
             *(same("training/same_bits", number=one) for one in range(COUNT)),
             *(same("torch/compile", backend="eager", kind=kind)
               for kind in ("pooled", "weighted", "unpooled"))],

@@ -15,7 +15,7 @@ from neuroshard.distributed._collection import (ShardedEmbeddingBagCollection,
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._optimizer import FusedOptimizer
-from neuroshard.distributed._reshard.meeting import Meeting, Said, meet
+from neuroshard.distributed._reshard.meeting import Meeting, Said, check_group, meet
 from neuroshard.distributed._reshard.reshard import Target, move
 from neuroshard.distributed._session import Session
 from neuroshard.plans import Plan
@@ -33,6 +33,7 @@ def join_resharded(plan: Plan, problem: ShardingProblem, *,
     learning rate are those of the others. Arguments are those of the collections; process_group has
     all ranks that have tables now, and this one."""
     start = time.monotonic()
+    check_group(process_group)
     target = Target(plan, problem, process_group, artifact)
     if target.rank is None:
         raise ValueError("process_group: this rank is not in it, so it has no tables to join")

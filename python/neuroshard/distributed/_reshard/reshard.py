@@ -145,6 +145,8 @@ def fill(meeting: Meeting, target: Target, old: Session | None, new: Session | N
         for table in target.problem.tables:
             missing = move_table(table, before, after, transfer, distance, sent)
             needed = [so_far + one for so_far, one in zip(needed, missing, strict=True)]
+        for session in filter(None, (old, new)):
+            session.engine.synchronize()
         everyone = gather((transfer.sent, transfer.received, transfer.copied,
                            time.monotonic() - start), meeting.group)
     given, got, copied, seconds = zip(*everyone, strict=True)
