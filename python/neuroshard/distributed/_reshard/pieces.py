@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from neuroshard.distributed._reshard.boxes import Box, common, count, take
@@ -38,19 +38,37 @@ def plan_pieces(held: Boxes, wanted: Boxes, element_bytes: int,
     for receiver, boxes in enumerate(wanted):
         for target, box in enumerate(boxes):
             rest = [box]
-            own = [(receiver, source, False, one) for source, one in enumerate(held[receiver])]
-            before = [(receiver, source, True, one) for source, one in enumerate(boxes[:target])]
-            others = [(sender, source, False, one) for sender, places in enumerate(held)
-                      if sender != receiver for source, one in enumerate(places) if common(one, box)]
-            others.sort(key=lambda one: (distance(one[0], receiver), sent[one[0]]))
-            for sender, source, again, place in (*own, *before, *others):
-                found, rest = take(rest, place)
-                pieces += [Piece(one, sender, source, receiver, target, again) for one in found]
-                if sender != receiver:
-                    sent[sender] += count(found) * element_bytes
+            for source in _sources(held, boxes[:target], box, receiver, distance, sent):
+                found, rest = take(rest, source.box)
+                pieces += [Piece(one, source.rank, source.number, receiver, target, source.again)
+                           for one in found]
+                if source.rank != receiver:
+                    sent[source.rank] += count(found) * element_bytes
+                if not rest:
+                    break
             if rest:
                 raise ValueError(f"no rank holds {list(rest[0])} of a table")
     return pieces
+
+
+class _Source(NamedTuple):
+    """A box that a rank holds; of those that it wants, if `again`."""
+
+    box: Box
+    rank: int
+    number: int
+    again: bool = False
+
+
+def _sources(held: Boxes, filled: Sequence[Box], box: Box, receiver: int,
+             distance: Callable[[int, int], int], sent: Sequence[int]) -> Iterator[_Source]:
+    """What may have elements of a box, in the order in which to take them. filled: boxes that the
+    receiver has by then."""
+    yield from (_Source(one, receiver, number) for number, one in enumerate(held[receiver]))
+    yield from (_Source(one, receiver, number, True) for number, one in enumerate(filled))
+    others = [_Source(one, rank, number) for rank, places in enumerate(held) if rank != receiver
+              for number, one in enumerate(places) if common(one, box)]
+    yield from sorted(others, key=lambda one: (distance(one.rank, receiver), sent[one.rank]))
 
 
 def must_move(held: Boxes, wanted: Boxes) -> list[int]:
