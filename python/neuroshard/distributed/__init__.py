@@ -31,17 +31,20 @@ from neuroshard._jagged import Jagged
 
 if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
+    from neuroshard.distributed._monitor.advice import Advice
+    from neuroshard.distributed._monitor.monitor import PlanMonitor
     from neuroshard.distributed._reshard.join import join_resharded
     from neuroshard.distributed._reshard.reshard import Resharded
     from neuroshard.errors import CheckpointError
 
-__all__ = ["CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
-           "Resharded", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan",
+__all__ = ["Advice", "CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard",
+           "Pending", "PlanMonitor", "Resharded", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan",
            "join_resharded", "latest", "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
 
-# These use torch.distributed.checkpoint, which takes as long to import as all else.
+# Those of the first three use torch.distributed.checkpoint, which takes as long to import as all else.
 _LATER = {"_checkpoint.checkpoint": ("CheckpointError", "latest", "load", "save"),
-          "_reshard.join": ("join_resharded",), "_reshard.reshard": ("Resharded",)}
+          "_reshard.join": ("join_resharded",), "_reshard.reshard": ("Resharded",),
+          "_monitor.advice": ("Advice",), "_monitor.monitor": ("PlanMonitor",)}
 
 
 def __getattr__(name: str) -> object:

@@ -1,5 +1,6 @@
 """A running model moves to other plans on 2 and 4 ranks. Each number of ranks is one job; cases are in
-distributed_reshard.py and distributed_reshard_errors.py."""
+distributed_reshard.py, distributed_reshard_errors.py and, of the monitor that advises a move,
+distributed_monitor.py."""
 
 import os
 
@@ -22,7 +23,7 @@ def drawn(ranks):
 
 CASES = {
     1: ["reshard.random:number=1:tiers=1:moves=1"],
-    2: [*drawn(2), "reshard.random:number=4:tiers=1", "reshard.same_object", "reshard.unpooled",
+    2: ["monitor.advice", "monitor.no_advice", *drawn(2), "reshard.random:number=4:tiers=1", "reshard.same_object", "reshard.unpooled",
         *(f"reshard.semantics:source={one}:target={other}" for one in ("exact", "per_shard")
           for other in ("exact", "per_shard")),
         "reshard_errors.refused", "reshard_errors.of_one_rank", "reshard_errors.under_way",
