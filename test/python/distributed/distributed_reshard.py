@@ -13,6 +13,7 @@ from distributed_models import KINDS, in_tiers, joined, make_plan, make_problem,
 from distributed_steps import Model, given, small
 from neuroshard._dtypes import DTYPES
 from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
+from neuroshard.distributed._reshard import transfer
 from neuroshard.errors import TensorError
 from support import matrix
 
@@ -87,6 +88,15 @@ def check_figures(context, figures, needed=None):
     assert needed is None or list(figures.received_bytes) == needed, (figures, needed)
     assert figures.seconds > 0
     assert context.gather(figures) == [figures] * context.size
+
+
+def case_blocks(context, number):
+    """Random plans, whose pieces travel in many blocks."""
+    usual, transfer.BLOCK_BYTES = transfer.BLOCK_BYTES, 48
+    try:
+        case_random(context, number)
+    finally:
+        transfer.BLOCK_BYTES = usual
 
 
 def case_random(context, number, tiers="", moves="2"):

@@ -8,6 +8,8 @@ import torch
 
 from neuroshard.distributed._reshard import boxes
 from neuroshard.distributed._reshard.pieces import must_move, plan_pieces
+from neuroshard.distributed._reshard.reshard import distances
+from neuroshard.topology import Topology
 from support import matrix
 
 RANKS = 5
@@ -87,6 +89,11 @@ def test_equally_near_copies_send_in_turn():
     pieces = plan_pieces(held, wanted, 2, lambda a, b: 0, sent)
     assert [(one.sender, one.receiver) for one in pieces] == [(0, 2), (1, 3)]
     assert sent[:2] == [16, 16]
+
+
+def test_devices_of_one_host_are_nearer():
+    between = distances(Topology.parse("2x2xCPU"))
+    assert between(2, 3) < between(2, 1) == between(0, 3)
 
 
 def test_what_no_rank_holds_is_an_error():
