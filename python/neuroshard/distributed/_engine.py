@@ -30,9 +30,9 @@ class Engine:
         rank; one; or two, of which the second is for what relays send on. checks_late: settle()
         tells of wrong ids, where a device can. tier_directory: of the files of shards in tier
         "ssd"."""
-        self.name = name
         self._ops.join(name, str(folder.resolve()), list(groups), self.device.name, threads,
                        checks_late, "" if tier_directory is None else str(tier_directory))
+        self.name = name  # not before: other tables may have it, which close() would free
 
     def initialize(self, seed: int) -> None:
         self._ops.initialize(self.name, seed)

@@ -60,8 +60,12 @@ class Session:
         self.input = only_input_of(self.manifest)
         self.joins = self.manifest.joins
         self._own_groups: list[dist.ProcessGroup] = []
-        together(lambda: self._join(folder, threads, tier_directory), process_group,
-                 "opening the tables")
+        try:
+            together(lambda: self._join(folder, threads, tier_directory), process_group,
+                     "opening the tables")
+        except BaseException:
+            self._leave()  # others may have failed, and this rank not
+            raise
         self._shapes = shapes_of(self.manifest)
         self.results = self._shapes.results
         self.result_names = [self.input.features[one.feature] for one in self.results]
@@ -149,6 +153,9 @@ class Session:
             return
         _open.discard(self)
         _operators.remove_model(self.name)
+        self._leave()
+
+    def _leave(self) -> None:
         self.engine.close()
         for group in self._own_groups:
             with contextlib.suppress(ValueError):  # if it was destroyed with all groups

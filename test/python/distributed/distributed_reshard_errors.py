@@ -9,6 +9,7 @@ from distributed_context import raises, whole
 from distributed_models import make_plan, random_parts
 from distributed_steps import given, small
 from neuroshard.distributed import pipeline
+from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._reshard.transfer import Transfer
 from neuroshard.errors import GroupError, InvalidPlan, TensorError
 
@@ -65,6 +66,8 @@ def case_refused(context):
              (problem.replace(topology=f"{context.size + 1}xCPU@4GiB"),))):
         raises(kind, text, lambda plan=plan, more=more: tables.reshard(plan, *more))
     raises(ValueError, "", lambda: tables.reshard(other, artifact=context.folder / "nothing"))
+    raises(ValueError, "is open already",
+           lambda: context.make(tables.plan, problem, name=tables.name))
     check_usable(tables, part, other, before)
     tables.close()
     raises(TensorError, "have been closed", lambda: tables.reshard(other))
@@ -86,6 +89,13 @@ def case_of_one_rank(context):
     raises(ValueError if odd else GroupError, "lookups that are not over: 1",
            lambda: tables.reshard(other))
     results = None
+    usual = Engine.join
+    Engine.join = without_memory if odd else usual
+    try:
+        raises(MemoryError if odd else GroupError, "no memory for tables",
+               lambda: tables.reshard(other))
+    finally:
+        Engine.join = usual
     check_usable(tables, part, other, before)
     spare, part, other = opened(context)
     if odd:
@@ -113,6 +123,10 @@ def case_under_way(context):
         seen += 1
     assert seen == 2
     check_usable(tables, part, other, before)
+
+
+def without_memory(*_, **__):
+    raise MemoryError("no memory for tables")
 
 
 def case_broken(context):

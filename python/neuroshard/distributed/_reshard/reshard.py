@@ -75,8 +75,8 @@ class Target:
                     source if device == 0 else None)
 
 
-def reshard(session: Session, target: Target, source: Callable[[], Source]) -> tuple[
-        Session | None, Resharded]:
+def reshard(session: Session, target: Target,
+            source: Callable[[], Source]) -> tuple[Session | None, Resharded]:
     """Opens tables under the new plan, fills them and gives their session, under the name of the old
     one, which is closed. None on a rank that leaves. After an error the old session is as it was.
 
