@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from neuroshard.distributed._reshard.reshard import Resharded
     from neuroshard.errors import CheckpointError
 
-__all__ = ["Advice", "CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard",
-           "Pending", "PlanMonitor", "Resharded", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan",
-           "join_resharded", "latest", "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
+__all__ = ["Advice", "CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged",
+           "LocalShard", "Pending", "PlanMonitor", "Resharded", "ShardedEmbeddingBagCollection",
+           "ShardedEmbeddingCollection", "compile_plan", "join_resharded", "latest", "load",
+           "lockstep", "pipeline", "plan", "problem_of", "save"]
 
 # Those of the first three use torch.distributed.checkpoint, which takes as long to import as all else.
 _LATER = {"_checkpoint.checkpoint": ("CheckpointError", "latest", "load", "save"),

@@ -43,6 +43,7 @@ def case_refused(context):
     tables, part, other = opened(context)
     problem, before = tables.problem, whole(tables)
     one = problem.tables[0]
+    grown = problem.replace(tables=[one.replace(rows=41), *problem.tables[1:]])
     slower = problem.replace(tables=[one.replace(optimizer="adam"), *problem.tables[1:]])
     fewer = problem.replace(features=problem.features[1:])
     mean = problem.replace(features=[problem.features[0].replace(pooling="mean"),
@@ -57,11 +58,13 @@ def case_refused(context):
             (TypeError, "process_group: expected what", other, (problem, "group")),
             (InvalidPlan, "table", ns.Plan(shards=other.shards[1:], device_count=context.size), ()),
             (InvalidPlan, "device", wider, ()),
-            (TensorError, "table 'a' is 40, 8, f32, ", other, (slower,)),
-            (TensorError, "feature 'a0' is a, sum, False, False in it and absent", other, (fewer,)),
-            (TensorError, "feature 'a0' is a, sum", other, (mean,)),
+            (TensorError, "table 'a' is 40 x 8, f32", other, (grown,)),
+            (TensorError, "same tables: table 'a' is 40 x 8, f32, ", other, (slower,)),
+            (TensorError, "feature 'a0' is of table 'a', pooling sum, without weights in use and absent",
+             other, (fewer,)),
+            (TensorError, "pooling sum, without weights in use and of table 'a', pooling mean", other, (mean,)),
             (TensorError, "the same features in the same order", other, (turned,)),
-            (TensorError, "the same types; results", other, (results,)),
+            (TensorError, "the same types: that of results is f32 in use and bf16 in it", other, (results,)),
             (GroupError, f"for {context.size + 1} devices, but the group that takes", wider,
              (problem.replace(topology=f"{context.size + 1}xCPU@4GiB"),))):
         raises(kind, text, lambda plan=plan, more=more: tables.reshard(plan, *more))

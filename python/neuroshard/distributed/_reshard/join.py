@@ -42,6 +42,7 @@ def join_resharded(plan: Plan, problem: ShardingProblem, *,
 
     def prepare() -> Said:
         target.check()
+        plan.verify(problem)
         joiners.append(Joiner(problem, Engine(pick_device(device)), _arguments.name(name),
                               _arguments.threads(threads), _arguments.tier_directory(tier_directory)))
         return target.say(joiners[0].engine)

@@ -140,26 +140,31 @@ def require_same_model(old: ShardingProblem, new: ShardingProblem) -> None:
     for what, before, after in (
             ("tables", tables_of(old), tables_of(new)),
             ("features", features_of(old), features_of(new)),
-            ("types", {"ids": (old.batch.id_type,), "results": (old.batch.output_type,)},
-             {"ids": (new.batch.id_type,), "results": (new.batch.output_type,)})):
+            ("types", types_of(old), types_of(new))):
         odd = next((name for name in [*before, *after] if before.get(name) != after.get(name)), None)
         if odd is not None:
-            raise TensorError(f"a model moves to a plan for the same {what}; {odd} is "
-                              f"{told(before.get(odd))} in it and {told(after.get(odd))} in the new "
-                              "problem")
+            raise TensorError(f"the new problem must have the same {what}: {odd} is "
+                              f"{told(before.get(odd))} in use and {told(after.get(odd))} in it")
         if list(before) != list(after) and what == "features":
-            raise TensorError(f"a model moves to a plan for the same features in the same order; it "
-                              f"has {list(before)}, the new problem {list(after)}")
+            raise TensorError("the new problem must have the same features in the same order: they are "
+                              f"{', '.join(before)} in use and {', '.join(after)} in it")
+
+
+def types_of(problem: ShardingProblem) -> dict[str, tuple[object, ...]]:
+    return {"that of ids": (problem.batch.id_type,), "that of results": (problem.batch.output_type,)}
 
 
 def tables_of(problem: ShardingProblem) -> dict[str, tuple[object, ...]]:
-    return {f"table '{one.name}'": (one.rows, one.dim, one.type, one.optimizer)
+    return {f"table '{one.name}'": (f"{one.rows} x {one.dim}", one.type, one.optimizer)
             for one in problem.tables}
 
 
 def features_of(problem: ShardingProblem) -> dict[str, tuple[object, ...]]:
-    return {f"feature '{one.name}'": (one.table, one.pooling, one.weighted,
-                                      one.needs_weight_gradient) for one in problem.features}
+    return {f"feature '{one.name}'": (
+        f"of table '{one.table}'", f"pooling {one.pooling}",
+        "with weights" if one.weighted else "without weights",
+        *(["which have gradients"] if one.needs_weight_gradient else []))
+        for one in problem.features}
 
 
 def told(values: tuple[object, ...] | None) -> str:

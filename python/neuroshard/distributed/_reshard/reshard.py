@@ -65,7 +65,6 @@ class Target:
             if not isinstance(value, wanted):
                 raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")
         check_group(self.group)
-        self.plan.verify(self.problem)
 
     def say(self, engine: Engine, device: int | None = None, source: Source | None = None) -> Said:
         """device: of this rank under the old plan."""
@@ -91,6 +90,7 @@ def reshard(session: Session, target: Target,
         require_one_group(groups)
         own = source()
         require_same_model(own.problem, target.problem)
+        target.plan.verify(target.problem)
         session.engine.require_idle()
         return target.say(session.engine, session.rank, own)
 
