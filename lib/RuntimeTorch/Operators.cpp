@@ -255,6 +255,9 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
     findSession(model)->dropGradients(std::nullopt);
   });
   m.def("leave(str model) -> ()", &closeSession);
+  m.def("rename(str model, str name) -> ()", &renameSession);
+  m.def("require_idle(str model) -> ()",
+        [](const std::string &model) { findSession(model)->requireIdle(); });
   m.def("initialize(str model, int seed) -> ()",
         [](const std::string &model, int64_t seed) {
           findSession(model)->initialize(seed);

@@ -154,11 +154,7 @@ void RankSession::check(int32_t status) const {
 
 int64_t RankSession::start(const std::vector<at::Tensor> &inputs) {
   try {
-    TORCH_CHECK_VALUE(
-        !hasLostUpdate(),
-        "a backward has sent its gradients and did not go on to the update, so "
-        "that tables are not those of the other ranks any more; begin again "
-        "from a checkpoint");
+    requireNoLostUpdate();
     stepInputs.check(inputs);
   } catch (const c10::Error &error) {
     refuse(error.what_without_backtrace());
@@ -181,6 +177,28 @@ bool RankSession::hasLostUpdate() {
   return lostUpdate ||
          std::any_of(steps.begin(), steps.end(),
                      [](const auto &entry) { return entry.second.sent; });
+}
+
+void RankSession::requireNoLostUpdate() {
+  TORCH_CHECK_VALUE(
+      !hasLostUpdate(),
+      "a backward has sent its gradients and did not go on to the update, so "
+      "that tables are not those of the other ranks any more; begin again "
+      "from a checkpoint");
+}
+
+void RankSession::requireIdle() {
+  requireNoLostUpdate();
+  std::lock_guard lock(mutex);
+  int64_t left =
+      std::count_if(steps.begin(), steps.end(),
+                    [](const auto &entry) { return !entry.second.dropped; });
+  TORCH_CHECK_VALUE(left == 0, "lookups that are not over: ", left,
+                    "; take their results, and run or drop their backward, "
+                    "first");
+  TORCH_CHECK_VALUE(keptTensors.empty(),
+                    "gradients wait for an update; update by them, or drop "
+                    "them with zero_grad(), first");
 }
 
 void RankSession::refuse(const std::string &text) {

@@ -92,6 +92,9 @@ public:
   /// Waits until weights may be read and written. Throws a ValueError if ids
   /// that were checked late were wrong.
   void settle();
+  /// Throws a ValueError if a step is not over: its ids are under way, its
+  /// results were not taken, or its backward can still come.
+  void requireIdle();
 
   void initialize(int64_t seed);
   /// Updates done so far.
@@ -133,6 +136,7 @@ private:
   void releaseDropped() noexcept;
   /// Whether a step has sent its gradients and was not updated.
   bool hasLostUpdate();
+  void requireNoLostUpdate();
   void setGradientScale(double scale);
   void setRates(const std::vector<double> &learningRates);
   /// Runs the update function of a step, which keeps its gradients or updates.

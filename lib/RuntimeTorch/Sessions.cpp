@@ -49,4 +49,9 @@ void closeSession(const std::string &name) {
   sessions().byName.erase(found);
 }
 
+void renameSession(const std::string &from, const std::string &to) {
+  addSession(to, findSession(from));
+  closeSession(from);
+}
+
 } // namespace neuroshard::runtime

@@ -15,6 +15,8 @@ namespace neuroshard::runtime {
 std::shared_ptr<RankSession> findSession(const std::string &name);
 void addSession(const std::string &name, std::shared_ptr<RankSession> session);
 void closeSession(const std::string &name);
+/// Throws if no session has the name `from`, or one has the name `to`.
+void renameSession(const std::string &from, const std::string &to);
 
 } // namespace neuroshard::runtime
 

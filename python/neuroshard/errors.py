@@ -89,6 +89,11 @@ class UnknownPolicy(_Listing):
     """The file of a placement policy (algorithm="dreamshard") cannot be used."""
 
 
+class InputError(Error):
+    """What a command, or a measurement, was given is wrong; the text says what, where and what was
+    expected."""
+
+
 class TensorError(Error, ValueError):
     """A tensor or an artifact does not fit the tables; the text says what is expected."""
 

@@ -1,6 +1,7 @@
 //===- LearningRates.cpp - Learning rates in device memory ----------------===//
 //
-// Finds the slots that share a step size, and sets the sizes.
+// Tables of equal step sizes are side by side unless they have learning rates
+// of their own, so that one fill sets those of all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,34 +10,41 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 using namespace neuroshard::runtime;
 
 namespace neuroshard::cuda {
 namespace {
 
-bool sameStepSize(const Optimizer &a, const Optimizer &b) {
-  bool adam = a.kind == OptimizerKind::Adam;
-  if (adam != (b.kind == OptimizerKind::Adam))
-    return false;
-  return !adam || (a.beta1 == b.beta1 && a.beta2 == b.beta2);
+/// Equal for optimizers whose step sizes are equal if their rates are.
+std::tuple<bool, double, double> stepRule(const Optimizer &optimizer) {
+  if (optimizer.kind != OptimizerKind::Adam)
+    return {};
+  return {true, optimizer.beta1, optimizer.beta2};
 }
 
 } // namespace
 
 LearningRates::LearningRates(const Gpu &gpu, const Binding &binding)
     : gpu(gpu) {
+  std::vector<const TableSpec *> tables;
+  for (size_t slot = 0; slot < binding.numSlots(); ++slot)
+    if (const TableSpec *table = &binding.tableOf(slot);
+        table->trained() && std::ranges::find(tables, table) == tables.end())
+      tables.push_back(table);
+  std::ranges::stable_sort(tables, {}, [](const TableSpec *table) {
+    return stepRule(*table->optimizer);
+  });
+  for (const TableSpec *table : tables)
+    optimizers.push_back(*table->optimizer);
   for (size_t slot = 0; slot < binding.numSlots(); ++slot) {
-    // Slots that are not trained have no step; they share that of SGD.
-    isTrained.push_back(binding.tableOf(slot).trained());
-    Optimizer optimizer = binding.tableOf(slot).optimizer.value_or(Optimizer());
-    auto same = std::find_if(
-        optimizers.begin(), optimizers.end(),
-        [&](const Optimizer &other) { return sameStepSize(optimizer, other); });
-    wordOfSlot.push_back(static_cast<size_t>(same - optimizers.begin()));
-    if (same == optimizers.end())
-      optimizers.push_back(optimizer);
+    auto table = std::ranges::find(tables, &binding.tableOf(slot));
+    isTrained.push_back(table != tables.end());
+    wordOfSlot.push_back(static_cast<size_t>(table - tables.begin()));
   }
+  // Slots that are not trained have no step; they share the last word.
+  optimizers.emplace_back();
   memory =
       DeviceBlock(gpu, static_cast<int64_t>(optimizers.size() * sizeof(float)),
                   "the learning rates");
@@ -53,6 +61,7 @@ void LearningRates::set(float learningRate, int64_t step, CUstream stream) {
 
 void LearningRates::setSizes(std::span<const float> ofSlot, CUstream stream) {
   std::vector<float> sizes(optimizers.size());
+  sizes.back() = ofSlot.empty() ? 0 : ofSlot.back(); // nothing reads it
   for (size_t slot = 0; slot < ofSlot.size(); ++slot)
     if (isTrained[slot])
       sizes[wordOfSlot[slot]] = ofSlot[slot];
@@ -60,11 +69,15 @@ void LearningRates::setSizes(std::span<const float> ofSlot, CUstream stream) {
 }
 
 void LearningRates::write(std::span<const float> sizes, CUstream stream) {
-  for (size_t i = 0; i < sizes.size(); ++i)
+  for (size_t begin = 0, end = 0; begin < sizes.size(); begin = end) {
+    auto bits = std::bit_cast<uint32_t>(sizes[begin]);
+    while (end < sizes.size() && std::bit_cast<uint32_t>(sizes[end]) == bits)
+      ++end;
     gpu.driver.check(
-        gpu.driver.memsetD32Async(memory.address() + i * sizeof(float),
-                                  std::bit_cast<uint32_t>(sizes[i]), 1, stream),
+        gpu.driver.memsetD32Async(memory.address() + begin * sizeof(float),
+                                  bits, end - begin, stream),
         "setting the learning rate");
+  }
   known = true;
 }
 

@@ -1,8 +1,7 @@
 //===- LearningRates.h - Learning rates in device memory --------*- C++ -*-===//
 //
-// The step size of each slot's optimizer: one f32 that all optimizers but Adam
-// share, and one per pair of Adam's betas. Set by fills and not by copies, so
-// that no host memory has to outlive the call.
+// The step size of each table's optimizer, an f32. Set by fills and not by
+// copies, so that no host memory has to outlive the call.
 //
 //===----------------------------------------------------------------------===//
 

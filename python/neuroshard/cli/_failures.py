@@ -10,7 +10,7 @@ import traceback
 from typing import NamedTuple
 
 from neuroshard._printable import printable
-from neuroshard.errors import Error, PlanningError
+from neuroshard.errors import Error, InputError, PlanningError
 
 
 class Failure(NamedTuple):
@@ -19,10 +19,6 @@ class Failure(NamedTuple):
     kind: str
     message: str
     limit: str | None = None
-
-
-class InputError(Error):
-    """What a command was given is wrong; the text says what, where and what was expected."""
 
 
 class UserCodeError(InputError):

@@ -10,6 +10,7 @@ It needs torch, libneuroshard_torch.so, and neuroshard-compile where no artifact
 import neuroshard alone imports none of them. docs/distributed.md explains it.
 """
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -31,21 +32,26 @@ from neuroshard._jagged import Jagged
 if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
     from neuroshard.distributed._checkpoint.full import full_state_dict
+    from neuroshard.distributed._monitor.advice import Advice
+    from neuroshard.distributed._monitor.monitor import PlanMonitor
+    from neuroshard.distributed._reshard.join import join_resharded
+    from neuroshard.distributed._reshard.reshard import Resharded
     from neuroshard.errors import CheckpointError
 
-__all__ = ["CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
-           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "full_state_dict", "latest",
+__all__ = ["Advice", "CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged",
+           "LocalShard", "Pending", "PlanMonitor", "Resharded", "ShardedEmbeddingBagCollection",
+           "ShardedEmbeddingCollection", "compile_plan", "full_state_dict", "join_resharded", "latest",
            "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
+
+# Those of the first four use torch.distributed.checkpoint, which takes as long to import as all else.
+_LATER = {"_checkpoint.checkpoint": ("CheckpointError", "latest", "load", "save"),
+          "_checkpoint.full": ("full_state_dict",),
+          "_reshard.join": ("join_resharded",), "_reshard.reshard": ("Resharded",),
+          "_monitor.advice": ("Advice",), "_monitor.monitor": ("PlanMonitor",)}
 
 
 def __getattr__(name: str) -> object:
-    # torch.distributed.checkpoint takes as long to import as all else.
-    if name == "full_state_dict":
-        from neuroshard.distributed._checkpoint.full import full_state_dict
-
-        return full_state_dict
-    if name not in ("CheckpointError", "latest", "load", "save"):
+    module = next((module for module, names in _LATER.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module 'neuroshard.distributed' has no attribute {name!r}")
-    from neuroshard.distributed._checkpoint import checkpoint
-
-    return getattr(checkpoint, name)
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -16,7 +16,7 @@ from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine, tensors_of
-from neuroshard.distributed._inputs import as_tensors
+from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
@@ -27,10 +27,14 @@ from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
-from neuroshard._jagged import Exchange, Jagged, as_jagged, from_keyed, inverse_of
+from neuroshard._jagged import Jagged, as_jagged
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.runs import Run
+
+if TYPE_CHECKING:
+    from neuroshard.distributed._reshard.meeting import Source
+    from neuroshard.distributed._reshard.reshard import Resharded
 
 
 class Pending:
@@ -84,11 +88,7 @@ class _Sharded(Learning, torch.nn.Module):
                  grad_scaler: torch.amp.GradScaler | None = None,
                  out_of_range: str | int = "error") -> None:
         super().__init__()
-        self._plan, self._problem = plan, problem
-        # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
-        # buffers. They are what operators take, whatever the caller's defaults are.
-        self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
+        self._begin()
 
         def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None]:
             check_arguments(plan, problem, seed, name, gradient_division, threads)
@@ -107,26 +107,32 @@ class _Sharded(Learning, torch.nn.Module):
                       "out_of_range": str(out_of_range),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
-        optimizer = self._optimizer
-
-        def make_updates(session: Session) -> Updates:
-            return Updates(updates, optimizer, session.engine, session.table_names,
-                           session.size if gradient_division else 1, session)
-
-        self._session = Session(plan, problem, process_group, artifact, name, threads, files,
-                                own_engine, make_updates)
-        self._updates = self._session.policy
-        self._engine = self._session.engine
-        self._frozen = False
-        self._named_state: Any = None  # once asked for
-        self._reset_step = 0
-        self._sent_ahead: SentIds[Pending] | None = None
-        self._name = self._session.name
-        self._table_of = {one.name: one.table for one in problem.features}
-        self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
-        self._out_of_range = OutOfRange(out_of_range, [
-            problem.table(self._table_of[name]).rows for name in self._session.input.features])
+        self._updates = Updates(updates, self._optimizer, gradient_division)
+        self._out_of_range = OutOfRange(out_of_range)
+        session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
+                          self._updates)
+        self._take(session, plan, problem)
         self._engine.initialize(seed)
+
+    def _begin(self) -> None:
+        """Makes what depends on no plan."""
+        # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
+        # buffers. They are what operators take, whatever the caller's defaults are.
+        self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
+        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
+        self._frozen = False
+        self._sent_ahead: SentIds[Pending] | None = None
+
+    def _take(self, session: Session, plan: Plan, problem: ShardingProblem) -> None:
+        """Goes on with the tables of a session."""
+        self._session, self._engine, self._name = session, session.engine, session.name
+        self._plan, self._problem = plan, problem
+        self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
+        self._updates.use(session.engine, session.table_names, session)
+        table_of = {one.name: one.table for one in problem.features}
+        self._out_of_range.use([problem.table(table_of[name]).rows for name in session.input.features])
+        self._named_state: Any = None  # once asked for
+        self._reset_step = self.step
 
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
@@ -212,6 +218,39 @@ class _Sharded(Learning, torch.nn.Module):
         trained since reset_phases(), and what the row caches have done since the tables were opened.
         To be called on all ranks; rank 0 writes. Raises a ValueError if no step was trained."""
         return save_run(path, self, self.step - self._reset_step, self._session.rank)
+
+    def reshard(self, plan: Plan, problem: ShardingProblem | None = None,
+                process_group: dist.ProcessGroup | None = None, *,
+                artifact: str | os.PathLike[str] | None = None) -> Resharded:
+        """Moves to another plan between two steps, from memory to memory; called on all ranks that
+        have tables, also by those that are not in the new plan, and gives what it took. Weights,
+        optimizer states, `step`, the learning rate and `name` stay; row-wise states are merged as
+        checkpoints do. Tensors of local_shards() must not be used any more; phases() and caches()
+        begin anew.
+
+        problem: the same tables and features, on the devices of the plan; None: as it is.
+        process_group: of the new plan's ranks, as new_group() gives it on each rank; None: as it is.
+        It has all ranks of the group before, or only such. A rank outside of it ends with closed
+        tables; one that was outside calls join_resharded(). artifact: as of the class.
+
+        Raises an error on all ranks, with everything as it was, if a plan or problem does not fit, or
+        if a lookup or a backward is under way on some rank, or a pipeline()."""
+        from neuroshard.distributed._reshard.reshard import Target, reshard
+        target = Target(plan, self._problem if problem is None else problem,
+                        self.process_group if process_group is None else process_group, artifact)
+        session, figures = reshard(self._session, target, self._source)
+        if session:
+            self._take(session, plan, target.problem)
+        return figures
+
+    def _source(self) -> Source:
+        """What moves. Raises a TensorError while a pipeline runs."""
+        from neuroshard.distributed._reshard.meeting import Source
+        if self._sent_ahead:
+            raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
+                              "close() it, first")
+        return Source(self._plan, self._problem, self.step, self._frozen, self._optimizer.groups,
+                      self._updates.settings, self._out_of_range.form)
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""
@@ -442,36 +481,3 @@ def require_values(ids: Jagged, learns: bool) -> None:
         if learns and value.is_inference():
             raise TensorError(f"{what}: expected a tensor that a backward can keep, found one of "
                               "torch.inference_mode(); clone() it outside")
-
-
-def is_keyed(features: object) -> bool:
-    """Whether features have the interface of a KeyedJaggedTensor."""
-    return not isinstance(features, (tuple, list, Mapping)) and callable(
-        getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
-
-
-def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, str]) -> object:
-    """Picks the expected features in their order from a KeyedJaggedTensor, and drops its others. In
-    a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.
-
-    keys_of: by name, the key in a batch if the name itself is not one."""
-    if type(features) is Jagged:
-        return features
-    names = expected.features
-    if isinstance(features, Mapping):
-        shared = {name: features[keys_of[name]] for name in names
-                  if name not in features and keys_of[name] in features}
-        done = {keys_of[name] for name in shared} - set(names)
-        return {key: one for key, one in features.items() if key not in done} | shared
-    if not is_keyed(features):
-        return features
-    keys = list(features.keys())
-    if tuple(keys) == names:
-        return features
-    wanted = [name if name in keys else keys_of[name] for name in names]
-    missing = [key for key in wanted if key not in keys]
-    if missing:
-        raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
-                          f"there is no {missing[0]}")
-    return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
-                      inverse_of(features))

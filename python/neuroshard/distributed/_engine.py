@@ -30,9 +30,9 @@ class Engine:
         rank; one; or two, of which the second is for what relays send on. checks_late: settle()
         tells of wrong ids, where a device can. tier_directory: of the files of shards in tier
         "ssd"."""
-        self.name = name
         self._ops.join(name, str(folder.resolve()), list(groups), self.device.name, threads,
                        checks_late, "" if tier_directory is None else str(tier_directory))
+        self.name = name  # not before: other tables may have it, which close() would free
 
     def initialize(self, seed: int) -> None:
         self._ops.initialize(self.name, seed)
@@ -94,6 +94,19 @@ class Engine:
         """Waits until weights may be read and written. Raises a ValueError for ids that were
         checked late and wrong."""
         self._ops.settle(self.name)
+
+    def synchronize(self) -> None:
+        """Waits for what torch has begun on the device, such as copies of shard_tensors()."""
+        if self.device.place.type == "cuda":
+            torch.cuda.synchronize(self.device.place)
+
+    def require_idle(self) -> None:
+        """Raises a ValueError if a step is not over, or its backward can still come."""
+        self._ops.require_idle(self.name)
+
+    def rename(self, name: str) -> None:
+        self._ops.rename(self.name, name)
+        self.name = name
 
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:
         """Weights and states as tensors on the shard's own memory."""

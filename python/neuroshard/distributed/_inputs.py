@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 import torch
 
 from neuroshard._dtypes import DTYPES, ID_DTYPES
-from neuroshard._jagged import Jagged, fixed_offsets
+from neuroshard._jagged import Exchange, Jagged, fixed_offsets, from_keyed, inverse_of
 from neuroshard._manifest import Manifest
 from neuroshard.distributed._operators import InputShapes, Result, Shapes
 from neuroshard.errors import TensorError
@@ -95,3 +95,36 @@ def padded(offsets: torch.Tensor, batches: Sequence[int]) -> torch.Tensor:
     bags = torch.arange(max(batches), device=offsets.device)
     places = first[:-1, None] + torch.minimum(bags, first.diff()[:, None])
     return offsets[torch.cat([places.reshape(-1), first[-1:]])]
+
+
+def is_keyed(features: object) -> bool:
+    """Whether features have the interface of a KeyedJaggedTensor."""
+    return not isinstance(features, (tuple, list, Mapping)) and callable(
+        getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
+
+
+def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, str]) -> object:
+    """Picks the expected features in their order from a KeyedJaggedTensor, and drops its others. In
+    a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.
+
+    keys_of: by name, the key in a batch if the name itself is not one."""
+    if type(features) is Jagged:
+        return features
+    names = expected.features
+    if isinstance(features, Mapping):
+        shared = {name: features[keys_of[name]] for name in names
+                  if name not in features and keys_of[name] in features}
+        done = {keys_of[name] for name in shared} - set(names)
+        return {key: one for key, one in features.items() if key not in done} | shared
+    if not is_keyed(features):
+        return features
+    keys = list(features.keys())
+    if tuple(keys) == names:
+        return features
+    wanted = [name if name in keys else keys_of[name] for name in names]
+    missing = [key for key in wanted if key not in keys]
+    if missing:
+        raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
+                          f"there is no {missing[0]}")
+    return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
+                      inverse_of(features))

@@ -52,6 +52,12 @@ class FusedOptimizer(torch.optim.Optimizer):
         for i, group in enumerate(self.param_groups):
             group["lr"] = valid[i % len(valid)]
 
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """As learning_rate takes them."""
+        return [{"tables": list(group["tables"]), "lr": rate}
+                for group, rate in zip(self.param_groups, self.learning_rates)]
+
     def rates_of(self, tables: Sequence[str], frozen: frozenset[str]) -> list[float]:
         """One for all tables, or one for each of these, FROZEN for those that are."""
         rates = self.learning_rates

@@ -32,10 +32,14 @@ def check_form(form: object, unpooled: bool, rows: Sequence[int]) -> str | int:
 class OutOfRange:
     """Changes ids that are negative, or not below the rows of their table, before they are sent."""
 
-    def __init__(self, form: str | int, rows: Sequence[int]) -> None:
-        """form: as check_form() gives it. rows: of the table of each feature of the input."""
-        self._form, self._rows = form, torch.tensor(rows)
+    def __init__(self, form: str | int) -> None:
+        """form: as check_form() gives it. use() comes before all else."""
+        self.form = form
         self._found = torch.zeros((), dtype=torch.int64)
+
+    def use(self, rows: Sequence[int]) -> None:
+        """rows: of the table of each feature of the input."""
+        self._rows = torch.tensor(rows)
 
     @property
     def found(self) -> int:
@@ -44,8 +48,10 @@ class OutOfRange:
 
     def apply(self, ids: Jagged) -> Jagged:
         """ids: as operators take them. Wrong offsets stay as they are: the step refuses them."""
+        if self.form == "error":
+            return ids
         counts = self._counts(ids)
-        if self._form == "error" or counts is None:
+        if counts is None:
             return ids
         self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
         limits = torch.repeat_interleave(self._rows, torch.tensor(counts, device=ids.ids.device),
@@ -54,10 +60,10 @@ class OutOfRange:
         if ids.ids.device.type == "cpu" and not bool(wrong.any()):
             return ids
         self._found = self._found + wrong.sum()
-        if self._form == "drop":
+        if self.form == "drop":
             return dropped(ids, ~wrong)
-        others = ids.ids.remainder(limits) if self._form == "modulo" \
-            else torch.remainder(limits + self._form, limits)
+        others = ids.ids.remainder(limits) if self.form == "modulo" \
+            else torch.remainder(limits + self.form, limits)
         return ids._replace(ids=torch.where(wrong, others.to(ids.ids.dtype), ids.ids))
 
     def _counts(self, ids: Jagged) -> list[int] | None:

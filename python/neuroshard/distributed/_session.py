@@ -42,10 +42,9 @@ class Session:
     def __init__(self, plan: Plan, problem: ShardingProblem,
                  process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
                  name: str | None, threads: int | None, tier_directory: pathlib.Path | None,
-                 engine: Engine,
-                 make_policy: Callable[[Session], _operators.GradientPolicy]) -> None:
-        """make_policy: called when the tables are open."""
-        self.engine = engine
+                 engine: Engine, policy: _operators.GradientPolicy) -> None:
+        self.engine, self.policy = engine, policy
+        self.threads, self.tier_directory = threads, tier_directory
         self.group = process_group
         self.rank, self.size = rank_of(process_group), size_of(process_group)
         self.name = name or f"neuroshard_{next(_numbers)}"
@@ -60,14 +59,17 @@ class Session:
         self.input = only_input_of(self.manifest)
         self.joins = self.manifest.joins
         self._own_groups: list[dist.ProcessGroup] = []
-        together(lambda: self._join(folder, threads, tier_directory), process_group,
-                 "opening the tables")
-        shapes = shapes_of(self.manifest)
-        self.results = shapes.results
+        try:
+            together(lambda: self._join(folder, threads, tier_directory), process_group,
+                     "opening the tables")
+        except BaseException:
+            self._leave()  # others may have failed, and this rank not
+            raise
+        self._shapes = shapes_of(self.manifest)
+        self.results = self._shapes.results
         self.result_names = [self.input.features[one.feature] for one in self.results]
         self.table_names = [table["name"] for table in self.manifest.plain["tables"]]
-        self.policy = make_policy(self)
-        _operators.add_model(self.name, shapes, self.policy)
+        _operators.add_model(self.name, self._shapes, policy)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
@@ -152,12 +154,23 @@ class Session:
         if self not in _open:
             raise TensorError("the tables have been closed")
 
+    def replace(self, other: Session) -> None:
+        """Closes another session of this rank and takes its name, by which traced programs know it."""
+        other.close()
+        _operators.remove_model(self.name)
+        self.engine.rename(other.name)
+        self.name = other.name
+        _operators.add_model(self.name, self._shapes, self.policy)
+
     def close(self) -> None:
         """Frees the tables; tensors on them must not be used any more. Later calls do nothing."""
         if self not in _open:
             return
         _open.discard(self)
         _operators.remove_model(self.name)
+        self._leave()
+
+    def _leave(self) -> None:
         self.engine.close()
         for group in self._own_groups:
             with contextlib.suppress(ValueError):  # if it was destroyed with all groups

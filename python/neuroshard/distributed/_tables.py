@@ -76,7 +76,8 @@ class EmbeddingTables(Learning, torch.nn.Module):
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
         names = [table["name"] for table in self._manifest.plain["tables"]]
         self._optimizer = FusedOptimizer(self._anchor, learning_rate, names)
-        self._updates = Updates(updates, self._optimizer, self._engine, names, 1, OneRank())
+        self._updates = Updates(updates, self._optimizer, division=False)
+        self._updates.use(self._engine, names, OneRank())
         self._shapes = shapes_of(self._manifest)
         _operators.add_model(self._name, self._shapes, self._updates)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 
@@ -37,8 +37,21 @@ class UpdateArguments:
         self.scaler = grad_scaler
 
 
+class UpdateSettings(NamedTuple):
+    """When a rank updates, as it tells others. division: whether gradients are divided by the number of
+    ranks. scaled: whether a GradScaler scales the loss."""
+
+    at: str
+    every: int
+    division: bool
+    frozen: frozenset[str]
+    scaled: bool
+
+
 class Ranks(Protocol):
-    """Those that update together."""
+    """Those that update together. size: how many."""
+
+    size: int
 
     def all_ranks(self, value: bool) -> bool:
         """Whether it is true on all of them."""
@@ -49,6 +62,8 @@ class Ranks(Protocol):
 
 class OneRank:
     """No others."""
+
+    size = 1
 
     def all_ranks(self, value: bool) -> bool:
         return value
@@ -61,17 +76,33 @@ class Updates:
     """Decides for each backward whether it updates the tables or leaves its gradients to a later one.
     All ranks must decide alike; a rank that does not is an error at the next lookup."""
 
-    def __init__(self, arguments: UpdateArguments, optimizer: FusedOptimizer, engine: Engine,
-                 tables: Sequence[str], division: float, ranks: Ranks) -> None:
-        """tables: in the order of the artifact. division: of gradients."""
-        self._arguments, self._optimizer, self._engine = arguments, optimizer, engine
-        self._tables, self._division, self._ranks = tuple(tables), division, ranks
+    def __init__(self, arguments: UpdateArguments, optimizer: FusedOptimizer, division: bool) -> None:
+        """division: of gradients by the number of ranks. use() comes before all else."""
+        self._arguments, self._optimizer, self._division = arguments, optimizer, division
         self._frozen: frozenset[str] = frozenset()
         self._blocks = 0
         self._count = 0  # backwards since the last update
         self._keeps = self._overflowed = self._is_checked = self._is_clipped = False
         optimizer.on_step = self._update if arguments.at == "step" else None
         optimizer.on_zero_grad = self._drop
+
+    @classmethod
+    def joining(cls, settings: UpdateSettings, optimizer: FusedOptimizer,
+                scaler: torch.amp.GradScaler | None) -> Updates:
+        """Those of a rank that joins others."""
+        updates = cls(UpdateArguments(settings.at, settings.every, scaler), optimizer, settings.division)
+        updates._frozen = settings.frozen
+        return updates
+
+    @property
+    def settings(self) -> UpdateSettings:
+        arguments = self._arguments
+        return UpdateSettings(arguments.at, arguments.every, self._division, self._frozen,
+                              arguments.scaler is not None)
+
+    def use(self, engine: Engine, tables: Sequence[str], ranks: Ranks) -> None:
+        """Goes on with the tables of an engine, in the order of its artifact."""
+        self._engine, self._tables, self._ranks = engine, tuple(tables), ranks
 
     def gradient_settings(self) -> list[float]:
         """Of the backward that begins, as torch.ops.neuroshard.gradient_settings gives them."""
@@ -86,7 +117,8 @@ class Updates:
                        or self._count < self._arguments.every)
         if not self._keeps:
             self._count = 0
-        return [1 / (self._division * scale), float(self._keeps), float(scaler is not None), *rates]
+        division = self._ranks.size if self._division else 1
+        return [1 / (division * scale), float(self._keeps), float(scaler is not None), *rates]
 
     def are_finite_everywhere(self, finite: bool) -> bool:
         """Whether the gradients of this backward may count: not if those of some rank, now or since the

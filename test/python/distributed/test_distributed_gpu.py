@@ -48,12 +48,12 @@ MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
               for policy in ("lru", "lfu")
               for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
                                policy=policy)]
-UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"),
+UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"), same("updates/rates"),
            same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
            same("inputs/variable_batches"), same("inputs/out_of_range", form="drop")]
 MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/same_bits", optimizer=one) for one in ("sgd", "adagrad", "adam")),
-                same("updates/dropped"), same("updates/rates"), same("updates/pipeline")]
+                same("updates/dropped"), same("updates/pipeline")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        2: [*TIERS, *UPDATES, "traffic.norms", "traffic.numbered:first=1:count=2",
            "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
@@ -69,7 +69,7 @@ MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
         2: [*MORE_TIERS, *MORE_UPDATES, *(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
             same("steps/two_collections"), same("steps/unread_result"), same("steps/searched"),
-            "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",
+            same("reshard/random", number=4, tiers=1, moves=1), "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",
             *(same("training/same_bits", number=one) for one in range(COUNT)),
             *(same("torch/compile", backend="eager", kind=kind)
               for kind in ("pooled", "weighted", "unpooled"))],

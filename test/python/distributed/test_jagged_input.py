@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from neuroshard._jagged import Jagged, as_jagged
-from neuroshard.distributed._collection import pick_features
-from neuroshard.distributed._inputs import padded
+from neuroshard.distributed._inputs import padded, pick_features
 from neuroshard.errors import TensorError
 
 

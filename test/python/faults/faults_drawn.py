@@ -165,6 +165,8 @@ def train(job, fault, done):
                     if fault.action not in ("full disk", "no descriptors"):
                         raise
                     say(f"caught: {error}")
+            fault.at("move")
+            job.move(step)
 
 
 def run_spawned(rank, folder, spec, port):

@@ -89,6 +89,10 @@ class Job:
     def save(self, step):
         ns.distributed.save(self.folder / f"step-{step}", {"tables": self.tables, "step": step})
 
+    def move(self, step):
+        """To a plan with other owners."""
+        self.tables.reshard(plan(self.problem, self.ranks, step // SAVE_EVERY))
+
     def load(self):
         """Loads the latest checkpoint. Gives its step; 0: there is none."""
         path = ns.distributed.latest(self.folder)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from faults_job import SAVE_EVERY, SHAPES, STEPS
 
 IN_STEP = ("forward", "dense", "backward", "all_reduce")
-ANYWHERE = ("start", "open", *IN_STEP, "save")
-OPENED = ("open", *IN_STEP, "save")
+ANYWHERE = ("start", "open", *IN_STEP, "save", "move")
+OPENED = ("open", *IN_STEP, "save", "move")
 GONE = r"ranks? [\d, and]*\b{v}\b[\d, and]*(of the job )?(does|do) not answer"
 LEFT = r"ranks? [\d, and]*\b{v}\b[\d, and]*(of the job )?(has|have) left"
 HANGS = r"ranks? [\d, and]*\b{v}\b[\d, and]* (hangs or is|hang or are) slow"
@@ -67,7 +67,7 @@ def draw(seed, number):
     random_ = random.Random(f"{seed} fault {number}")
     ranks = random_.choice((2, 3, 3, 4))
     point = random_.choice(KINDS[kind].points)
-    last = {"start": 1, "open": 1, "save": STEPS // SAVE_EVERY}.get(point, STEPS)
+    last = {"start": 1, "open": 1, **dict.fromkeys(("save", "move"), STEPS // SAVE_EVERY)}.get(point, STEPS)
     return {"kind": kind, "ranks": ranks, "victim": random_.randrange(ranks), "point": point,
             "count": random_.randint(1, last), "shape": random_.choice(SHAPES),
             "delay_ms": random_.choice([0, random_.uniform(0, 3), random_.uniform(0, 30)])}

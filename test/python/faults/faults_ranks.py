@@ -24,7 +24,7 @@ import torch.distributed as dist  # noqa: E402
 
 import faults_cases  # noqa: E402
 import faults_drawn  # noqa: E402
-from faults_job import plan, problem  # noqa: E402
+from faults_job import SAVE_EVERY, STEPS, plan, problem  # noqa: E402
 from faults_kinds import KINDS  # noqa: E402
 from neuroshard.distributed import save  # noqa: E402, F401
 from neuroshard.distributed._compile_cache import make_artifact  # noqa: E402
@@ -183,9 +183,11 @@ def compile_plans(cases):
     """So that no rank waits for the compiler while a timeout runs."""
     groups = {spec["ranks"] - (spec.get("shape") == "a group of some ranks")
               for spec in cases.values()}
-    for ranks in groups | {spec["ranks"] for spec in cases.values()}:
+    moving = {spec["ranks"] for spec in cases.values()}
+    for ranks in groups | moving:
         given = problem(ranks)
-        make_artifact(plan(given, ranks), given)
+        for shift in range(1 + STEPS // SAVE_EVERY if ranks in moving else 1):
+            make_artifact(plan(given, ranks, shift), given)
 
 
 def main():

@@ -20,6 +20,8 @@ from faults_kinds import IN_STEP, KINDS, draw  # noqa: E402
 IN_A_STEP = {"ranks": 3, "point": "forward", "count": 3, "shape": "one module", "delay_ms": 0}
 DRAWN = {"the store's rank is stopped": {**IN_A_STEP, "kind": "stop", "victim": 0},
          "a rank hangs": {**IN_A_STEP, "kind": "hang", "victim": 1},
+         "a rank is killed while tables move": {**IN_A_STEP, "kind": "kill", "victim": 1,
+                                                "point": "move", "count": 2, "delay_ms": 8},
          **{f"fault-{number}": draw(matrix.seed(), number)
             for number in matrix.sample(range(200), 5, "faults")}}
 CASES = {**{name: {"case": name, "ranks": 3}
@@ -66,6 +68,8 @@ def saved_before(spec):
     """The step of the last checkpoint that was complete before a fault."""
     if spec["point"] == "save":
         return 4 * (spec["count"] - 1)
+    if spec["point"] == "move":
+        return 4 * spec["count"]
     return (spec["count"] - 1) // 4 * 4 if spec["point"] in IN_STEP else 0
 
 

@@ -31,12 +31,12 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     except ImportError:
         raise InputError("profiling needs numpy: pip install \"neuroshard[profile]\"") from None
     import neuroshard as ns
-    from neuroshard.cli._analysis import statistics
     from neuroshard.cli._input import batches as reader
     from neuroshard.cli._input.input_files import check_outputs
     from neuroshard.cli._input.user_code import code_files
     from neuroshard.cli._input.workload import load_workload
     from neuroshard.cli._output import terminal
+    from neuroshard.profiling import statistics
 
     if weight is not None and snapshot is None:
         raise click.UsageError("--weight needs --snapshot")

@@ -11,7 +11,7 @@ states are merged when columns are cut elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -37,17 +37,25 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
         held[shard.table].append(shard)
     result: dict[str, Tensor] = {}
     for table in module.problem.tables:
-        key = f"{key_of_tables(module)}.{table.name}"
-        if only != "optimizer":
-            result[f"{key}.weight"] = _elements(
-                table, DTYPES[table.type], [(one, one.weights) for one in held[table.name]])
-        if only != "weights":
-            result |= _optimizer_state(module.plan, table, key, held[table.name])
+        result |= state_of_table(f"{key_of_tables(module)}.{table.name}", module.plan, table,
+                                 held[table.name], only)
     if only != "weights":
         result["step"] = torch.tensor(module.step, dtype=torch.int64)
         rates = module.optimizer.learning_rates  # those of one group as a number
         result["learning_rate"] = torch.tensor(rates if len(rates) > 1 else rates[0],
                                                dtype=torch.float64)
+    return result
+
+
+def state_of_table(key: str, plan: Any, table: Any, held: Sequence[Any],
+                   only: Contents | None = None) -> dict[str, Sharded]:
+    """The values of one table, by keys that begin with `key`. held: a rank's shards of it."""
+    result: dict[str, Sharded] = {}
+    if only != "optimizer":
+        result[f"{key}.weight"] = _elements(table, DTYPES[table.type],
+                                            [(one, one.weights) for one in held])
+    if only != "weights":
+        result |= _optimizer_state(plan, table, key, held)
     return result
 
 
@@ -57,8 +65,9 @@ def _elements(table: Any, dtype: torch.dtype, held: list[tuple[Any, Tensor]]) ->
                    [Chunk((shard.rows[0], shard.cols[0]), tensor) for shard, tensor in held])
 
 
-def _optimizer_state(plan: Any, table: Any, key: str, held: list[Any]) -> dict[str, Tensor]:
-    result: dict[str, Tensor] = {}
+def _optimizer_state(plan: Any, table: Any, key: str,
+                     held: Sequence[Any]) -> dict[str, Sharded]:
+    result: dict[str, Sharded] = {}
     for name in STATE_NAMES[table.optimizer.kind]:
         mine = [(shard, shard.states[name]) for shard in held]
         if table.optimizer.kind in ROW_WISE:
@@ -69,7 +78,7 @@ def _optimizer_state(plan: Any, table: Any, key: str, held: list[Any]) -> dict[s
 
 
 def _row_wise_state(plan: Any, table: Any, key: str,
-                    held: list[tuple[Any, Tensor]]) -> dict[str, Tensor]:
+                    held: list[tuple[Any, Tensor]]) -> dict[str, Sharded]:
     """One value per row. Under exact semantics one state of whole rows, saved by the shards that
     have column 0, since these cover each row once; else a state for each range between cuts."""
     exact = plan.optimizer_semantics == "exact"
@@ -78,7 +87,7 @@ def _row_wise_state(plan: Any, table: Any, key: str,
     ranges = list(pairwise(sorted({cut for span in spans for cut in span})))
     states = tuple(RowState(shard.rows[0], whole if exact else shard.cols, tensor)
                    for shard, tensor in held)
-    result: dict[str, Tensor] = {}
+    result: dict[str, Sharded] = {}
     for columns in ranges:
         chunks = [Chunk((shard.rows[0],), tensor, not exact or shard.cols[0] == 0)
                   for shard, tensor in held

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 import numpy
 
-import neuroshard as ns
-from neuroshard.cli._failures import InputError
 from neuroshard._vocabulary import REUSE_BIN_UPPER, REUSE_BINS
+from neuroshard.errors import InputError
+from neuroshard.problem import ShardingProblem
+from neuroshard.tables import Access, FeatureStatistics, RowMass, Table, TableStatistics
 
 # The shares of hottest rows for which their share of the lookups is recorded.
 ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -35,13 +36,13 @@ class FeatureCounts:
         self.ids += int(lengths.sum())
         self.per_sample.append(float(lengths.sum()) / len(lengths))
 
-    def statistics(self, feature: str) -> ns.FeatureStatistics:
+    def statistics(self, feature: str) -> FeatureStatistics:
         presence = self.present / self.samples
         pooling = self.ids / self.present if self.present else 0.0
         # At least the largest of 99 in 100 batches, and at least the mean over all batches.
         p99 = float(numpy.quantile(self.per_sample, 0.99, method="higher"))
         p99 = max(p99, pooling * presence)
-        return ns.FeatureStatistics(feature, mean_pooling=pooling, p99_pooling=p99,
+        return FeatureStatistics(feature, mean_pooling=pooling, p99_pooling=p99,
                                     presence=presence)
 
 
@@ -64,16 +65,16 @@ class TableCounts:
         self.rows = merged
         self.samples.append(samples)
 
-    def access(self, table: ns.Table) -> ns.Access | None:
+    def access(self, table: Table) -> Access | None:
         """None when no id was seen."""
         total = int(self.bins.sum())
         if not total:
             return None
-        return ns.Access(batch=round(sum(self.samples) / len(self.samples)),
+        return Access(batch=round(sum(self.samples) / len(self.samples)),
                          reuse=[int(one) / total for one in self.bins],
                          row_mass=self.row_mass(table.rows))
 
-    def row_mass(self, rows: int) -> list[ns.RowMass]:
+    def row_mass(self, rows: int) -> list[RowMass]:
         hottest = numpy.cumsum(numpy.sort(self.counts)[::-1])
         points = []
         for share in ROW_SHARES:
@@ -81,7 +82,7 @@ class TableCounts:
             if count < 1:
                 continue
             lookups = hottest[min(count, len(hottest)) - 1] / hottest[-1]
-            points.append(ns.RowMass(round(count / rows, 9), round(float(lookups), DIGITS)))
+            points.append(RowMass(round(count / rows, 9), round(float(lookups), DIGITS)))
             if lookups >= 1:
                 break
         return points
@@ -95,7 +96,7 @@ def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
 class Profile:
     """Collects the counts of all features and tables, batch by batch."""
 
-    def __init__(self, problem: ns.ShardingProblem) -> None:
+    def __init__(self, problem: ShardingProblem) -> None:
         self.problem = problem
         self.features = {one.name: FeatureCounts() for one in problem.features}
         self.tables = {one.name: TableCounts() for one in problem.tables}
@@ -133,26 +134,26 @@ class Profile:
                         "give global batches, as in parts of a batch ids repeat less."]
         return []
 
-    def feature_statistics(self) -> list[ns.FeatureStatistics]:
+    def feature_statistics(self) -> list[FeatureStatistics]:
         """The statistics of features that were seen, in the workload's order."""
         return [counts.statistics(name) for name, counts in self.features.items()
                 if counts.samples]
 
-    def table_statistics(self) -> list[ns.TableStatistics]:
+    def table_statistics(self) -> list[TableStatistics]:
         found = ((table.name, self.tables[table.name].access(table))
                  for table in self.problem.tables)
-        return [ns.TableStatistics(name, access) for name, access in found if access]
+        return [TableStatistics(name, access) for name, access in found if access]
 
 
-def check_rows(ids: numpy.ndarray, table: ns.Table, where: str) -> None:
+def check_rows(ids: numpy.ndarray, table: Table, where: str) -> None:
     if len(ids) and (ids.min() < 0 or ids.max() >= table.rows):
         wrong = ids.min() if ids.min() < 0 else ids.max()
         raise InputError(f"{where}: id {wrong} is out of range for table '{table.name}' with "
                          f"{table.rows} rows; give ids as the table is looked up, after hashing")
 
 
-def apply(problem: ns.ShardingProblem, features: list[ns.FeatureStatistics],
-          tables: list[ns.TableStatistics]) -> ns.ShardingProblem:
+def apply(problem: ShardingProblem, features: list[FeatureStatistics],
+          tables: list[TableStatistics]) -> ShardingProblem:
     """The problem with these statistics in place of its own."""
     by_feature = {one.feature: one for one in features}
     by_table = {one.table: one.access for one in tables}

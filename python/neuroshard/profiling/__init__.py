@@ -1,0 +1,1 @@
+"""Measures what batches do to tables, for the statistics of a problem."""
