@@ -142,6 +142,11 @@ class Learning:
         """That of the first group of tables."""
         return self._optimizer.learning_rates[0]
 
+    @property
+    def learning_rates(self) -> list[float]:
+        """Of each group of tables."""
+        return self._optimizer.learning_rates
+
     def set_learning_rate(self, rate: float | Sequence[float]) -> None:
         """Sets the learning rate of all following updates, also of earlier lookups: one, or one for each
         group of tables."""

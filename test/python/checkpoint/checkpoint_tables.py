@@ -88,8 +88,12 @@ class Tables(torch.nn.Module):
     def _load_from_state_dict(self, state_dict, prefix, _, *lists):
         state.load_from_state_dict(self, state_dict, prefix, *lists)
 
+    @property
+    def learning_rates(self):
+        return [self.learning_rate]
+
     def set_learning_rate(self, value):
-        self.learning_rate = value
+        self.learning_rate = value[0] if isinstance(value, list) else value
 
     def train(self, steps):
         for _ in range(steps):

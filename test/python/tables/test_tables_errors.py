@@ -151,7 +151,6 @@ INPUTS = {
     "a tensor": ((IDS, W), "expected a Jagged.*found Tensor"),
     "a feature too few": (({"a": X}, W), r"features \['a', 'b'\], found \['a'\]"),
     "features that are numbers": (({0: X, 1: X}, W), r"expected the features \['a', 'b'\]"),
-    "two batches": (by_feature(IDS[:4].view(2, 2), IDS[:6].view(3, 2)), r"batches of \[2, 3\]"),
     "offsets and pooling": (x_with(pooling=2), "either offsets or pooling"),
     "neither": (x_with(offsets=None), "found neither"),
     "pooling that does not fit": (x_with(offsets=None, pooling=3), "2 features x batch x 3 ids.*8"),

@@ -35,6 +35,16 @@ STEPS = ((5, 3, 0, 7), (0, 9, 30, 2), (64, 64, 64, 64))
 LIMIT_S, DRY_LIMIT_S = 30, 600
 
 
+class Mean:
+    """Each backward updates, by gradients that are divided by the number of ranks."""
+
+    def __init__(self, ranks):
+        self.settings = [1 / ranks, 0.0, 0.0, 0.125]
+
+    def gradient_settings(self):
+        return self.settings
+
+
 class Check:
     """One model on this rank."""
 
@@ -50,9 +60,8 @@ class Check:
                   if self.ranks > 1 else [])
         self.engine.join(name, folder / exchange_cases.place(name, self.ranks),
                          [group.group_name for group in groups], 1)
-        operators.add_model(name, operators.Shapes(()), lambda: 0.125)
+        operators.add_model(name, operators.Shapes(()), Mean(self.ranks))
         self.engine.initialize(exchange_cases.SEED)
-        self.engine.set_gradient_scale(1 / self.ranks)
         self.token = torch.zeros(())
         self.anchor = torch.zeros((), requires_grad=True)
 

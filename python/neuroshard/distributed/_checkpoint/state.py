@@ -29,7 +29,7 @@ Contents = Literal["weights", "optimizer"]
 def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
     """The state of sharded tables, on every rank with the same keys.
 
-    module: has plan, problem, local_shards(), step, learning_rate and, if it is not
+    module: has plan, problem, local_shards(), step, learning_rates and, if it is not
     "embedding_bags", tables_key. only: the weights, or all but the weights.
     """
     held: dict[str, list[Any]] = {table.name: [] for table in module.problem.tables}
@@ -41,7 +41,7 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
                                  held[table.name], only)
     if only != "weights":
         result["step"] = torch.tensor(module.step, dtype=torch.int64)
-        rates = module.optimizer.learning_rates  # those of one group as a number
+        rates = module.learning_rates  # those of one group as a number
         result["learning_rate"] = torch.tensor(rates if len(rates) > 1 else rates[0],
                                                dtype=torch.float64)
     return result
@@ -139,7 +139,7 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
             continue
         try:
             taken[key] = (_copies(own, values[key]) if isinstance(own, Sharded) else
-                          _NUMBERS[key](values[key]))
+                          _NUMBERS[key](values[key], own))
         except (TypeError, ValueError) as error:
             wrong.append(f"{key}: {str(error).removeprefix(f'{key}: ')}")
     if wrong:
@@ -213,15 +213,16 @@ def _number(value: Any) -> Any:
     return value.item()
 
 
-def _step(value: Any) -> int:
+def _step(value: Any, _: Tensor) -> int:
     number = _number(value)
     if isinstance(number, float) and number.is_integer():
         number = int(number)  # As torch's own optimizers count.
     return _fields.update_count(number, "step")
 
 
-def _learning_rates(value: Any) -> list[float]:
-    if isinstance(value, torch.Tensor) and value.dim() == 1:
+def _learning_rates(value: Any, own: Tensor) -> list[float]:
+    """One for all groups of tables, or as many as there are."""
+    if isinstance(value, torch.Tensor) and own.dim() == 1 and value.shape == own.shape:
         return [_fields.learning_rate(rate) for rate in value.tolist()]
     return [_fields.learning_rate(_number(value))]
 
