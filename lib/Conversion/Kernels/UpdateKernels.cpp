@@ -168,12 +168,14 @@ namespace {
 /// so that no instruction waits for the loads before.
 class RowBefore {
 public:
-  RowBefore(const UpdateBody &body, Value row, const ColumnBlock &block)
+  /// `states`: those that are read beside the weights.
+  RowBefore(const UpdateBody &body, Value row, const ColumnBlock &block,
+            ArrayRef<Value> states)
       : body(body), row(row), block(block) {
     int64_t room = body.rows.getShape().ahead;
     int64_t columns = block.slices.back().offset + block.slices.back().width;
     arrays.push_back(body.weights);
-    llvm::append_range(arrays, elementStates(body));
+    llvm::append_range(arrays, states);
     for (Value array : arrays) {
       room -= columns;
       if (room >= 0)
@@ -209,7 +211,7 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
     Span run = body.inputs.getRun(item);
     rows.forEachBlock([&](const ColumnBlock &block) {
       prefetchRow(body, ahead, block);
-      RowBefore reads(body, row, block);
+      RowBefore reads(body, row, block, elementStates(body));
       Row gradient = sumGradients(body, block, run);
       RowState before = reads.get();
       gradient = addWeightDecay(rows, optimizer, gradient, before.weights);
@@ -236,11 +238,15 @@ static Value updateRowState(const UpdateBody &body, Value row, Value before,
   return rowwiseFactor(body.b, body.rows, optimizer, after, body.stepSize);
 }
 
-/// One step of a block of a row by the factor that its state gives.
+/// One step of a block of a row by the factor that its state gives. Reads the
+/// element-wise states only now: during the sum of the norm they would take
+/// registers.
 static void updateByFactor(const UpdateBody &body, const ColumnBlock &block,
                            Value row, RowState before, const Row &gradient,
                            Value factor) {
   const Optimizer &optimizer = body.spec.optimizer;
+  for (Value state : elementStates(body))
+    before.states.push_back(body.rows.read({state, row}, block));
   before.weights = keepWeights(body.rows, optimizer, before.weights, body.kept);
   writeRow(body, applyRowwise(body.rows, optimizer, before, gradient, factor),
            row, block);
@@ -259,7 +265,7 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
     RowState before;
     Row gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
-      RowBefore reads(body, row, block);
+      RowBefore reads(body, row, block, {});
       Row sum = sumGradients(body, block, run);
       before = reads.get();
       gradient = addWeightDecay(rows, optimizer, sum, before.weights);
@@ -310,7 +316,7 @@ static void emitApply(const UpdateBody &body) {
     rows.forEachBlock([&](const ColumnBlock &block) {
       prefetchRow(body, ahead, block);
       Row gradient = rows.read({body.reduced, item}, block);
-      RowState before = RowBefore(body, row, block).get();
+      RowState before{body.rows.read({body.weights, row}, block), {}};
       updateByFactor(body, block, row, before, gradient, factor);
     });
   });
