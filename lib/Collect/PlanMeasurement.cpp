@@ -3,6 +3,7 @@
 #include "neuroshard/Collect/PlanMeasurement.h"
 
 #include "ReferenceKernel.h"
+#include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/CostModel/DriftCorrection.h"
 #include "neuroshard/Model/StoredBytes.h"
 
@@ -124,11 +125,9 @@ ShardingProblem neuroshard::makePlanTask(const TablePool &pool, uint64_t seed,
   problem.batch.globalSize = kBatch;
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   problem.constraints.reserves = {0, 0, 0};
-  constexpr std::array kinds = {OptimizerKind::SGD, OptimizerKind::Adagrad,
-                                OptimizerKind::RowWiseAdagrad,
-                                OptimizerKind::Adam};
   Optimizer optimizer;
-  optimizer.kind = kinds[static_cast<size_t>(between(0, 3))];
+  optimizer.kind = kPricedOptimizers[static_cast<size_t>(
+      between(0, static_cast<int64_t>(kPricedOptimizers.size()) - 1))];
   std::vector<size_t> indices(pool.tables.size());
   for (size_t i = 0; i < indices.size(); ++i)
     indices[i] = i;

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Collect/RandomSets.h"
 
+#include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/Model/StoredBytes.h"
 
 #include <algorithm>
@@ -64,11 +65,8 @@ ElementType SetMaker::drawElement() {
 }
 
 Optimizer SetMaker::drawOptimizer() {
-  constexpr std::array kinds = {OptimizerKind::SGD, OptimizerKind::Adagrad,
-                                OptimizerKind::RowWiseAdagrad,
-                                OptimizerKind::Adam};
   Optimizer result;
-  result.kind = oneOf(kinds);
+  result.kind = oneOf(kPricedOptimizers);
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include "AttributeSyntax.h"
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/Table.h"
 
@@ -55,7 +56,7 @@ OptimizerAttr OptimizerAttr::get(MLIRContext *context,
   return get(context, optimizer.kind, f64(context, optimizer.eps),
              f64(context, optimizer.beta1), f64(context, optimizer.beta2),
              f64(context, optimizer.initialAccumulator),
-             f64(context, optimizer.weightDecay));
+             f64(context, optimizer.weightDecay), optimizer.weightDecayMode);
 }
 
 neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
@@ -64,14 +65,15 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .beta1 = getBeta1().getValueAsDouble(),
           .beta2 = getBeta2().getValueAsDouble(),
           .initialAccumulator = getInitialAccumulator().getValueAsDouble(),
-          .weightDecay = getWeightDecay().getValueAsDouble()};
+          .weightDecay = getWeightDecay().getValueAsDouble(),
+          .weightDecayMode = getWeightDecayMode()};
 }
 
-LogicalResult OptimizerAttr::verify(EmitError emitError,
-                                    neuroshard::OptimizerKind, FloatAttr eps,
-                                    FloatAttr beta1, FloatAttr beta2,
-                                    FloatAttr initialAccumulator,
-                                    FloatAttr weightDecay) {
+LogicalResult
+OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
+                      FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
+                      FloatAttr initialAccumulator, FloatAttr weightDecay,
+                      neuroshard::WeightDecayMode mode) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
@@ -82,16 +84,36 @@ LogicalResult OptimizerAttr::verify(EmitError emitError,
     if (!(value >= 0 && value < 1))
       return emitError() << "'" << name << "' must be in [0, 1)";
   }
+  std::string problem = settingsError({.kind = kind, .weightDecayMode = mode});
+  if (!problem.empty())
+    return emitError() << "'weight_decay_mode': " << problem;
   return success();
 }
 
 static void emitUnknownOptimizer(InFlightDiagnostic error,
                                  llvm::StringRef name) {
-  using Kind = neuroshard::OptimizerKind;
   error << "unknown optimizer '" << name << "', expected one of: ";
   llvm::interleaveComma(
-      ArrayRef{Kind::SGD, Kind::Adagrad, Kind::RowWiseAdagrad, Kind::Adam},
-      error, [&](Kind kind) { error << stringifyOptimizerKind(kind); });
+      neuroshard::kOptimizers, error,
+      [&](const auto &properties) { error << properties.name; });
+}
+
+static ParseResult parseMode(AsmParser &parser,
+                             neuroshard::WeightDecayMode &mode) {
+  llvm::StringRef name;
+  if (parser.parseEqual())
+    return failure();
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional parsed = neuroshard::symbolizeWeightDecayMode(name);
+  if (!parsed)
+    return parser.emitError(loc)
+           << "'weight_decay_mode' must be "
+           << neuroshard::choicesOf<neuroshard::WeightDecayMode>()
+           << ", got: " << name;
+  mode = *parsed;
+  return success();
 }
 
 Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
@@ -112,6 +134,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
             beta2 = defaults.getBeta2(),
             accumulator = defaults.getInitialAccumulator(),
             decay = defaults.getWeightDecay();
+  neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "eps")
       return parseNumber(parser, eps);
@@ -123,13 +146,17 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, accumulator);
     if (key == "weight_decay")
       return parseNumber(parser, decay);
+    if (key == "weight_decay_mode")
+      return parseMode(parser, mode);
     return std::nullopt;
   };
-  if (parsePairs(parser, "eps, beta1, beta2, initial_accumulator, weight_decay",
+  if (parsePairs(parser,
+                 "eps, beta1, beta2, initial_accumulator, weight_decay, "
+                 "weight_decay_mode",
                  /*first=*/false, parseValue))
     return {};
   return parser.getChecked<OptimizerAttr>(loc, context, *kind, eps, beta1,
-                                          beta2, accumulator, decay);
+                                          beta2, accumulator, decay, mode);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -148,6 +175,9 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
   printPair("initial_accumulator", getInitialAccumulator(),
             defaults.getInitialAccumulator());
   printPair("weight_decay", getWeightDecay(), defaults.getWeightDecay());
+  if (getWeightDecayMode() != defaults.getWeightDecayMode())
+    printer << ", weight_decay_mode = "
+            << stringifyWeightDecayMode(getWeightDecayMode());
   printer << ">";
 }
 

@@ -40,6 +40,15 @@ neuroshard::symbolizeOptimizerSemantics(llvm::StringRef name) {
   return parseOptimizerSemantics(name);
 }
 
+llvm::StringRef neuroshard::stringifyWeightDecayMode(WeightDecayMode mode) {
+  return toString(mode);
+}
+
+std::optional<WeightDecayMode>
+neuroshard::symbolizeWeightDecayMode(llvm::StringRef name) {
+  return parseWeightDecayMode(name);
+}
+
 llvm::StringRef neuroshard::stringifyTier(Tier tier) { return toString(tier); }
 
 std::optional<Tier> neuroshard::symbolizeTier(llvm::StringRef name) {

@@ -108,6 +108,8 @@ void Checker::checkOptimizer(const std::string &where,
     if (!(beta >= 0 && beta < 1))
       error(where + name,
             "expected a number in [0, 1), got: " + shortestText(beta));
+  if (std::string problem = settingsError(optimizer); !problem.empty())
+    error(where + ".weight_decay_mode", problem);
 }
 
 void Checker::checkAccess(const std::string &where,

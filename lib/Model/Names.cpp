@@ -6,6 +6,7 @@
 #include "neuroshard/Model/WireType.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace neuroshard {
@@ -22,9 +23,8 @@ template <typename Enum> std::string choicesOf() {
 }
 
 /// Defines toString(), the parse function and choicesOf() of an enumeration
-/// whose values have these names, in order.
-#define ENUM_NAMES(ENUM, ...)                                                  \
-  static constexpr std::string_view k##ENUM##Names[] = {__VA_ARGS__};          \
+/// whose values have the names k<ENUM>Names, in order.
+#define ENUM_FUNCTIONS(ENUM)                                                   \
   static std::span<const std::string_view> namesOf(ENUM) {                     \
     return k##ENUM##Names;                                                     \
   }                                                                            \
@@ -36,20 +36,34 @@ template <typename Enum> std::string choicesOf() {
   }                                                                            \
   template std::string choicesOf<ENUM>();
 
+/// The same with these names.
+#define ENUM_NAMES(ENUM, ...)                                                  \
+  static constexpr std::string_view k##ENUM##Names[] = {__VA_ARGS__};          \
+  ENUM_FUNCTIONS(ENUM)
+
+static constexpr auto kOptimizerKindNames = [] {
+  std::array<std::string_view, kOptimizers.size()> names;
+  for (size_t i = 0; i < names.size(); ++i)
+    names[i] = kOptimizers[i].name;
+  return names;
+}();
+
 ENUM_NAMES(Tier, "hbm", "dram", "ssd")
 ENUM_NAMES(CachePolicy, "lru", "lfu")
 ENUM_NAMES(Route, "auto", "direct", "relay")
 ENUM_NAMES(ElementType, "f32", "f16", "bf16")
 ENUM_NAMES(WireFormat, "f32", "f16", "bf16", "int8", "fp8")
 ENUM_NAMES(IdType, "i32", "i64")
-ENUM_NAMES(OptimizerKind, "sgd", "adagrad", "rowwise_adagrad", "adam")
+ENUM_FUNCTIONS(OptimizerKind)
 ENUM_NAMES(Pooling, "sum", "mean", "none")
 ENUM_NAMES(OptimizerSemantics, "exact", "per_shard")
+ENUM_NAMES(WeightDecayMode, "default", "l2", "decoupled")
 ENUM_NAMES(MemoryModel, "full", "weights_only")
 ENUM_NAMES(Target, "native", "torchrec-1.9")
 ENUM_NAMES(ShardingKind, "table_wise", "column_wise", "row_wise",
            "table_row_wise", "row_column", "replicated")
 #undef ENUM_NAMES
+#undef ENUM_FUNCTIONS
 
 std::string toString(WireType type) {
   std::string text(toString(type.results));

@@ -31,18 +31,20 @@ template <typename Enum> nb::list namesOf() {
   return names;
 }
 
-/// By optimizer: [states per element, states per row].
-nb::dict stateCounts() {
-  nb::dict counts;
-  for (nb::handle name : namesOf<OptimizerKind>()) {
-    OptimizerStates states =
-        optimizerStates(*parseOptimizerKind(nb::cast<std::string_view>(name)));
+/// By optimizer: the names of the states per element, and per row.
+nb::dict stateNames() {
+  nb::dict names;
+  for (const OptimizerProperties &optimizer : kOptimizers) {
+    nb::list perElement, perRow;
+    for (int i = 0; i < optimizer.states.count(); ++i)
+      (i < optimizer.states.perElement ? perElement : perRow)
+          .append(optimizer.stateNames[static_cast<size_t>(i)]);
     nb::list pair;
-    pair.append(states.perElement);
-    pair.append(states.perRow);
-    counts[name] = pair;
+    pair.append(perElement);
+    pair.append(perRow);
+    names[nb::cast(optimizer.name)] = pair;
   }
-  return counts;
+  return names;
 }
 
 template <typename Enum>
@@ -68,7 +70,8 @@ nb::dict vocabulary() {
   words["id_bytes"] = bytesOf(&parseIdType, &idBytes);
   words["poolings"] = namesOf<Pooling>();
   words["optimizers"] = namesOf<OptimizerKind>();
-  words["optimizer_states"] = stateCounts();
+  words["optimizer_states"] = stateNames();
+  words["weight_decay_modes"] = namesOf<WeightDecayMode>();
   words["semantics"] = namesOf<OptimizerSemantics>();
   words["tiers"] = namesOf<Tier>();
   words["cache_policies"] = namesOf<CachePolicy>();

@@ -40,10 +40,10 @@ std::vector<std::vector<at::Tensor>> RankSession::shards() const {
     };
     view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
     for (int32_t s = 0; s < info.num_states; ++s)
-      if (info.has_row_state)
-        view(info.states[s], {rows}, info.state_stride, at::kFloat);
+      if (s >= info.num_states - info.num_row_states)
+        view(info.states[s], {rows}, info.state_stride[s], at::kFloat);
       else
-        view(info.states[s], {rows, cols}, info.state_stride, at::kFloat);
+        view(info.states[s], {rows, cols}, info.state_stride[s], at::kFloat);
   }
   return shards;
 }

@@ -53,9 +53,8 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
     if (auto kind = parseOptimizerKind(name))
       optimizer.kind = *kind;
     else
-      reader.error(where, "expected sgd, adagrad, rowwise_adagrad or adam, "
-                          "got: '" +
-                              name + "'");
+      reader.error(where, "expected " + choicesOf<OptimizerKind>() +
+                              ", got: '" + name + "'");
   };
   std::string name;
   if (value.is_string()) {
@@ -71,6 +70,8 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   object.optional("beta2", optimizer.beta2);
   object.optional("initial_accumulator", optimizer.initialAccumulator);
   object.optional("weight_decay", optimizer.weightDecay);
+  object.name("weight_decay_mode", optimizer.weightDecayMode,
+              parseWeightDecayMode);
   return optimizer;
 }
 

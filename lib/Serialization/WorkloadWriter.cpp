@@ -22,6 +22,8 @@ Json writeOptimizer(const Optimizer &optimizer) {
   json["beta2"] = optimizer.beta2;
   json["initial_accumulator"] = optimizer.initialAccumulator;
   json["weight_decay"] = optimizer.weightDecay;
+  if (optimizer.weightDecayMode != WeightDecayMode::Default)
+    json["weight_decay_mode"] = toString(optimizer.weightDecayMode);
   return json;
 }
 

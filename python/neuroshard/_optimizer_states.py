@@ -6,7 +6,11 @@ two."""
 
 # The f32 state arrays of each optimizer, in the order in which the runtime keeps them.
 STATE_NAMES = {"sgd": (), "adagrad": ("sum",), "rowwise_adagrad": ("sum",),
-               "adam": ("exp_avg", "exp_avg_sq")}
+               "adam": ("exp_avg", "exp_avg_sq"), "momentum": ("momentum_buffer",),
+               "adamw": ("exp_avg", "exp_avg_sq"),
+               "partial_rowwise_adam": ("exp_avg", "exp_avg_sq"),
+               "rowwise_rmsprop": ("square_avg",)}
 
-# Optimizers whose state is one value per row.
-ROW_WISE = ("rowwise_adagrad",)
+# Those that have one value per row, of the row-wise optimizers.
+ROW_STATES = {"rowwise_adagrad": ("sum",), "partial_rowwise_adam": ("exp_avg_sq",),
+              "rowwise_rmsprop": ("square_avg",)}

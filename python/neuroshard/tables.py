@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields
 from neuroshard._vocabulary import (ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLINGS, REUSE_BINS,
-                                    WIRE_TYPES)
+                                    WEIGHT_DECAY_MODES, WIRE_TYPES)
 
 ElementType = Literal["f32", "f16", "bf16"]
 # Of results and gradients, or of results / of gradients. int8 and fp8 (e4m3): rows with a scale each.
@@ -17,13 +17,21 @@ WireType = Literal["f32", "f16", "bf16", "int8", "fp8", "f32/f16", "f32/bf16", "
                    "bf16/int8", "bf16/fp8", "int8/f32", "int8/f16", "int8/bf16", "int8/fp8",
                    "fp8/f32", "fp8/f16", "fp8/bf16", "fp8/int8"]
 IdType = Literal["i32", "i64"]
-OptimizerKind = Literal["sgd", "adagrad", "rowwise_adagrad", "adam"]
+OptimizerKind = Literal["sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
+                        "partial_rowwise_adam", "rowwise_rmsprop"]
+WeightDecayMode = Literal["default", "l2", "decoupled"]
 Pooling = Literal["sum", "mean", "none"]
 
 
 @dataclass(frozen=True)
 class Optimizer(_fields.Record):
-    """An optimizer; settings that it does not use stay at their defaults."""
+    """An optimizer; settings that it does not use stay at their defaults.
+
+    beta1: decay of the first moment; for momentum the factor of its buffer. weight_decay_mode:
+    l2 adds weight_decay * weights to the gradient, decoupled takes learning_rate * weight_decay
+    of the weights away before the step; default: as the optimizer has it, which is decoupled for
+    adamw and partial_rowwise_adam.
+    """
 
     kind: OptimizerKind = field(default="sgd", metadata={"always": True})
     eps: float = 1e-8
@@ -31,10 +39,12 @@ class Optimizer(_fields.Record):
     beta2: float = 0.999
     initial_accumulator: float = 0
     weight_decay: float = 0
+    weight_decay_mode: WeightDecayMode = "default"
 
     def __post_init__(self) -> None:
         self._choice("kind", OPTIMIZERS)
         self._number("eps", "beta1", "beta2", "initial_accumulator", "weight_decay")
+        self._choice("weight_decay_mode", WEIGHT_DECAY_MODES)
 
 
 @dataclass(frozen=True)

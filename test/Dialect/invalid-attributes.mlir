@@ -31,13 +31,23 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
 
-// expected-error@below {{unknown optimizer 'lamb', expected one of: sgd, adagrad, rowwise_adagrad, adam}}
-"x"() {a = #neuroshard.optimizer<lamb>} : () -> ()
+// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop}}
+"x"() {a = #neuroshard.optimizer<adamax>} : () -> ()
+
+// -----
+
+// expected-error@below {{'weight_decay_mode' must be default, l2 or decoupled, got: coupled}}
+"x"() {a = #neuroshard.optimizer<adam, weight_decay_mode = coupled>} : () -> ()
+
+// -----
+
+// expected-error@below {{'weight_decay_mode': adamw has decoupled weight decay alone, got: l2}}
+"x"() {a = #neuroshard.optimizer<adamw, weight_decay_mode = l2>} : () -> ()
 
 // -----
 

@@ -36,7 +36,8 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .eps = eps,
                       .beta1 = beta1,
                       .beta2 = beta2,
-                      .weightDecay = weightDecay};
+                      .weightDecay = weightDecay,
+                      .weightDecayMode = weightDecayMode};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

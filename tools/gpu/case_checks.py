@@ -61,7 +61,7 @@ class OpenDevice:
             rows, cols = slice(slot.row_begin, slot.row_end), slice(slot.col_begin, slot.col_end)
             self.device.write_weights(number, weights[rows, cols].contiguous(), 0, slot.rows)
             for index, state in enumerate(states[:slot.num_states]):
-                part = state[rows] if slot.row_state else state[rows, cols]
+                part = state[rows] if slot.is_row_state(index) else state[rows, cols]
                 self.device.write_state(number, index, part.contiguous(), 0, slot.rows)
 
     def read(self, number):
@@ -70,7 +70,7 @@ class OpenDevice:
         self.device.read_weights(number, weights, 0, slot.rows)
         states = []
         for index in range(slot.num_states):
-            state = torch.empty((slot.rows, 1 if slot.row_state else slot.columns))
+            state = torch.empty((slot.rows, 1 if slot.is_row_state(index) else slot.columns))
             self.device.read_state(number, index, state, 0, slot.rows)
             states.append(state)
         return weights, states

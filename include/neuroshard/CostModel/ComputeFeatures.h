@@ -11,6 +11,7 @@
 
 #include "neuroshard/Planner/CostModel.h"
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,15 @@
 namespace neuroshard {
 
 inline constexpr int kFeatureCount = 64;
+
+/// The optimizers that features tell apart, which models were trained on.
+inline constexpr std::array kPricedOptimizers = {
+    OptimizerKind::SGD, OptimizerKind::Adagrad, OptimizerKind::RowWiseAdagrad,
+    OptimizerKind::Adam};
+
+/// The one of them whose states are most alike, by which another optimizer is
+/// priced. Features of bytes count its own states.
+OptimizerKind pricedAs(OptimizerKind kind);
 
 /// kFeatureCount names. Those that begin with "log_" are log(1 + count).
 std::span<const std::string_view> featureNames();

@@ -30,6 +30,9 @@ llvm::StringRef stringifyOptimizerSemantics(OptimizerSemantics semantics);
 std::optional<OptimizerSemantics>
 symbolizeOptimizerSemantics(llvm::StringRef name);
 
+llvm::StringRef stringifyWeightDecayMode(WeightDecayMode mode);
+std::optional<WeightDecayMode> symbolizeWeightDecayMode(llvm::StringRef name);
+
 llvm::StringRef stringifyTier(Tier tier);
 std::optional<Tier> symbolizeTier(llvm::StringRef name);
 

@@ -29,7 +29,18 @@ def NeuroShard_OptimizerKind
   I32EnumAttrCase<"SGD", 0, "sgd">,
   I32EnumAttrCase<"Adagrad", 1, "adagrad">,
   I32EnumAttrCase<"RowWiseAdagrad", 2, "rowwise_adagrad">,
-  I32EnumAttrCase<"Adam", 3, "adam">
+  I32EnumAttrCase<"Adam", 3, "adam">,
+  I32EnumAttrCase<"Momentum", 4, "momentum">,
+  I32EnumAttrCase<"AdamW", 5, "adamw">,
+  I32EnumAttrCase<"PartialRowWiseAdam", 6, "partial_rowwise_adam">,
+  I32EnumAttrCase<"RowWiseRMSprop", 7, "rowwise_rmsprop">
+]>;
+
+def NeuroShard_WeightDecayMode
+    : NeuroShard_ModelEnum<"WeightDecayMode", "where weight decay goes", [
+  I32EnumAttrCase<"Default", 0, "default">,
+  I32EnumAttrCase<"L2", 1, "l2">,
+  I32EnumAttrCase<"Decoupled", 2, "decoupled">
 ]>;
 
 def NeuroShard_OptimizerSemantics

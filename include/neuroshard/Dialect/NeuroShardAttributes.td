@@ -21,13 +21,19 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
   let description = [{
     Learning rate and step are run-time arguments of the update. Only rows of
     the batch are touched (Adam is lazy, as torch.optim.SparseAdam).
-    `initial_accumulator` is Adagrad's; `weight_decay` is added to the gradient
-    as L2. All are f64. Printed only where they differ from the default.
+    `initial_accumulator` is Adagrad's; `beta1` is also the factor of momentum's
+    buffer. `weight_decay` is added to the gradient as `l2`, or multiplies the
+    weights before the step as `decoupled`; the mode is that of the optimizer's
+    kind unless `weight_decay_mode` says another. Numbers are f64. Printed only
+    where they differ from the default.
 
     ```mlir
     #neuroshard.optimizer<sgd>
     #neuroshard.optimizer<rowwise_adagrad, eps = 1.000000e-10>
     #neuroshard.optimizer<adam, beta1 = 8.000000e-01>
+    #neuroshard.optimizer<momentum, beta1 = 9.500000e-01>
+    #neuroshard.optimizer<adagrad, weight_decay = 1.000000e-02,
+                          weight_decay_mode = decoupled>
     ```
   }];
   let parameters = (ins
@@ -36,7 +42,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     "::mlir::FloatAttr":$beta1,
     "::mlir::FloatAttr":$beta2,
     "::mlir::FloatAttr":$initialAccumulator,
-    "::mlir::FloatAttr":$weightDecay
+    "::mlir::FloatAttr":$weightDecay,
+    EnumParameter<NeuroShard_WeightDecayMode>:$weightDecayMode
   );
   let builders = [
     AttrBuilder<(ins "const ::neuroshard::Optimizer &":$optimizer)>

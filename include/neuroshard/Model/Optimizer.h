@@ -3,13 +3,32 @@
 #ifndef NEUROSHARD_MODEL_OPTIMIZER_H
 #define NEUROSHARD_MODEL_OPTIMIZER_H
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace neuroshard {
 
-enum class OptimizerKind { SGD, Adagrad, RowWiseAdagrad, Adam };
+enum class OptimizerKind {
+  SGD,
+  Adagrad,
+  RowWiseAdagrad,
+  Adam,
+  Momentum,
+  AdamW,
+  PartialRowWiseAdam,
+  RowWiseRMSprop
+};
+
+/// Where weight decay goes. L2: decay * weights is added to the gradient, and
+/// so reaches the states. Decoupled: weights are multiplied by 1 - lr * decay
+/// before the step, and states do not see it (Loshchilov and Hutter, Decoupled
+/// Weight Decay Regularization, algorithm 2; torch.optim.AdamW). Default: as
+/// the kind of optimizer has it.
+enum class WeightDecayMode { Default, L2, Decoupled };
 
 /// State of a row-wise optimizer when a table is split by columns.
 /// Exact: one state per row, as without sharding (column owners exchange one
@@ -18,7 +37,8 @@ enum class OptimizerKind { SGD, Adagrad, RowWiseAdagrad, Adam };
 enum class OptimizerSemantics { Exact, PerShard };
 
 /// An optimizer and its hyperparameters; those it does not use stay at their
-/// defaults.
+/// defaults. `beta1` is the decay of the first moment, for momentum the factor
+/// of its buffer.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::SGD;
   double eps = 1e-8;
@@ -26,6 +46,7 @@ struct Optimizer {
   double beta2 = 0.999;
   double initialAccumulator = 0;
   double weightDecay = 0;
+  WeightDecayMode weightDecayMode = WeightDecayMode::Default;
 
   bool operator==(const Optimizer &) const = default;
 };
@@ -37,23 +58,110 @@ struct OptimizerStates {
   int perRow = 0;
 
   constexpr int count() const { return perElement + perRow; }
+  /// Whether state number `index` has one value per row: these come last.
+  constexpr bool isPerRow(int64_t index) const { return index >= perElement; }
   bool operator==(const OptimizerStates &) const = default;
 };
 
+/// What all optimizers of a kind have in common; nothing else lists kinds.
+struct OptimizerProperties {
+  std::string_view name;
+  OptimizerStates states = {};
+  /// As torch.optim and FBGEMM name them; those per element come first.
+  std::array<std::string_view, 2> stateNames = {};
+  WeightDecayMode weightDecayMode = WeightDecayMode::L2;
+  /// The mode is what the optimizer is named for, so no other can be set.
+  bool isOneWeightDecayMode = false;
+  /// Settings that the step depends on.
+  bool hasEps = false;
+  bool hasBeta1 = false;
+  bool hasBeta2 = false;
+  /// The step size corrects the bias of moments that begin at 0.
+  bool correctsBias = false;
+  /// Its states are sums, which begin at initialAccumulator; others at 0.
+  bool accumulates = false;
+};
+
+/// In the order of OptimizerKind.
+inline constexpr std::array<OptimizerProperties, 8> kOptimizers = {{
+    {.name = "sgd"},
+    {.name = "adagrad",
+     .states = {.perElement = 1},
+     .stateNames = {"sum"},
+     .hasEps = true,
+     .accumulates = true},
+    {.name = "rowwise_adagrad",
+     .states = {.perRow = 1},
+     .stateNames = {"sum"},
+     .hasEps = true,
+     .accumulates = true},
+    {.name = "adam",
+     .states = {.perElement = 2},
+     .stateNames = {"exp_avg", "exp_avg_sq"},
+     .hasEps = true,
+     .hasBeta1 = true,
+     .hasBeta2 = true,
+     .correctsBias = true},
+    {.name = "momentum",
+     .states = {.perElement = 1},
+     .stateNames = {"momentum_buffer"},
+     .hasBeta1 = true},
+    {.name = "adamw",
+     .states = {.perElement = 2},
+     .stateNames = {"exp_avg", "exp_avg_sq"},
+     .weightDecayMode = WeightDecayMode::Decoupled,
+     .isOneWeightDecayMode = true,
+     .hasEps = true,
+     .hasBeta1 = true,
+     .hasBeta2 = true,
+     .correctsBias = true},
+    {.name = "partial_rowwise_adam",
+     .states = {.perElement = 1, .perRow = 1},
+     .stateNames = {"exp_avg", "exp_avg_sq"},
+     .weightDecayMode = WeightDecayMode::Decoupled,
+     .hasEps = true,
+     .hasBeta1 = true,
+     .hasBeta2 = true,
+     .correctsBias = true},
+    {.name = "rowwise_rmsprop",
+     .states = {.perRow = 1},
+     .stateNames = {"square_avg"},
+     .hasEps = true,
+     .hasBeta2 = true},
+}};
+
+constexpr const OptimizerProperties &propertiesOf(OptimizerKind kind) {
+  return kOptimizers[static_cast<size_t>(kind)];
+}
+
+/// Whether a number, such as one from a file, is that of a kind.
+constexpr bool isOptimizerKind(OptimizerKind kind) {
+  return static_cast<size_t>(kind) < kOptimizers.size();
+}
+
 /// The states of every optimizer.
 constexpr OptimizerStates optimizerStates(OptimizerKind kind) {
-  switch (kind) {
-  case OptimizerKind::SGD:
-    return {};
-  case OptimizerKind::Adagrad:
-    return {.perElement = 1};
-  case OptimizerKind::RowWiseAdagrad:
-    return {.perRow = 1};
-  case OptimizerKind::Adam:
-    return {.perElement = 2};
-  }
-  return {};
+  return propertiesOf(kind).states;
 }
+
+/// The first value of every state.
+constexpr double initialState(const Optimizer &optimizer) {
+  bool accumulates = propertiesOf(optimizer.kind).accumulates;
+  return accumulates ? optimizer.initialAccumulator : 0;
+}
+
+/// L2 or Decoupled; without weight decay neither.
+constexpr std::optional<WeightDecayMode>
+weightDecayOf(const Optimizer &optimizer) {
+  if (optimizer.weightDecay == 0)
+    return std::nullopt;
+  if (optimizer.weightDecayMode != WeightDecayMode::Default)
+    return optimizer.weightDecayMode;
+  return propertiesOf(optimizer.kind).weightDecayMode;
+}
+
+/// Why the settings of an optimizer cannot be together, or "".
+std::string settingsError(const Optimizer &optimizer);
 
 /// Do the owners of a table's rows exchange squared norms of gradients, so that
 /// its update takes two phases? One shard cut by columns decides it for all
@@ -67,11 +175,21 @@ constexpr bool needsNormExchange(OptimizerKind kind,
          optimizerStates(kind).perRow > 0;
 }
 
+/// True if the states per row depend on the weights, by L2 weight decay. The
+/// owners of columns exchange norms of gradients alone, so that such an
+/// optimizer cannot be exact over column shards.
+constexpr bool normsNeedWeights(const Optimizer &optimizer) {
+  return optimizerStates(optimizer.kind).perRow > 0 &&
+         weightDecayOf(optimizer) == WeightDecayMode::L2;
+}
+
 std::string_view toString(OptimizerKind kind);
 std::string_view toString(OptimizerSemantics semantics);
+std::string_view toString(WeightDecayMode mode);
 std::optional<OptimizerKind> parseOptimizerKind(std::string_view text);
 std::optional<OptimizerSemantics>
 parseOptimizerSemantics(std::string_view text);
+std::optional<WeightDecayMode> parseWeightDecayMode(std::string_view text);
 
 } // namespace neuroshard
 

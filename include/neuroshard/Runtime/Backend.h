@@ -17,6 +17,7 @@
 #include "neuroshard/Artifact/ExchangePlan.h"
 #include "neuroshard/Runtime/Buffer.h"
 #include "neuroshard/Runtime/Communicator.h"
+#include "neuroshard/Runtime/OptimizerStepSize.h"
 
 #include <array>
 #include <cstddef>
@@ -247,7 +248,7 @@ public:
   /// the norms of rows over all columns of their table wait for finish().
   /// `stepSizes`: per slot; while capturing, those of setStepSizes take their
   /// place at each replay.
-  virtual void run(std::span<const float> stepSizes) = 0;
+  virtual void run(std::span<const StepSize> stepSizes) = 0;
 
   /// The distinct rows of a slot, counted from the first, that lie among these
   /// rows of its shard; none if the slot has no ids in the step. Waits, but for
@@ -304,7 +305,7 @@ public:
   /// Whether calls are recorded now, to be replayed: into a graph of CUDA.
   virtual bool isCapturing() const { return false; }
   /// Step sizes of the updates in graphs that are replayed from here on.
-  virtual void setStepSizes(std::span<const float>) {}
+  virtual void setStepSizes(std::span<const StepSize>) {}
   /// Waits for the work of the calls before.
   virtual void finish() {}
   virtual void clear(std::byte *first, int64_t bytes) = 0;
@@ -350,7 +351,7 @@ public:
                          std::span<const SlotSums> sums) = 0;
   /// Applies the optimizers to the rows whose number is above 0.
   virtual void updateRows(std::span<const SlotSums> sums,
-                          std::span<const float> stepSizes) = 0;
+                          std::span<const StepSize> stepSizes) = 0;
   virtual void
   computeWeightGradients(std::span<const WeightGradientPart> parts) = 0;
   /// Sets `out`, [count], to the sums of the values at each place, divided by

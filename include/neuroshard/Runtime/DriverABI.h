@@ -86,9 +86,9 @@ typedef struct nsrt_table_info {
   int64_t dim;
   int32_t element_type; ///< NSRT_F32, NSRT_F16 or NSRT_BF16.
   int32_t num_states;   ///< f32 state arrays: 0 SGD, 1 Adagrad, 2 Adam.
-  /// f32 values per row of each state array: dim; or 1 for a row-wise
-  /// optimizer; or, with per-shard semantics, the largest number of column
-  /// shards any row has.
+  /// f32 values per row of each state array: dim; or 1 for a row-wise state;
+  /// or, with per-shard semantics, the largest number of column shards any row
+  /// has.
   int64_t state_width[2];
 } nsrt_table_info;
 
@@ -133,7 +133,7 @@ int32_t nsrt_world_touch_memory(nsrt_world *);
 /// One shard, in the device's own memory, or, in tier "ssd", in its file:
 /// writing there is writing the table. What such a file has is current until
 /// the next step; ask again after it. Values of row r and column c lie at index
-/// (r - row_begin) * stride + (c - col_begin); state of row-wise optimizers at
+/// (r - row_begin) * stride + (c - col_begin); row-wise state at
 /// (r - row_begin) * stride.
 typedef struct nsrt_shard_info {
   const char *name; ///< lives as long as the world.
@@ -144,9 +144,10 @@ typedef struct nsrt_shard_info {
   void *weights;         ///< of the table's element type.
   int64_t weight_stride; ///< elements from one row to the next.
   int32_t num_states;    ///< f32 state arrays.
-  int32_t has_row_state; ///< one value per row instead of one per element.
-  float *states[2];      ///< null beyond num_states.
-  int64_t state_stride;  ///< values from one row to the next.
+  /// Of these the last ones, which have one value per row and not per element.
+  int32_t num_row_states;
+  float *states[2];        ///< null beyond num_states.
+  int64_t state_stride[2]; ///< values from one row to the next.
   /// Whether all lie in memory of the host though the device has its own: of a
   /// shard in a lower tier.
   int32_t on_host;

@@ -41,15 +41,17 @@ typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
 ///   g = sum over k in [segments[u], segments[u + 1]) of
 ///       sample_weights[k] * gradients[gradient_offsets[k] ... + dim)
 ///   apply the optimizer to row rows[u] with g, in place.
-/// `step_size` is the learning rate; for Adam lr * sqrt(1 - beta2^step) /
-/// (1 - beta1^step), computed in double and rounded once.
+/// `step_size` is the learning rate; for optimizers that correct the bias of
+/// their moments lr * sqrt(1 - beta2^step) / (1 - beta1^step). `kept` is the
+/// factor of the weights under decoupled weight decay, 1 - lr * decay; other
+/// kernels do not read it. Both are computed in double and rounded once.
 /// Compiled with weights: each term is multiplied by its sample weight.
 typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
                                    const int64_t *rows, const int64_t *segments,
                                    const int64_t *gradient_offsets,
                                    const float *sample_weights,
                                    const float *gradients, float step_size,
-                                   int64_t begin, int64_t end);
+                                   float kept, int64_t begin, int64_t end);
 
 /// First phase of an exact row-wise optimizer over column shards: for the
 /// unique rows [begin, end), reduced[u * reduced_stride + c] = g[c] and
@@ -62,10 +64,10 @@ typedef void (*nsrt_reduce_kernel)(const int64_t *segments,
                                    float *norms, int64_t begin, int64_t end);
 
 /// Second phase: norms[u] is now the sum over all columns of the table.
-typedef void (*nsrt_apply_kernel)(void *weights, float *state0,
+typedef void (*nsrt_apply_kernel)(void *weights, float *state0, float *state1,
                                   const int64_t *rows, const float *reduced,
                                   const float *norms, float step_size,
-                                  int64_t begin, int64_t end);
+                                  float kept, int64_t begin, int64_t end);
 
 /// Gradient of per-sample weights on one shard, for the ids [begin, end):
 ///   out[j] = sum over c of weights[ids[j]][c] * gradients[offsets[j] + c].
@@ -102,7 +104,7 @@ typedef struct nsrt_slot_entry {
 } nsrt_slot_entry;
 
 /// Of this file and HostProgramABI.h.
-#define NSRT_PROGRAM_VERSION 4
+#define NSRT_PROGRAM_VERSION 5
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"

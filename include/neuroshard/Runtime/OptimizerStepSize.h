@@ -1,6 +1,7 @@
 //===- OptimizerStepSize.h - Step size of an optimizer ---------*- C++ -*-===//
 //
-// The factor of an update: the learning rate, with Adam's correction of bias.
+// The factors of an update that follow from learning rate and step: the step
+// size, with the correction of bias, and what decoupled weight decay keeps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,21 +15,52 @@
 
 namespace neuroshard::runtime {
 
-/// Adam corrects the bias of its moments by the global step (torch.optim.
-/// SparseAdam); the other optimizers take the learning rate. Throws a
-/// RuntimeError if Adam's step is less than 1.
-inline float stepSize(const Optimizer &optimizer, float learningRate,
-                      int64_t step) {
-  if (optimizer.kind != OptimizerKind::Adam)
+/// `step_size` and `kept` of Runtime/KernelABI.h.
+struct StepSize {
+  float size = 0;
+  float kept = 1;
+};
+
+/// learningRate * sqrt(1 - beta2^step) / (1 - beta1^step): Adam corrects the
+/// bias of its moments by the global step, as torch.optim.SparseAdam does. The
+/// learning rate for an optimizer that corrects none. Throws a RuntimeError for
+/// a step less than 1 if it does.
+inline double correctedRate(const Optimizer &optimizer, double learningRate,
+                            int64_t step) {
+  if (!propertiesOf(optimizer.kind).correctsBias)
     return learningRate;
   if (step < 1)
-    fail("the step of an Adam update must be at least 1, found ", step);
-  double correction1 =
-      1.0 - std::pow(optimizer.beta1, static_cast<double>(step));
-  double correction2 =
-      1.0 - std::pow(optimizer.beta2, static_cast<double>(step));
-  return static_cast<float>(static_cast<double>(learningRate) *
-                            std::sqrt(correction2) / correction1);
+    fail("the step of an update by ", toString(optimizer.kind),
+         " must be at least 1, found ", step);
+  double count = static_cast<double>(step);
+  return learningRate * std::sqrt(1.0 - std::pow(optimizer.beta2, count)) /
+         (1.0 - std::pow(optimizer.beta1, count));
+}
+
+/// 1 - learningRate * decay under decoupled weight decay (torch.optim.AdamW),
+/// else 1.
+inline double keptShare(const Optimizer &optimizer, double learningRate) {
+  if (weightDecayOf(optimizer) != WeightDecayMode::Decoupled)
+    return 1;
+  return 1.0 - learningRate * optimizer.weightDecay;
+}
+
+inline StepSize stepSize(const Optimizer &optimizer, float learningRate,
+                         int64_t step) {
+  double rate = static_cast<double>(learningRate);
+  return {static_cast<float>(correctedRate(optimizer, rate, step)),
+          static_cast<float>(keptShare(optimizer, rate))};
+}
+
+/// True if equal learning rates and steps give equal step sizes.
+inline bool haveSameStepSize(const Optimizer &a, const Optimizer &b) {
+  bool corrects = propertiesOf(a.kind).correctsBias;
+  bool decays = weightDecayOf(a) == WeightDecayMode::Decoupled;
+  if (corrects != propertiesOf(b.kind).correctsBias ||
+      decays != (weightDecayOf(b) == WeightDecayMode::Decoupled))
+    return false;
+  return (!corrects || (a.beta1 == b.beta1 && a.beta2 == b.beta2)) &&
+         (!decays || a.weightDecay == b.weightDecay);
 }
 
 } // namespace neuroshard::runtime

@@ -127,6 +127,9 @@ inline constexpr const char *kEmulatorSymbol = "nse_emulated";
     (CUdeviceptr to, unsigned char value, size_t count, CUstream))             \
   X(memsetD32Async, cuMemsetD32Async,                                          \
     (CUdeviceptr to, unsigned value, size_t count, CUstream))                  \
+  X(memsetD2D32Async, cuMemsetD2D32Async,                                      \
+    (CUdeviceptr to, size_t pitch, unsigned value, size_t width,               \
+     size_t height, CUstream))                                                 \
   X(streamCreate, cuStreamCreate, (CUstream * stream, unsigned flags))         \
   X(streamDestroy, cuStreamDestroy_v2, (CUstream))                             \
   X(streamSynchronize, cuStreamSynchronize, (CUstream))                        \

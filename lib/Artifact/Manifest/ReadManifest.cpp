@@ -46,13 +46,18 @@ WireType readWireType(const Value &value) {
   return *type;
 }
 
+OptimizerKind readOptimizerKind(const Value &value) {
+  std::optional<OptimizerKind> kind = parseOptimizerKind(value.text());
+  if (!kind)
+    value.wrong(choicesOf<OptimizerKind>());
+  return *kind;
+}
+
 std::optional<Optimizer> readOptimizer(const Value &value) {
   if (value.isNull())
     return std::nullopt;
   Optimizer optimizer;
-  optimizer.kind = readName(
-      value["kind"], {OptimizerKind::SGD, OptimizerKind::Adagrad,
-                      OptimizerKind::RowWiseAdagrad, OptimizerKind::Adam});
+  optimizer.kind = readOptimizerKind(value["kind"]);
   // The ranges of a problem's optimizers.
   auto upTo1e30 = [&](const char *field) {
     double number = value[field].number();
@@ -71,6 +76,13 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
   optimizer.beta2 = belowOne("beta2");
   optimizer.initialAccumulator = upTo1e30("initial_accumulator");
   optimizer.weightDecay = upTo1e30("weight_decay");
+  if (value.has("weight_decay_mode"))
+    optimizer.weightDecayMode =
+        readName(value["weight_decay_mode"],
+                 {WeightDecayMode::Default, WeightDecayMode::L2,
+                  WeightDecayMode::Decoupled});
+  if (std::string problem = settingsError(optimizer); !problem.empty())
+    value["weight_decay_mode"].wrong("another mode: " + problem);
   return optimizer;
 }
 

@@ -28,7 +28,8 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"beta1", optimizer->beta1},
           {"beta2", optimizer->beta2},
           {"initial_accumulator", optimizer->initialAccumulator},
-          {"weight_decay", optimizer->weightDecay}};
+          {"weight_decay", optimizer->weightDecay},
+          {"weight_decay_mode", toString(optimizer->weightDecayMode)}};
 }
 
 Json tableJson(const TableSpec &table) {

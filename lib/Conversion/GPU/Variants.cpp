@@ -143,13 +143,12 @@ void VariantBuilder::bindStates(DeviceStruct &slot, UpdateBody &body) {
   const size_t offsets[] = {offsetof(nsg_slot, state0),
                             offsetof(nsg_slot, state1)};
   OptimizerStates states = optimizerStates(spec.kernel.optimizer.kind);
-  for (int32_t i = 0; i < states.perElement; ++i)
-    body.states.push_back(
-        slot.array(offsets[i], getPaddedType(b, spec.kernel, ElementType::F32),
-                   /*invariant=*/false));
-  for (int32_t i = 0; i < states.perRow; ++i)
-    body.states.push_back(slot.array(offsets[i], getFlatType(b.getF32Type()),
-                                     /*invariant=*/false));
+  for (int32_t i = 0; i < states.count(); ++i) {
+    MemRefType type = states.isPerRow(i)
+                          ? getFlatType(b.getF32Type())
+                          : getPaddedType(b, spec.kernel, ElementType::F32);
+    body.states.push_back(slot.array(offsets[i], type, /*invariant=*/false));
+  }
 }
 
 std::unique_ptr<UpdateInputs>
@@ -198,7 +197,10 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
                    getPaddedType(b, spec.kernel, spec.kernel.element), false);
     bindStates(slot, body);
     Value stepSize = slot.pointer(offsetof(nsg_slot, step_size));
-    body.stepSize = DeviceStruct(b, stepSize).load(0, b.getF32Type());
+    DeviceStruct factors(b, stepSize);
+    body.stepSize = factors.load(0, b.getF32Type());
+    if (weightDecayOf(spec.kernel.optimizer) == WeightDecayMode::Decoupled)
+      body.kept = factors.load(sizeof(float), b.getF32Type());
   }
   emitBody(body);
 }

@@ -45,6 +45,7 @@ enum class Role {
   Reduced,
   Norms,
   StepSize,
+  Kept,
   Begin,
   End
 };
@@ -138,6 +139,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(Role::SampleWeights, f32);
     s.flat(Role::Gradients, f32);
     s.scalar(Role::StepSize, f32);
+    s.scalar(Role::Kept, f32);
     break;
   case KernelKind::Reduce:
     s.flat(Role::Segments, i64);
@@ -150,10 +152,12 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
   case KernelKind::Apply:
     s.weights(Access::ReadWrite);
     s.state(0);
+    s.state(1);
     s.flat(Role::Rows, i64);
     s.rows(Role::Reduced, f32, Access::Read);
     s.flat(Role::Norms, f32);
     s.scalar(Role::StepSize, f32);
+    s.scalar(Role::Kept, f32);
     break;
   case KernelKind::Partial:
   case KernelKind::RowSums:
@@ -225,6 +229,7 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
     body.states.push_back(arguments.get(i == 0 ? Role::State0 : Role::State1));
   body.gradients = arguments.get(Role::Gradients);
   body.stepSize = arguments.get(Role::StepSize);
+  body.kept = arguments.get(Role::Kept);
   body.reduced = arguments.get(Role::Reduced);
   body.norms = arguments.get(Role::Norms);
   emitBody(body);

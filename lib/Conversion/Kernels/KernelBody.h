@@ -113,6 +113,8 @@ struct UpdateBody : KernelBody {
   llvm::SmallVector<mlir::Value, 2> states = {};
   mlir::Value gradients = {};
   mlir::Value stepSize = {};
+  /// Read under decoupled weight decay.
+  mlir::Value kept = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
   /// Rows of the sums of chunks, each `partialStride` elements.

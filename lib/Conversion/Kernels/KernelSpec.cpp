@@ -24,6 +24,8 @@ static std::optional<std::string> findProblem(const Optimizer &optimizer) {
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
+  if (std::string problem = settingsError(optimizer); !problem.empty())
+    return problem;
   return std::nullopt;
 }
 
@@ -41,11 +43,11 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
            std::to_string(spec.dim) + ", got: " + std::to_string(spec.tableDim);
   if (spec.kind != KernelKind::Apply)
     return std::nullopt;
-  if (spec.optimizer.kind != OptimizerKind::RowWiseAdagrad)
+  if (optimizerStates(spec.optimizer.kind).perRow == 0)
     return std::string("a two-phase update needs a row-wise optimizer, got: ") +
            std::string(toString(spec.optimizer.kind));
-  if (spec.optimizer.weightDecay != 0)
-    return "a two-phase update cannot have weight decay: norms are of the "
+  if (normsNeedWeights(spec.optimizer))
+    return "a two-phase update cannot have l2 weight decay: norms are of the "
            "gradients alone";
   return std::nullopt;
 }
@@ -56,15 +58,21 @@ static std::string getBits(double value) {
 
 static std::string getOptimizerSuffix(const KernelSpec &spec) {
   const Optimizer &optimizer = spec.optimizer;
+  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
   std::string suffix;
-  if (optimizer.kind == OptimizerKind::RowWiseAdagrad)
+  if (properties.states.perRow > 0)
     suffix += "_of" + std::to_string(spec.tableDim ? spec.tableDim : spec.dim);
-  if (optimizer.kind == OptimizerKind::Adam)
-    suffix += "_b" + getBits(optimizer.beta1) + "_b" + getBits(optimizer.beta2);
-  if (optimizer.kind != OptimizerKind::SGD)
+  if (properties.hasBeta1)
+    suffix += "_b" + getBits(optimizer.beta1);
+  if (properties.hasBeta2)
+    suffix += "_b" + getBits(optimizer.beta2);
+  if (properties.hasEps)
     suffix += "_e" + getBits(optimizer.eps);
-  if (optimizer.weightDecay != 0)
+  // The amount of decoupled decay is an argument.
+  if (weightDecayOf(optimizer) == WeightDecayMode::L2)
     suffix += "_d" + getBits(optimizer.weightDecay);
+  if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled)
+    suffix += "_decoupled";
   return suffix;
 }
 

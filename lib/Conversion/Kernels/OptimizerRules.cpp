@@ -1,7 +1,8 @@
 //===- OptimizerRules.cpp - The arithmetic of the optimizers --------------===//
 //
-// The order of operations is that of torch.optim (SGD, Adagrad, SparseAdam)
-// and, for rowwise Adagrad, of FBGEMM's EXACT_ROWWISE_ADAGRAD.
+// The order of operations is that of torch.optim (SGD, Adagrad, SparseAdam; the
+// decay of AdamW) and, for rowwise optimizers, of FBGEMM's
+// EXACT_ROWWISE_ADAGRAD and PARTIAL_ROWWISE_ADAM.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +17,17 @@ namespace neuroshard {
 
 Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights) {
-  if (optimizer.weightDecay == 0)
+  if (weightDecayOf(optimizer) != WeightDecayMode::L2)
     return gradient;
   Value decay = rows.constant(optimizer.weightDecay);
   return rows.add(gradient, rows.scale(decay, weights));
+}
+
+Row keepWeights(RowBuilder &rows, const Optimizer &optimizer,
+                const Row &weights, Value kept) {
+  if (weightDecayOf(optimizer) != WeightDecayMode::Decoupled)
+    return weights;
+  return rows.scale(kept, weights);
 }
 
 /// weights - stepSize * (numerator / (sqrt(squares) + eps)).
@@ -40,11 +48,22 @@ static Row movingAverage(RowBuilder &rows, double beta, const Row &average,
   return rows.add(kept, added);
 }
 
+/// weights - factor * direction.
+static Row stepBy(RowBuilder &rows, const Row &weights, Value factor,
+                  const Row &direction) {
+  return rows.subtract(weights, rows.scale(factor, direction));
+}
+
 RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
                           const RowState &state, const Row &gradient,
                           Value stepSize) {
   if (optimizer.kind == OptimizerKind::SGD)
-    return {rows.subtract(state.weights, rows.scale(stepSize, gradient)), {}};
+    return {stepBy(rows, state.weights, stepSize, gradient), {}};
+  if (optimizer.kind == OptimizerKind::Momentum) {
+    Row kept = rows.scale(rows.constant(optimizer.beta1), state.states[0]);
+    Row buffer = rows.add(kept, gradient);
+    return {stepBy(rows, state.weights, stepSize, buffer), {buffer}};
+  }
 
   Row squared = rows.multiply(gradient, gradient);
   if (optimizer.kind == OptimizerKind::Adagrad) {
@@ -58,21 +77,35 @@ RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
           {first, second}};
 }
 
-Value accumulateRowwise(ImplicitLocOpBuilder &b, RowBuilder &rows,
-                        int64_t tableDim, Value accumulator,
-                        Value squaredNorm) {
-  Value mean = arith::DivFOp::create(
+Value stepRowState(ImplicitLocOpBuilder &b, RowBuilder &rows,
+                   const Optimizer &optimizer, int64_t tableDim, Value before,
+                   Value squaredNorm) {
+  Value added = arith::DivFOp::create(
       b, squaredNorm, rows.constant(static_cast<double>(tableDim)));
-  return arith::AddFOp::create(b, accumulator, mean);
+  if (propertiesOf(optimizer.kind).hasBeta2) {
+    before = arith::MulFOp::create(b, rows.constant(optimizer.beta2), before);
+    added =
+        arith::MulFOp::create(b, rows.constant(1.0 - optimizer.beta2), added);
+  }
+  return arith::AddFOp::create(b, before, added);
 }
 
 Value rowwiseFactor(ImplicitLocOpBuilder &b, RowBuilder &rows,
-                    const Optimizer &optimizer, Value accumulator,
+                    const Optimizer &optimizer, Value rowState,
                     Value stepSize) {
-  Value root = math::SqrtOp::create(b, accumulator);
+  Value root = math::SqrtOp::create(b, rowState);
   Value denominator =
       arith::AddFOp::create(b, root, rows.constant(optimizer.eps));
   return arith::DivFOp::create(b, stepSize, denominator);
+}
+
+RowState applyRowwise(RowBuilder &rows, const Optimizer &optimizer,
+                      const RowState &state, const Row &gradient,
+                      Value factor) {
+  if (state.states.empty())
+    return {stepBy(rows, state.weights, factor, gradient), {}};
+  Row first = movingAverage(rows, optimizer.beta1, state.states[0], gradient);
+  return {stepBy(rows, state.weights, factor, first), {first}};
 }
 
 } // namespace neuroshard

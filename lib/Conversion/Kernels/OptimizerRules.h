@@ -18,25 +18,37 @@ struct RowState {
   llvm::SmallVector<Row, 2> states;
 };
 
-/// gradient + decay * weights; the gradient itself without decay.
+/// gradient + decay * weights under L2 weight decay; else the gradient itself.
 Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights);
 
-/// One step of SGD, Adagrad or Adam; `gradient` includes weight decay.
+/// kept * weights under decoupled weight decay; else the weights themselves.
+Row keepWeights(RowBuilder &rows, const Optimizer &optimizer,
+                const Row &weights, mlir::Value kept);
+
+/// One step of an optimizer without states per row. `gradient` and the weights
+/// include weight decay.
 RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
                           const RowState &state, const Row &gradient,
                           mlir::Value stepSize);
 
-/// One step of rowwise Adagrad on the state of a row:
-/// accumulator + squaredNorm / tableDim.
-mlir::Value accumulateRowwise(mlir::ImplicitLocOpBuilder &b, RowBuilder &rows,
-                              int64_t tableDim, mlir::Value accumulator,
-                              mlir::Value squaredNorm);
+/// One step of the state of a row: the mean of the squared gradient over the
+/// table's columns, squaredNorm / tableDim, is added to it (rowwise Adagrad) or
+/// averaged with it (those with a beta2).
+mlir::Value stepRowState(mlir::ImplicitLocOpBuilder &b, RowBuilder &rows,
+                         const Optimizer &optimizer, int64_t tableDim,
+                         mlir::Value before, mlir::Value squaredNorm);
 
-/// The factor of the gradient of a row: stepSize / (sqrt(accumulator) + eps).
+/// The factor of a row's step: stepSize / (sqrt(rowState) + eps).
 mlir::Value rowwiseFactor(mlir::ImplicitLocOpBuilder &b, RowBuilder &rows,
-                          const Optimizer &optimizer, mlir::Value accumulator,
+                          const Optimizer &optimizer, mlir::Value rowState,
                           mlir::Value stepSize);
+
+/// The step of the weights and element-wise states of an optimizer with a state
+/// per row, by the factor of rowwiseFactor.
+RowState applyRowwise(RowBuilder &rows, const Optimizer &optimizer,
+                      const RowState &state, const Row &gradient,
+                      mlir::Value factor);
 
 } // namespace neuroshard
 

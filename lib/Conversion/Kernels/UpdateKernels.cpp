@@ -127,11 +127,35 @@ static void emitRowSums(const UpdateBody &body) {
   });
 }
 
+/// States of an optimizer: first those per element, then that per row.
+static ArrayRef<Value> elementStates(const UpdateBody &body) {
+  int count = optimizerStates(body.spec.optimizer.kind).perElement;
+  return ArrayRef<Value>(body.states).take_front(static_cast<size_t>(count));
+}
+
 /// Prefetches the state of row `ahead`, unless that is null.
 static void prefetchRowState(const UpdateBody &body, Value ahead) {
   if (ahead)
-    memref::PrefetchOp::create(body.b, body.states[0], ahead, /*isWrite=*/true,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+    memref::PrefetchOp::create(body.b, body.states.back(), ahead,
+                               /*isWrite=*/true, /*localityHint=*/3,
+                               /*isDataCache=*/true);
+}
+
+/// Prefetches weights and element-wise states of row `ahead`.
+static void prefetchRow(const UpdateBody &body, Value ahead,
+                        const ColumnBlock &block) {
+  body.rows.prefetch({body.weights, ahead}, block, /*forWrite=*/true);
+  for (Value state : elementStates(body))
+    body.rows.prefetch({state, ahead}, block, /*forWrite=*/true);
+}
+
+/// Writes weights and element-wise states of a row.
+static void writeRow(const UpdateBody &body, const RowState &values, Value row,
+                     const ColumnBlock &block) {
+  for (auto [state, value] :
+       llvm::zip_equal(elementStates(body), values.states))
+    body.rows.write(value, {state, row}, block);
+  body.rows.write(values.weights, {body.weights, row}, block);
 }
 
 static int64_t getTableDim(const KernelSpec &spec) {
@@ -139,18 +163,19 @@ static int64_t getTableDim(const KernelSpec &spec) {
 }
 
 namespace {
-/// Weights and states of a block of a row, some of which are read before the
-/// gradients are added up. They are converted to f32 only in get(), so that no
-/// instruction waits for the loads before.
+/// Weights and element-wise states of a block of a row, some of which are read
+/// before the gradients are added up. They are converted to f32 only in get(),
+/// so that no instruction waits for the loads before.
 class RowBefore {
 public:
-  RowBefore(const UpdateBody &body, Value row, const ColumnBlock &block)
+  /// `states`: those that are read beside the weights.
+  RowBefore(const UpdateBody &body, Value row, const ColumnBlock &block,
+            ArrayRef<Value> states)
       : body(body), row(row), block(block) {
     int64_t room = body.rows.getShape().ahead;
     int64_t columns = block.slices.back().offset + block.slices.back().width;
     arrays.push_back(body.weights);
-    if (body.spec.optimizer.kind != OptimizerKind::RowWiseAdagrad)
-      llvm::append_range(arrays, body.states);
+    llvm::append_range(arrays, states);
     for (Value array : arrays) {
       room -= columns;
       if (room >= 0)
@@ -185,37 +210,46 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
     Value ahead = body.inputs.getRowAhead(item);
     Span run = body.inputs.getRun(item);
     rows.forEachBlock([&](const ColumnBlock &block) {
-      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/true);
-      for (Value state : body.states)
-        rows.prefetch({state, ahead}, block, /*forWrite=*/true);
-
-      RowBefore reads(body, row, block);
+      prefetchRow(body, ahead, block);
+      RowBefore reads(body, row, block, elementStates(body));
       Row gradient = sumGradients(body, block, run);
       RowState before = reads.get();
       gradient = addWeightDecay(rows, optimizer, gradient, before.weights);
+      before.weights = keepWeights(rows, optimizer, before.weights, body.kept);
       RowState after =
           applyElementwise(rows, optimizer, before, gradient, body.stepSize);
-      for (auto [state, value] : llvm::zip_equal(body.states, after.states))
-        rows.write(value, {state, row}, block);
-      rows.write(after.weights, {body.weights, row}, block);
+      writeRow(body, after, row, block);
     });
   });
 }
 
 static Value readRowState(const UpdateBody &body, Value row) {
-  return memref::LoadOp::create(body.b, body.states[0], row);
+  return memref::LoadOp::create(body.b, body.states.back(), row);
 }
 
 /// One step of the state of `row`, which was `before`; returns the factor of
-/// its gradient.
-static Value stepRowState(const UpdateBody &body, Value row, Value before,
-                          Value norm) {
-  ImplicitLocOpBuilder &b = body.b;
-  Value accumulator =
-      accumulateRowwise(b, body.rows, getTableDim(body.spec), before, norm);
-  body.rows.writeScalar(accumulator, body.states[0], row);
-  return rowwiseFactor(b, body.rows, body.spec.optimizer, accumulator,
-                       body.stepSize);
+/// the row's step.
+static Value updateRowState(const UpdateBody &body, Value row, Value before,
+                            Value norm) {
+  const Optimizer &optimizer = body.spec.optimizer;
+  Value after = stepRowState(body.b, body.rows, optimizer,
+                             getTableDim(body.spec), before, norm);
+  body.rows.writeScalar(after, body.states.back(), row);
+  return rowwiseFactor(body.b, body.rows, optimizer, after, body.stepSize);
+}
+
+/// One step of a block of a row by the factor that its state gives. Reads the
+/// element-wise states only now: during the sum of the norm they would take
+/// registers.
+static void updateByFactor(const UpdateBody &body, const ColumnBlock &block,
+                           Value row, RowState before, const Row &gradient,
+                           Value factor) {
+  const Optimizer &optimizer = body.spec.optimizer;
+  for (Value state : elementStates(body))
+    before.states.push_back(body.rows.read({state, row}, block));
+  before.weights = keepWeights(body.rows, optimizer, before.weights, body.kept);
+  writeRow(body, applyRowwise(body.rows, optimizer, before, gradient, factor),
+           row, block);
 }
 
 static void emitRowwiseUpdate(const UpdateBody &body) {
@@ -228,32 +262,32 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
     Span run = body.inputs.getRun(item);
     bool readsAhead = rows.getShape().ahead > 0;
     Value state = readsAhead ? readRowState(body, row) : Value();
-    Row weightRow, gradient;
+    RowState before;
+    Row gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
-      RowBefore reads(body, row, block);
+      RowBefore reads(body, row, block, {});
       Row sum = sumGradients(body, block, run);
-      weightRow = reads.get().weights;
-      gradient = addWeightDecay(rows, optimizer, sum, weightRow);
+      before = reads.get();
+      gradient = addWeightDecay(rows, optimizer, sum, before.weights);
     };
     Value norm = rows.sumColumns([&](const ColumnBlock &block) {
-      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/true);
+      prefetchRow(body, ahead, block);
       loadBlock(block);
       return rows.multiply(gradient, gradient);
     });
     if (!readsAhead)
       state = readRowState(body, row);
-    Value factor = stepRowState(body, row, state, norm);
+    Value factor = updateRowState(body, row, state, norm);
     rows.forEachBlock([&](const ColumnBlock &block) {
       if (!rows.isOneBlock())
         loadBlock(block);
-      rows.write(rows.subtract(weightRow, rows.scale(factor, gradient)),
-                 {body.weights, row}, block);
+      updateByFactor(body, block, row, before, gradient, factor);
     });
   });
 }
 
 static void emitUpdate(const UpdateBody &body) {
-  if (body.spec.optimizer.kind == OptimizerKind::RowWiseAdagrad)
+  if (optimizerStates(body.spec.optimizer.kind).perRow > 0)
     return emitRowwiseUpdate(body);
   emitElementwiseUpdate(body);
 }
@@ -278,13 +312,12 @@ static void emitApply(const UpdateBody &body) {
     Value ahead = body.inputs.getRowAhead(item);
     prefetchRowState(body, ahead);
     Value norm = memref::LoadOp::create(body.b, body.norms, item);
-    Value factor = stepRowState(body, row, readRowState(body, row), norm);
+    Value factor = updateRowState(body, row, readRowState(body, row), norm);
     rows.forEachBlock([&](const ColumnBlock &block) {
-      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/true);
+      prefetchRow(body, ahead, block);
       Row gradient = rows.read({body.reduced, item}, block);
-      Row weightRow = rows.read({body.weights, row}, block);
-      rows.write(rows.subtract(weightRow, rows.scale(factor, gradient)),
-                 {body.weights, row}, block);
+      RowState before{body.rows.read({body.weights, row}, block), {}};
+      updateByFactor(body, block, row, before, gradient, factor);
     });
   });
 }

@@ -66,8 +66,9 @@ public:
              mlir::Value position) const;
 
 private:
-  mlir::Value adamStepSize(LoopBuilder &b, mlir::Value learningRate,
-                           mlir::Value step) const;
+  mlir::Value correctedRate(LoopBuilder &b, mlir::Value learningRate,
+                            mlir::Value step) const;
+  mlir::Value keptShare(LoopBuilder &b, mlir::Value learningRate) const;
   mlir::Value gradientOf(LoopBuilder &b, mlir::Value row, mlir::Value column,
                          mlir::Value gradients, mlir::Value position) const;
   mlir::Value stepOf(LoopBuilder &b, mlir::Value row, mlir::Value column,
@@ -79,11 +80,14 @@ private:
                            mlir::Value square) const;
   mlir::Value rowwiseFactor(LoopBuilder &b, mlir::Value row,
                             mlir::Value gradients, mlir::Value position) const;
+  mlir::Value rowwiseDirection(LoopBuilder &b, mlir::Value row,
+                               mlir::Value column, mlir::Value gradient) const;
 
   const TableInfo &table;
   const TableMemory &memory;
   Optimizer optimizer;
   mlir::Value stepSize;
+  mlir::Value kept; ///< factor of the weights; null: 1.
 };
 
 } // namespace neuroshard

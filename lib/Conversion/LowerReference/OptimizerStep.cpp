@@ -1,9 +1,10 @@
 //===- OptimizerStep.cpp - The optimizers, one element at a time ----------===//
 //
-// SGD, Adagrad and lazy Adam as torch.optim (SGD, Adagrad, SparseAdam) does
-// them; rowwise Adagrad adds the mean over the row of the squared gradient to
-// one accumulator per row. All in f32, weights rounded once; Adam's step size
-// is computed in f64 and rounded.
+// SGD, momentum, Adagrad and lazy Adam as torch.optim (SGD, Adagrad,
+// SparseAdam) does them, AdamW with torch.optim.AdamW's decay before Adam's
+// step; rowwise optimizers take the mean over the row of the squared gradient
+// into one state per row. All in f32, weights rounded once; the step size and
+// the share of the weights that decay keeps are computed in f64 and rounded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +21,27 @@ OptimizerStep::OptimizerStep(LoopBuilder &b, const TableInfo &table,
                              const TableMemory &memory, Value learningRate,
                              Value step)
     : table(table), memory(memory), optimizer(table.optimizer->getOptimizer()),
-      stepSize(optimizer.kind == OptimizerKind::Adam
-                   ? adamStepSize(b, learningRate, step)
-                   : learningRate) {}
+      stepSize(propertiesOf(optimizer.kind).correctsBias
+                   ? correctedRate(b, learningRate, step)
+                   : learningRate),
+      kept(weightDecayOf(optimizer) == WeightDecayMode::Decoupled
+               ? keptShare(b, learningRate)
+               : Value()) {}
+
+/// 1 - lr * decay
+Value OptimizerStep::keptShare(LoopBuilder &b, Value learningRate) const {
+  Type f64 = b.getF64Type();
+  auto constant = [&](double value) -> Value {
+    return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
+  };
+  Value rate = arith::ExtFOp::create(b, f64, learningRate);
+  Value lost = b.mul(rate, constant(optimizer.weightDecay));
+  return arith::TruncFOp::create(b, b.getF32Type(), b.sub(constant(1), lost));
+}
 
 /// lr * sqrt(1 - beta2^step) / (1 - beta1^step)
-Value OptimizerStep::adamStepSize(LoopBuilder &b, Value learningRate,
-                                  Value step) const {
+Value OptimizerStep::correctedRate(LoopBuilder &b, Value learningRate,
+                                   Value step) const {
   Type f64 = b.getF64Type();
   auto constant = [&](double value) -> Value {
     return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
@@ -42,11 +57,11 @@ Value OptimizerStep::adamStepSize(LoopBuilder &b, Value learningRate,
   return arith::TruncFOp::create(b, b.getF32Type(), size);
 }
 
-/// The gradient with weight decay.
+/// The gradient with L2 weight decay.
 Value OptimizerStep::gradientOf(LoopBuilder &b, Value row, Value column,
                                 Value gradients, Value position) const {
   Value gradient = b.load(gradients, {position, column});
-  if (optimizer.weightDecay == 0)
+  if (weightDecayOf(optimizer) != WeightDecayMode::L2)
     return gradient;
   Value weight = loadF32(b, memory.weights, {row, column});
   return b.add(gradient, b.mul(b.f32(optimizer.weightDecay), weight));
@@ -69,7 +84,8 @@ Value OptimizerStep::divideByRoot(LoopBuilder &b, Value numerator,
   return b.div(numerator, b.add(root, b.f32(optimizer.eps)));
 }
 
-/// accumulator += mean of squared gradient; lr / (sqrt(accumulator) + eps)
+/// The step of the row's state by the mean of the squared gradient, and
+/// lr / (sqrt(state) + eps)
 Value OptimizerStep::rowwiseFactor(LoopBuilder &b, Value row, Value gradients,
                                    Value position) const {
   Value norm = b.fold(
@@ -78,9 +94,23 @@ Value OptimizerStep::rowwiseFactor(LoopBuilder &b, Value row, Value gradients,
         return b.add(sum, b.mul(gradient, gradient));
       });
   Value mean = b.div(norm, b.f32(static_cast<double>(table.dim)));
-  Value sum = b.add(b.load(memory.states[0], row), mean);
-  b.store(sum, memory.states[0], row);
+  Value states = memory.states.back();
+  if (propertiesOf(optimizer.kind).hasBeta2)
+    return divideByRoot(b, stepSize,
+                        movingAverage(b, states, row, optimizer.beta2, mean));
+  Value sum = b.add(b.load(states, row), mean);
+  b.store(sum, states, row);
   return divideByRoot(b, stepSize, sum);
+}
+
+/// What a row's factor multiplies: the gradient, or the first moment that it
+/// updates.
+Value OptimizerStep::rowwiseDirection(LoopBuilder &b, Value row, Value column,
+                                      Value gradient) const {
+  if (optimizerStates(optimizer.kind).perElement == 0)
+    return gradient;
+  return movingAverage(b, memory.states[0], {row, column}, optimizer.beta1,
+                       gradient);
 }
 
 /// The step of one weight by an elementwise optimizer, which also updates its
@@ -90,6 +120,12 @@ Value OptimizerStep::stepOf(LoopBuilder &b, Value row, Value column,
   SmallVector<Value> at = {row, column};
   if (optimizer.kind == OptimizerKind::SGD)
     return b.mul(stepSize, gradient);
+  if (optimizer.kind == OptimizerKind::Momentum) {
+    Value old = b.mul(b.f32(optimizer.beta1), b.load(memory.states[0], at));
+    Value buffer = b.add(old, gradient);
+    b.store(buffer, memory.states[0], at);
+    return b.mul(stepSize, buffer);
+  }
   Value squared = b.mul(gradient, gradient);
   if (optimizer.kind == OptimizerKind::Adagrad) {
     Value sum = b.add(b.load(memory.states[0], at), squared);
@@ -105,14 +141,17 @@ Value OptimizerStep::stepOf(LoopBuilder &b, Value row, Value column,
 
 void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
                           Value position) const {
-  bool isRowwise = optimizer.kind == OptimizerKind::RowWiseAdagrad;
+  bool isRowwise = optimizerStates(optimizer.kind).perRow > 0;
   Value factor =
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {
     Value gradient = gradientOf(b, row, column, gradients, position);
-    Value step =
-        isRowwise ? b.mul(factor, gradient) : stepOf(b, row, column, gradient);
+    Value step = isRowwise
+                     ? b.mul(factor, rowwiseDirection(b, row, column, gradient))
+                     : stepOf(b, row, column, gradient);
     Value weight = loadF32(b, memory.weights, {row, column});
+    if (kept)
+      weight = b.mul(kept, weight);
     storeRounded(b, b.sub(weight, step), memory.weights, {row, column});
   });
 }

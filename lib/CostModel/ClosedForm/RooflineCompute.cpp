@@ -48,12 +48,15 @@ double wholeSectors(double bytes) {
   return std::ceil(bytes / kSectorBytes) * kSectorBytes;
 }
 
-/// State read and written with each updated row.
+/// Element-wise state read and written with each updated row.
+double elementStateBytes(const ShardWork &shard) {
+  return optimizerStates(shard.optimizer).perElement *
+         wholeSectors(static_cast<double>(shard.width) * 4);
+}
+
+/// All state read and written with each updated row.
 double stateBytesPerRow(const ShardWork &shard) {
-  OptimizerStates states = optimizerStates(shard.optimizer);
-  return states.perElement *
-             wholeSectors(static_cast<double>(shard.width) * 4) +
-         states.perRow * 4;
+  return elementStateBytes(shard) + optimizerStates(shard.optimizer).perRow * 4;
 }
 
 Bytes countBytes(const ShardWork &shard) {
@@ -84,9 +87,8 @@ Bytes countBytes(const ShardWork &shard) {
   bytes.backwardRepeated = shard.updateLookups * width * kGradientBytes;
   bytes.forwardHost = shard.hostRows * rowBytes;
   // A row-wise state stays on the device. docs/memory.md says what is where.
-  bool stateOnHost = shard.optimizer != OptimizerKind::RowWiseAdagrad;
-  bytes.backwardHost = 2 * shard.hostUpdateRows *
-                       (rowBytes + (stateOnHost ? stateBytesPerRow(shard) : 0));
+  bytes.backwardHost =
+      2 * shard.hostUpdateRows * (rowBytes + elementStateBytes(shard));
   return bytes;
 }
 

@@ -12,6 +12,8 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <utility>
 
 using namespace neuroshard;
 
@@ -171,10 +173,9 @@ void putTypes(const ShardWork &shard, Writer &out) {
   out.put(static_cast<double>(elementBytes(shard.outputType)) / 4);
   out.put(static_cast<double>(shard.idBytes) / 8);
   out.put(shard.weighted);
-  for (OptimizerKind kind :
-       {OptimizerKind::SGD, OptimizerKind::Adagrad,
-        OptimizerKind::RowWiseAdagrad, OptimizerKind::Adam})
-    out.put(shard.optimizer == kind);
+  OptimizerKind optimizer = pricedAs(shard.optimizer);
+  for (OptimizerKind kind : kPricedOptimizers)
+    out.put(optimizer == kind);
   out.put(shard.exactNorms);
   out.put(shard.replicated);
 }
@@ -195,6 +196,17 @@ void putBytes(const ShardWork &shard, Writer &out) {
 }
 
 } // namespace
+
+OptimizerKind neuroshard::pricedAs(OptimizerKind kind) {
+  OptimizerStates states = optimizerStates(kind);
+  auto closest = std::ranges::min_element(
+      kPricedOptimizers, {}, [&](OptimizerKind priced) {
+        OptimizerStates known = optimizerStates(priced);
+        return std::pair(std::abs(known.perElement - states.perElement),
+                         std::abs(known.perRow - states.perRow));
+      });
+  return *closest;
+}
 
 std::span<const std::string_view> neuroshard::featureNames() { return kNames; }
 

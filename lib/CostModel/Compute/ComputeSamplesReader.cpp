@@ -109,7 +109,7 @@ void ComputeColumnsReader::checkShards() {
     }
     if (shard.elementType > ElementType::BF16 ||
         shard.outputType > ElementType::BF16 ||
-        shard.optimizer > OptimizerKind::Adam)
+        !isOptimizerKind(shard.optimizer))
       error(where, "unknown element type, output type or optimizer");
     if (shard.rows <= 0 || shard.width <= 0 || !std::isfinite(shard.lookups) ||
         shard.lookups < 0)

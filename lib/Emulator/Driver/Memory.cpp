@@ -316,6 +316,18 @@ EMULATOR_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
   return result ? result : fill<uint8_t>(queue, to, value, count);
 }
 
+EMULATOR_EXPORT CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch,
+                                            unsigned value, size_t width,
+                                            size_t height, CUstream stream) {
+  Queue queue;
+  CUresult result = checkCall(stream, &queue);
+  if (!result && pitch < width * sizeof(uint32_t))
+    result = CUDA_ERROR_INVALID_VALUE;
+  for (size_t row = 0; !result && row < height; ++row)
+    result = fill<uint32_t>(queue, to + row * pitch, value, width);
+  return result;
+}
+
 EMULATOR_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value,
                                           size_t count, CUstream stream) {
   Queue queue;

@@ -159,12 +159,14 @@ void UnitMaker::addTable(int table) {
                         " columns) cannot be cut in any of the kinds its "
                         "constraint and the target allow";
   bool exactRows = context.rulesOf(table).exactRows;
-  if (exactRows && source.optimizer.weightDecay != 0)
-    message += "; rowwise_adagrad with weight decay cannot be exact over "
-               "column shards";
+  std::string optimizer(toString(source.optimizer.kind));
+  if (exactRows && normsNeedWeights(source.optimizer))
+    message += "; " + optimizer +
+               " with l2 weight decay cannot be exact over column shards";
   else if (exactRows && context.problem.target == Target::TorchRec19)
     message += "; target torchrec-1.9 keeps one state per column shard, which "
-               "optimizer_semantics exact forbids for rowwise_adagrad";
+               "optimizer_semantics exact forbids for " +
+               optimizer;
   else if (everyDeviceNeedsRows(context.problem) &&
            devicesWithRows(source.rows, context.deviceCount) <
                context.deviceCount)

@@ -77,10 +77,11 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
                  const Shard &shard, MemoryTerms &terms) {
   terms.hostBytes = terms.weightsBytes;
   terms.weightsBytes = 0;
-  if (table.optimizer.kind != OptimizerKind::RowWiseAdagrad) {
-    terms.hostBytes += terms.optimizerStateBytes;
-    terms.optimizerStateBytes = 0;
-  }
+  // States per row stay on the device.
+  int64_t rowStates =
+      4 * shard.rows() * optimizerStates(table.optimizer.kind).perRow;
+  terms.hostBytes += terms.optimizerStateBytes - rowStates;
+  terms.optimizerStateBytes = rowStates;
   if (problem.cacheLoadFactor <= 0)
     return;
   int64_t wanted =

@@ -57,7 +57,7 @@ void restrictKinds(const ShardingProblem &problem, int index,
       needsNormExchange(table.optimizer.kind, problem.optimizerSemantics, true);
   rule.exactRows = exactRows;
   // The exchanged norms are of gradients without weight decay.
-  bool noNorms = exactRows && table.optimizer.weightDecay != 0;
+  bool noNorms = exactRows && normsNeedWeights(table.optimizer);
   auto forbid = [&](ShardingKind kind) {
     rule.allowed[static_cast<size_t>(kind)] = false;
   };

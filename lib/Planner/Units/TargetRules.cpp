@@ -112,7 +112,7 @@ neuroshard::targetObjection(const ShardingProblem &problem, int index,
     cutsColumns |= shard->width() < table.dim;
   }
   if (cutsColumns && problem.optimizerSemantics == OptimizerSemantics::Exact &&
-      table.optimizer.kind == OptimizerKind::RowWiseAdagrad)
+      optimizerStates(table.optimizer.kind).perRow > 0)
     return "TorchRec keeps a row-wise state for each column shard";
   if (kind == ShardingKind::RowColumn)
     return "TorchRec cuts rows or columns of a table, not both";

@@ -110,18 +110,20 @@ void Verifier::checkReplicas(const Table &table,
 /// decay that the whole row's update would have added to them.
 void Verifier::checkDecay(const Table &table,
                           const std::vector<const Shard *> &shards) {
-  if (table.optimizer.weightDecay == 0 ||
+  if (!normsNeedWeights(table.optimizer) ||
       !needsNormExchange(table.optimizer.kind, problem.optimizerSemantics,
                          true))
     return;
   for (const Shard *shard : shards)
     if (shard->width() != table.dim)
       return error("table '" + table.name + "'",
-                   "rowwise_adagrad with weight decay cannot be exact over "
-                   "column shards such as '" +
+                   std::string(toString(table.optimizer.kind)) +
+                       " with l2 weight decay cannot be exact over column "
+                       "shards such as '" +
                        shard->name +
-                       "'; set weight_decay = 0, or optimizer_semantics = "
-                       "per_shard to accept one state per shard");
+                       "'; set weight_decay_mode = decoupled, weight_decay = "
+                       "0, or optimizer_semantics = per_shard to accept one "
+                       "state per shard");
 }
 
 void Verifier::checkTable(size_t index) {

@@ -81,7 +81,7 @@ void TorchRecRules::checkExactNorms() {
   bool split = std::any_of(shards.begin(), shards.end(), [&](const Shard *s) {
     return s->width() != table.dim;
   });
-  if (split && table.optimizer.kind == OptimizerKind::RowWiseAdagrad)
+  if (split && optimizerStates(table.optimizer.kind).perRow > 0)
     error("column shards of a row-wise optimizer keep one state per shard; "
           "set optimizer_semantics = per_shard to accept that");
 }

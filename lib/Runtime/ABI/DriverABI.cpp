@@ -36,11 +36,13 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
   info.col_end = spec.cols.end;
   info.weights = shard.allWeights();
   info.weight_stride = shard.weightStrideBytes() / elementSize;
-  for (float *state : {shard.allState(0), shard.allState(1)})
-    if (state)
-      info.states[info.num_states++] = state;
-  info.has_row_state = shard.hasRowState();
-  info.state_stride = shard.stateStride();
+  OptimizerStates states = shard.table().states();
+  info.num_states = states.count();
+  info.num_row_states = states.perRow;
+  for (size_t i = 0; i < static_cast<size_t>(info.num_states); ++i) {
+    info.states[i] = shard.allState(i);
+    info.state_stride[i] = shard.stateStride(i);
+  }
   info.on_host = shard.cache() != nullptr;
   return info;
 }
@@ -197,13 +199,14 @@ NSRT_EXPORT int32_t nsrt_world_table_info(const nsrt_world *world,
     const TableSpec &spec =
         world->manifest().tables[static_cast<size_t>(table)];
     int states = spec.states().count();
-    int64_t width = stateWidth(world->manifest(), table);
     *info = {spec.name.c_str(),
              spec.rows,
              spec.dim,
              static_cast<int32_t>(spec.elementType),
              states,
-             {states > 0 ? width : 0, states > 1 ? width : 0}};
+             {}};
+    for (int32_t state = 0; state < states; ++state)
+      info->state_width[state] = stateWidth(world->manifest(), table, state);
   });
 }
 

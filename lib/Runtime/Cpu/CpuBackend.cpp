@@ -73,7 +73,7 @@ void CpuBackend::addUpRows(std::vector<GradientPart> parts,
 }
 
 void CpuBackend::updateRows(std::span<const SlotSums> sums,
-                            std::span<const float> stepSizes) {
+                            std::span<const StepSize> stepSizes) {
   runtime::updateRows(program, shards, sums, stepSizes, buffers, threads);
 }
 

@@ -41,7 +41,7 @@ public:
   void addUpRows(std::vector<GradientPart> parts,
                  std::span<const SlotSums> sums) override;
   void updateRows(std::span<const SlotSums> sums,
-                  std::span<const float> stepSizes) override;
+                  std::span<const StepSize> stepSizes) override;
   void
   computeWeightGradients(std::span<const WeightGradientPart> parts) override;
   void addAtPlaces(std::span<const PlacedValues> values, float *out,

@@ -195,7 +195,7 @@ int64_t CpuUpdate::strideOf(const SlotUpdate &update) const {
   return nsrt_row_stride(kernelsOf(update).dim, sizeof(float));
 }
 
-void CpuUpdate::run(std::span<const float> sizes) {
+void CpuUpdate::run(std::span<const StepSize> sizes) {
   stepSizes.assign(sizes.begin(), sizes.end());
   makeTasks();
   threads.parallelFor(static_cast<int64_t>(tasks.size()), [&](int64_t i) {
@@ -214,7 +214,8 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
   if (kernels.update)
     kernels.update(shard.weights(), shard.state(0), shard.state(1),
                    rowsOf(update), segments, offsets, weights, update.gradients,
-                   stepSizes[update.slot], task.begin, task.end);
+                   stepSizes[update.slot].size, stepSizes[update.slot].kept,
+                   task.begin, task.end);
   else
     kernels.reduce(segments, offsets, weights, update.gradients,
                    as<float>(update.reduced), as<float>(update.norms),
@@ -224,10 +225,11 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
 void CpuUpdate::runSecondPhase(const Task &task) const {
   const SlotUpdate &update = *task.update;
   const Shard &shard = shards[update.slot];
-  kernelsOf(update).apply(shard.weights(), shard.state(0), rowsOf(update),
-                          as<const float>(update.reduced),
-                          as<const float>(update.norms), stepSizes[update.slot],
-                          task.begin, task.end);
+  kernelsOf(update).apply(shard.weights(), shard.state(0), shard.state(1),
+                          rowsOf(update), as<const float>(update.reduced),
+                          as<const float>(update.norms),
+                          stepSizes[update.slot].size,
+                          stepSizes[update.slot].kept, task.begin, task.end);
 }
 
 Range CpuUpdate::distinctRows(int32_t slot, Range rows, RowNumber) const {

@@ -30,7 +30,7 @@ public:
             BufferPool &buffers, ThreadPool &threads,
             std::vector<GradientPart> parts);
 
-  void run(std::span<const float> stepSizes) override;
+  void run(std::span<const StepSize> stepSizes) override;
   Range distinctRows(int32_t slot, Range rows, RowNumber) const override;
   const float *norms(int32_t slot) const override;
   void finish(std::span<const NormTerm> terms) override;
@@ -106,7 +106,7 @@ private:
   /// Slots that read the same streams share a sort.
   std::map<std::vector<int64_t>, SortedRows> sorts;
   std::vector<Task> tasks;
-  std::vector<float> stepSizes;
+  std::vector<StepSize> stepSizes;
 };
 
 } // namespace neuroshard::runtime

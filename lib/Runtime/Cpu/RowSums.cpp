@@ -110,7 +110,7 @@ void addUpRows(const nsrt_program &program, std::span<const GradientPart> parts,
 
 void updateRows(const nsrt_program &program, std::span<const Shard> shards,
                 std::span<const SlotSums> sums,
-                std::span<const float> stepSizes, BufferPool &buffers,
+                std::span<const StepSize> stepSizes, BufferPool &buffers,
                 ThreadPool &threads) {
   for (const SlotSums &slot : sums) {
     auto index = static_cast<size_t>(slot.slot);
@@ -125,8 +125,8 @@ void updateRows(const nsrt_program &program, std::span<const Shard> shards,
           shard.weights(), shard.state(0), shard.state(1),
           as<const int64_t>(found.rows), as<const int64_t>(found.segments),
           as<const int64_t>(found.offsets), as<const float>(found.weights),
-          slot.sums, stepSizes[index], i * kRowsPerTask,
-          std::min((i + 1) * kRowsPerTask, found.count));
+          slot.sums, stepSizes[index].size, stepSizes[index].kept,
+          i * kRowsPerTask, std::min((i + 1) * kRowsPerTask, found.count));
     });
   }
 }

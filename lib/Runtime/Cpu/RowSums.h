@@ -25,7 +25,7 @@ void addUpRows(const nsrt_program &program, std::span<const GradientPart> parts,
 /// As Backend::updateRows.
 void updateRows(const nsrt_program &program, std::span<const Shard> shards,
                 std::span<const SlotSums> sums,
-                std::span<const float> stepSizes, BufferPool &buffers,
+                std::span<const StepSize> stepSizes, BufferPool &buffers,
                 ThreadPool &threads);
 
 } // namespace neuroshard::runtime

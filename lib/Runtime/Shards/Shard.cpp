@@ -26,8 +26,9 @@ int64_t weightStride(const ShardSpec &spec, const TableSpec &table) {
   return nsrt_row_stride(spec.cols.size(), bytes) * bytes;
 }
 
-int64_t stateRowFloats(const ShardSpec &spec, const TableSpec &table) {
-  return table.states().perRow > 0
+int64_t stateRowFloats(const ShardSpec &spec, const TableSpec &table,
+                       int64_t index) {
+  return table.states().isPerRow(index)
              ? 1
              : nsrt_row_stride(spec.cols.size(), kFloatBytes);
 }
@@ -40,9 +41,10 @@ int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
   if (spec.hasRowCache())
     return spec.cache.rows *
            cachedRowBytes(table.states(), spec.cols.size(), table.elementType);
-  return spec.rows.size() *
-         (weightStride(spec, table) +
-          numStates(table) * stateRowFloats(spec, table) * kFloatBytes);
+  int64_t rowBytes = weightStride(spec, table);
+  for (int64_t i = 0; i < numStates(table); ++i)
+    rowBytes += stateRowFloats(spec, table, i) * kFloatBytes;
+  return spec.rows.size() * rowBytes;
 }
 
 /// Zeros.
@@ -86,10 +88,10 @@ Shard::Shard(const ShardSpec &spec, const TableSpec &table,
     };
     weightMemory = make(weightStride(spec, table));
     for (int64_t i = 0; i < numStates(table); ++i)
-      stateMemory.push_back(make(stateRowFloats(spec, table) * kFloatBytes));
+      stateMemory.push_back(make(stateRowFloats(spec, table, i) * kFloatBytes));
   }
   if (table.trained() &&
-      table.optimizer->initialAccumulator != 0) // new memory is zero
+      initialState(*table.optimizer) != 0) // new memory is zero
     resetState(places.threads);
 }
 
@@ -125,15 +127,15 @@ int64_t Shard::weightStrideBytes() const {
                 : weightStride(*shardSpec, *tableSpec);
 }
 
-bool Shard::hasRowState() const { return tableSpec->states().perRow > 0; }
-
-int64_t Shard::stateWidth() const {
-  return hasRowState() ? 1 : shardSpec->cols.size();
+int64_t Shard::stateWidth(size_t index) const {
+  bool isPerRow = tableSpec->states().isPerRow(static_cast<int64_t>(index));
+  return isPerRow ? 1 : shardSpec->cols.size();
 }
 
-int64_t Shard::stateStride() const {
+int64_t Shard::stateStride(size_t index) const {
   return cached ? cached->rows().recordBytes() / kFloatBytes
-                : stateRowFloats(*shardSpec, *tableSpec);
+                : stateRowFloats(*shardSpec, *tableSpec,
+                                 static_cast<int64_t>(index));
 }
 
 int64_t Shard::weightBytes() const {
@@ -189,21 +191,21 @@ void Shard::writeWeights(const Range &rows, const Visitor &visitor) {
 void Shard::readState(size_t index, const Range &rows,
                       const Visitor &visitor) const {
   visit(reinterpret_cast<std::byte *>(allState(index)),
-        stateStride() * kFloatBytes, rows, /*writes=*/false, visitor);
+        stateStride(index) * kFloatBytes, rows, /*writes=*/false, visitor);
 }
 
 void Shard::writeState(size_t index, const Range &rows,
                        const Visitor &visitor) {
   visit(reinterpret_cast<std::byte *>(allState(index)),
-        stateStride() * kFloatBytes, rows, /*writes=*/true, visitor);
+        stateStride(index) * kFloatBytes, rows, /*writes=*/true, visitor);
 }
 
 void Shard::resetState(ThreadPool &threads) {
   if (!tableSpec->trained())
     return;
-  auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
-  int64_t floats = stateRowFloats(*shardSpec, *tableSpec);
-  for (int64_t i = 0; i < numStates(*tableSpec); ++i)
+  auto value = static_cast<float>(initialState(*tableSpec->optimizer));
+  for (int64_t i = 0; i < numStates(*tableSpec); ++i) {
+    int64_t floats = stateRowFloats(*shardSpec, *tableSpec, i);
     writeState(static_cast<size_t>(i), shardSpec->rows,
                [&](const HostRows &part) {
                  forRows(threads, part.rows, [&](int64_t row) {
@@ -211,6 +213,7 @@ void Shard::resetState(ThreadPool &threads) {
                                value);
                  });
                });
+  }
 }
 
 void Shard::touchPages(ThreadPool &threads) {

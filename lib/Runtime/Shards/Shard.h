@@ -66,10 +66,9 @@ public:
   float *allState(size_t index) const;
   /// Bytes from one row of weights to the next.
   int64_t weightStrideBytes() const;
-  /// f32 values of one row of state, and from one row to the next.
-  int64_t stateWidth() const;
-  int64_t stateStride() const;
-  bool hasRowState() const;
+  /// f32 values of one row of a state array, and from one row to the next.
+  int64_t stateWidth(size_t index) const;
+  int64_t stateStride(size_t index) const;
   /// Lets the caller read and write all rows.
   void expose();
 

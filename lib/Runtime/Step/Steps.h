@@ -51,8 +51,8 @@ void computeWeightsGradient(Device &device, Routed &routed, Partials &gradients,
                             float *out);
 
 /// Step sizes per slot; 0 for tables that nothing trains.
-std::vector<float> stepSizesOf(const Device &device, float learningRate,
-                               int64_t step);
+std::vector<StepSize> stepSizesOf(const Device &device, float learningRate,
+                                  int64_t step);
 /// Waits for the gradients and applies the optimizers.
 void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,

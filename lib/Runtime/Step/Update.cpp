@@ -13,15 +13,15 @@
 
 namespace neuroshard::runtime {
 
-std::vector<float> stepSizesOf(const Device &device, float learningRate,
-                               int64_t step) {
-  std::vector<float> sizes;
+std::vector<StepSize> stepSizesOf(const Device &device, float learningRate,
+                                  int64_t step) {
+  std::vector<StepSize> sizes;
   for (const Shard &slot : device.slots)
     sizes.push_back(
         slot.table().trained()
             ? stepSize(*slot.table().optimizer,
                        device.rates.of(slot.spec().table, learningRate), step)
-            : 0.0f);
+            : StepSize());
   return sizes;
 }
 
@@ -32,7 +32,7 @@ static std::unique_ptr<Update> prepare(Device &device,
 }
 
 static void updateTables(Device &device, Update &update,
-                         std::span<const float> stepSizes) {
+                         std::span<const StepSize> stepSizes) {
   {
     PhaseTimer timer(device.figures, Phase::Update);
     update.run(stepSizes);
@@ -72,7 +72,7 @@ void update(Device &device, std::span<Routed *const> routed,
   continueAll();
   std::unique_ptr<Update> update = prepare(device, std::move(all.parts));
   continueAll();
-  std::vector<float> stepSizes = stepSizesOf(device, learningRate, step);
+  std::vector<StepSize> stepSizes = stepSizesOf(device, learningRate, step);
   updateTables(device, *update, stepSizes);
   continueAll();
   std::vector<SlotSums> sums = receiveSums(device, all);

@@ -80,19 +80,26 @@ int64_t statePlace(const Manifest &manifest, const ShardSpec &shard,
 }
 
 /// Index of a shard's first state value in the dense row.
-int64_t stateColumn(const Manifest &manifest, const Shard &shard, int64_t row) {
-  return shard.hasRowState() ? statePlace(manifest, shard.spec(), row)
-                             : shard.spec().cols.begin;
+int64_t stateColumn(const Manifest &manifest, const Shard &shard, int32_t state,
+                    int64_t row) {
+  return shard.table().states().isPerRow(state)
+             ? statePlace(manifest, shard.spec(), row)
+             : shard.spec().cols.begin;
 }
 
-/// Whether this shard's values are copied; else they are compared: those of
-/// copies but the first, and exact row-wise state of column shards but the
-/// first.
-bool isFirstCopy(const Manifest &manifest, const Device &device,
-                 const Shard &shard, bool state) {
-  if (device.rank() != shard.spec().devices.front())
+/// Whether this shard's values are copied; else they are compared, as are those
+/// of copies but the first.
+bool isFirstCopy(const Device &device, const Shard &shard) {
+  return device.rank() == shard.spec().devices.front();
+}
+
+/// The same of a state: an exact row-wise one is compared on column shards but
+/// the first.
+bool isFirstState(const Manifest &manifest, const Device &device,
+                  const Shard &shard, int32_t state) {
+  if (!isFirstCopy(device, shard))
     return false;
-  return !state || !shard.hasRowState() ||
+  return !shard.table().states().isPerRow(state) ||
          manifest.optimizerSemantics == OptimizerSemantics::PerShard ||
          shard.spec().cols.begin == 0;
 }
@@ -123,7 +130,7 @@ void readTable(nsrt_world &world, int32_t table, Range rows,
   forShards(world, table, [&](Device &device, Shard &shard) {
     int64_t size = elementBytes(shard.table().elementType);
     const Range &cols = shard.spec().cols;
-    bool first = isFirstCopy(world.manifest(), device, shard, false);
+    bool first = isFirstCopy(device, shard);
     shard.readWeights(rows, [&](const HostRows &part) {
       forRows(device.threads, part.rows, [&](int64_t row) {
         int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
@@ -134,9 +141,9 @@ void readTable(nsrt_world &world, int32_t table, Range rows,
   });
 }
 
-int64_t stateWidth(const Manifest &manifest, int32_t table) {
+int64_t stateWidth(const Manifest &manifest, int32_t table, int32_t state) {
   const TableSpec &spec = manifest.tables[static_cast<size_t>(table)];
-  if (spec.states().perRow == 0)
+  if (!spec.states().isPerRow(state))
     return spec.dim;
   int64_t width = 1;
   for (const ShardSpec &shard : manifest.shards)
@@ -149,13 +156,14 @@ int64_t stateWidth(const Manifest &manifest, int32_t table) {
 void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
                 const float *values) {
   checkState(world, table, state, rows);
-  int64_t width = stateWidth(world.manifest(), table);
+  int64_t width = stateWidth(world.manifest(), table, state);
   forShards(world, table, [&](Device &device, Shard &shard) {
     auto write = [&](const HostRows &part) {
       forRows(device.threads, part.rows, [&](int64_t row) {
         int64_t offset = (row - rows.begin) * width +
-                         stateColumn(world.manifest(), shard, row);
-        std::copy_n(values + offset, shard.stateWidth(),
+                         stateColumn(world.manifest(), shard, state, row);
+        std::copy_n(values + offset,
+                    shard.stateWidth(static_cast<size_t>(state)),
                     reinterpret_cast<float *>(part.row(row)));
       });
     };
@@ -167,17 +175,18 @@ void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
                float *values) {
   world.requireWhole("reading optimizer state");
   checkState(world, table, state, rows);
-  int64_t width = stateWidth(world.manifest(), table);
+  int64_t width = stateWidth(world.manifest(), table, state);
   std::fill_n(values, rows.size() * width, 0.0f);
   forShards(world, table, [&](Device &device, Shard &shard) {
-    bool first = isFirstCopy(world.manifest(), device, shard, true);
+    bool first = isFirstState(world.manifest(), device, shard, state);
     auto read = [&](const HostRows &part) {
       forRows(device.threads, part.rows, [&](int64_t row) {
         int64_t offset = (row - rows.begin) * width +
-                         stateColumn(world.manifest(), shard, row);
+                         stateColumn(world.manifest(), shard, state, row);
         take(first, part.row(row), values + offset,
-             shard.stateWidth() * static_cast<int64_t>(sizeof(float)), shard,
-             "optimizer state", row);
+             shard.stateWidth(static_cast<size_t>(state)) *
+                 static_cast<int64_t>(sizeof(float)),
+             shard, "optimizer state", row);
       });
     };
     shard.readState(static_cast<size_t>(state), rows, read);

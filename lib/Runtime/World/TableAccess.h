@@ -16,7 +16,7 @@ void writeTable(nsrt_world &world, int32_t table, Range rows,
                 const std::byte *values);
 void readTable(nsrt_world &world, int32_t table, Range rows, std::byte *values);
 /// f32 values per row of a state array, as nsrt_table_info describes it.
-int64_t stateWidth(const Manifest &manifest, int32_t table);
+int64_t stateWidth(const Manifest &manifest, int32_t table, int32_t state);
 void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
                 const float *values);
 void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,

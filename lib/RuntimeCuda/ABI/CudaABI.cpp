@@ -163,17 +163,18 @@ NSC_EXPORT nsc_status nsc_get_slot(nsc_device *handle, int32_t slot,
     info.col_end = table.shard().cols.end;
     info.element_type = static_cast<int32_t>(table.table().elementType);
     info.num_states = table.numStates();
-    info.row_state = table.hasRowState();
+    info.num_row_states = table.table().states().perRow;
     info.trainable = spec.trainable();
     info.two_phase = spec.twoPhase;
     info.weight_stride =
         table.weightStrideBytes() / elementBytes(table.table().elementType);
-    info.state_stride = table.stateStride();
     info.weight_bytes = table.weightBytes();
-    info.state_bytes = table.stateBytes();
     info.weights = table.weights();
-    info.states[0] = table.state(0);
-    info.states[1] = table.state(1);
+    for (int32_t state = 0; state < info.num_states; ++state) {
+      info.state_stride[state] = table.stateStride(state);
+      info.state_bytes[state] = table.stateBytes(state);
+      info.states[state] = table.state(static_cast<size_t>(state));
+    }
     checked(result, "the slot") = info;
   });
 }

@@ -92,7 +92,7 @@ bool CudaBackend::isCapturing() const {
   return gpu.isCapturing(stream);
 }
 
-void CudaBackend::setStepSizes(std::span<const float> ofSlot) {
+void CudaBackend::setStepSizes(std::span<const runtime::StepSize> ofSlot) {
   GpuScope scope(gpu);
   device->setStepSizes(ofSlot, stream);
 }
@@ -223,7 +223,7 @@ void CudaBackend::addUpRows(std::vector<GradientPart> parts,
 }
 
 void CudaBackend::updateRows(std::span<const SlotSums> sums,
-                             std::span<const float> stepSizes) {
+                             std::span<const runtime::StepSize> stepSizes) {
   GpuScope scope(gpu);
   device->setStepSizes(stepSizes, stream);
   device->updateRows(sums, stream);

@@ -30,7 +30,7 @@ public:
 
   void useStream(void *stream) override;
   bool isCapturing() const override;
-  void setStepSizes(std::span<const float> ofSlot) override;
+  void setStepSizes(std::span<const runtime::StepSize> ofSlot) override;
   void finish() override;
   void clear(std::byte *first, int64_t bytes) override;
   void copy(std::byte *to, const std::byte *from, int64_t bytes) override;
@@ -56,7 +56,7 @@ public:
   void addUpRows(std::vector<runtime::GradientPart> parts,
                  std::span<const runtime::SlotSums> sums) override;
   void updateRows(std::span<const runtime::SlotSums> sums,
-                  std::span<const float> stepSizes) override;
+                  std::span<const runtime::StepSize> stepSizes) override;
   void computeWeightGradients(
       std::span<const runtime::WeightGradientPart> parts) override;
   void addAtPlaces(std::span<const runtime::PlacedValues> values, float *out,

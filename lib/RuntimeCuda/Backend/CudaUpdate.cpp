@@ -86,7 +86,7 @@ void CudaUpdate::add(const GradientPart &part) {
   idsOfSlot[slotOf(part.lookup)] += part.ids.numIds;
 }
 
-void CudaUpdate::run(std::span<const float> stepSizes) {
+void CudaUpdate::run(std::span<const runtime::StepSize> stepSizes) {
   if (parts.empty())
     return;
   GpuScope scope(device.gpu);

@@ -26,7 +26,7 @@ public:
              runtime::BufferSource &buffers, CUstream stream,
              std::span<const runtime::GradientPart> parts);
 
-  void run(std::span<const float> stepSizes) override;
+  void run(std::span<const runtime::StepSize> stepSizes) override;
   Range distinctRows(int32_t slot, Range rows,
                      runtime::RowNumber number) const override;
   const float *norms(int32_t slot) const override;

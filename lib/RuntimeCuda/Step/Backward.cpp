@@ -44,7 +44,8 @@ void Device::setStep(float learningRate, int64_t step, CUstream stream) {
   learningRates.set(learningRate, step, stream);
 }
 
-void Device::setStepSizes(std::span<const float> ofSlot, CUstream stream) {
+void Device::setStepSizes(std::span<const runtime::StepSize> ofSlot,
+                          CUstream stream) {
   beginCall(stream, gpu.isCapturing(stream));
   learningRates.setSizes(ofSlot, stream);
 }

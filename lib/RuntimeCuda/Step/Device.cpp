@@ -61,7 +61,8 @@ nsc_memory Device::memoryBytes() const {
   nsc_memory memory = {};
   for (const ShardMemory &table : tables) {
     memory.weights += table.weightBytes();
-    memory.states += table.numStates() * table.stateBytes();
+    for (int state = 0; state < table.numStates(); ++state)
+      memory.states += table.stateBytes(state);
   }
   memory.step = stepMemory.bytes();
   memory.arrays =

@@ -52,7 +52,7 @@ public:
   void setStep(float learningRate, int64_t step, CUstream stream);
   /// The same with the step size of each slot; of slots without an optimizer
   /// it is not read.
-  void setStepSizes(std::span<const float> ofSlot, CUstream stream);
+  void setStepSizes(std::span<const runtime::StepSize> ofSlot, CUstream stream);
   void backward(std::span<const nsc_gradient> gradients, CUstream stream);
   /// The gradients of the sample weights of parts, without a forward.
   void computeWeightGradients(std::span<const Part> parts,

@@ -1,7 +1,7 @@
 //===- LearningRates.h - Learning rates in device memory --------*- C++ -*-===//
 //
-// The step size of each table's optimizer, an f32. Set by fills and not by
-// copies, so that no host memory has to outlive the call.
+// The step size of each table's optimizer. Set by fills and not by copies, so
+// that no host memory has to outlive the call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +10,7 @@
 
 #include "Binding.h"
 #include "Driver/GpuMemory.h"
+#include "neuroshard/Runtime/OptimizerStepSize.h"
 
 #include <span>
 #include <vector>
@@ -24,21 +25,22 @@ public:
   /// optimizer cannot take.
   void set(float learningRate, int64_t step, CUstream stream);
   /// The same with the step size of each slot.
-  void setSizes(std::span<const float> ofSlot, CUstream stream);
+  void setSizes(std::span<const runtime::StepSize> ofSlot, CUstream stream);
   bool isSet() const { return known; }
   int64_t bytes() const { return memory.size(); }
 
+  /// Its step size and, behind it, the kept share of its weights.
   const float *ofSlot(size_t slot) const {
     return memory.as<const float>(
-        static_cast<int64_t>(wordOfSlot[slot] * sizeof(float)));
+        static_cast<int64_t>(sizeOfSlot[slot] * sizeof(runtime::StepSize)));
   }
 
 private:
-  void write(std::span<const float> sizes, CUstream stream);
+  void write(std::span<const runtime::StepSize> sizes, CUstream stream);
 
   const Gpu &gpu;
-  std::vector<Optimizer> optimizers; ///< per word.
-  std::vector<size_t> wordOfSlot;
+  std::vector<Optimizer> optimizers; ///< per step size.
+  std::vector<size_t> sizeOfSlot;
   std::vector<bool> isTrained; ///< per slot.
   DeviceBlock memory;
   bool known = false;

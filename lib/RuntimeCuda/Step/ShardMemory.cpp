@@ -82,10 +82,10 @@ Rows weightRows(const ShardMemory &memory, CUdeviceptr address) {
               elementBytes(memory.table().elementType)};
 }
 
-Rows stateRows(const ShardMemory &memory, CUdeviceptr address) {
-  int64_t width = memory.hasRowState() ? 1 : memory.shard().cols.size();
-  return {address, memory.stateStride() * static_cast<int64_t>(sizeof(float)),
-          width * static_cast<int64_t>(sizeof(float))};
+Rows stateRows(const ShardMemory &memory, int state, CUdeviceptr address) {
+  constexpr int64_t kFloatBytes = sizeof(float);
+  return {address, memory.stateStride(state) * kFloatBytes,
+          memory.stateWidth(state) * kFloatBytes};
 }
 
 std::string describe(const TableSpec &table, const ShardSpec &shard) {
@@ -135,7 +135,7 @@ void ShardMemory::allocate() {
   weightAddress = blocks[0].address();
   for (int i = 0; i < numStates(); ++i) {
     blocks[static_cast<size_t>(i) + 1] =
-        DeviceBlock(gpu, stateBytes(), "optimizer state of " + name);
+        DeviceBlock(gpu, stateBytes(i), "optimizer state of " + name);
     stateAddress[static_cast<size_t>(i)] =
         blocks[static_cast<size_t>(i) + 1].address();
   }
@@ -153,29 +153,35 @@ int64_t ShardMemory::weightStrideBytes() const {
   return nsrt_row_stride(shardSpec->cols.size(), bytes) * bytes;
 }
 
-int64_t ShardMemory::stateStride() const {
-  return hasRowState() ? 1
-                       : nsrt_row_stride(shardSpec->cols.size(), sizeof(float));
+int64_t ShardMemory::stateWidth(int state) const {
+  return tableSpec->states().isPerRow(state) ? 1 : shardSpec->cols.size();
+}
+
+int64_t ShardMemory::stateStride(int state) const {
+  return tableSpec->states().isPerRow(state)
+             ? 1
+             : nsrt_row_stride(shardSpec->cols.size(), sizeof(float));
 }
 
 int64_t ShardMemory::weightBytes() const {
   return shardSpec->rows.size() * weightStrideBytes();
 }
 
-int64_t ShardMemory::stateBytes() const {
-  return shardSpec->rows.size() * stateStride() *
+int64_t ShardMemory::stateBytes(int state) const {
+  return shardSpec->rows.size() * stateStride(state) *
          static_cast<int64_t>(sizeof(float));
 }
 
 void ShardMemory::resetState() {
   if (!tableSpec->trained())
     return;
-  auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
+  auto value = static_cast<float>(initialState(*tableSpec->optimizer));
   for (int i = 0; i < numStates(); ++i)
     gpu.driver.check(gpu.driver.memsetD32Async(
                          stateAddress[static_cast<size_t>(i)],
                          std::bit_cast<uint32_t>(value),
-                         static_cast<size_t>(stateBytes()) / sizeof(float), {}),
+                         static_cast<size_t>(stateBytes(i)) / sizeof(float),
+                         {}),
                      "filling optimizer state");
   gpu.waitForAll();
 }
@@ -237,13 +243,13 @@ void ShardMemory::writeWeights(int64_t begin, int64_t end, const void *values) {
 void ShardMemory::readState(int32_t state, int64_t begin, int64_t end,
                             float *values) const {
   CUdeviceptr address = checkedState(state, begin, end);
-  readRows(gpu, stateRows(*this, address), begin, end, values);
+  readRows(gpu, stateRows(*this, state, address), begin, end, values);
 }
 
 void ShardMemory::writeState(int32_t state, int64_t begin, int64_t end,
                              const float *values) {
   CUdeviceptr address = checkedState(state, begin, end);
-  writeRows(gpu, stateRows(*this, address), begin, end, values);
+  writeRows(gpu, stateRows(*this, state, address), begin, end, values);
 }
 
 } // namespace neuroshard::cuda

@@ -35,11 +35,12 @@ public:
   }
 
   int numStates() const;
-  bool hasRowState() const { return tableSpec->states().perRow > 0; }
   int64_t weightStrideBytes() const;
-  int64_t stateStride() const; ///< f32 values from row to row.
+  /// f32 values of a row of a state, and from row to row.
+  int64_t stateWidth(int state) const;
+  int64_t stateStride(int state) const;
   int64_t weightBytes() const;
-  int64_t stateBytes() const; ///< of one state.
+  int64_t stateBytes(int state) const;
 
   /// Fills weights as the CPU runtime does and resets the state.
   void initialize(uint64_t seed, runtime::ThreadPool &threads);

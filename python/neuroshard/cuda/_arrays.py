@@ -187,7 +187,7 @@ def check_tables(memory: list[tuple], slots: Sequence[Slot], place: str) -> None
                 continue
             name = f'memory[{number}], {name} of table "{slot.table.decode()}"'
             take(array, name, (weights if index == 0 else "float32", *RAW), place)
-            expected = slot.weight_bytes if index == 0 else slot.state_bytes
+            expected = slot.weight_bytes if index == 0 else slot.state_bytes[index - 1]
             if found.size * found.itemsize < expected:
                 raise CudaError(f"{name}: expected {expected} bytes (rows are padded to 16), "
                                 f"found {found.size * found.itemsize}")

@@ -180,7 +180,7 @@ class Device:
         if written and not found.writable:
             raise CudaError("values: expected an array that can be written to, found a read-only "
                             "one")
-        by_row = state is not None and bool(of.row_state)
+        by_row = state is not None and of.is_row_state(state)
         expected = rows * (1 if by_row else of.columns) * ELEMENT_BYTES[element]
         if found.size * found.itemsize != expected:
             raise CudaError(f"slot {slot}: {rows} rows are {expected} bytes, the array has "

@@ -9,7 +9,7 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_ui
 from neuroshard._binaries import cuda_library
 from neuroshard.errors import Error
 
-VERSION = 1
+VERSION = 2
 
 
 class CudaError(Error):
@@ -66,10 +66,10 @@ class Slot(Structure):
 
     _fields_ = [("table", c_char_p), ("shard", c_char_p),
                 *((name, c_int64) for name in ("row_begin", "row_end", "col_begin", "col_end")),
-                *((name, c_int32) for name in ("element_type", "num_states", "row_state",
+                *((name, c_int32) for name in ("element_type", "num_states", "num_row_states",
                                                "trainable", "two_phase", "reserved")),
-                *((name, c_int64) for name in ("weight_stride", "state_stride", "weight_bytes",
-                                               "state_bytes")),
+                ("weight_stride", c_int64), ("state_stride", c_int64 * 2),
+                ("weight_bytes", c_int64), ("state_bytes", c_int64 * 2),
                 ("weights", c_void_p), ("states", c_void_p * 2)]
 
     @property
@@ -79,6 +79,10 @@ class Slot(Structure):
     @property
     def columns(self) -> int:
         return self.col_end - self.col_begin
+
+    def is_row_state(self, state: int) -> bool:
+        """Whether a state has one value per row and not per element: the last ones have."""
+        return state >= self.num_states - self.num_row_states
 
 
 class Lookup(Structure):

@@ -21,7 +21,8 @@ from neuroshard.torchrec._planner_checks import check_features, check_limits
 from neuroshard.torchrec._sharding_types import Cluster, allowed_kinds, can_be_cut
 
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
-              EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
+              EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam",
+              EmbOptimType.PARTIAL_ROWWISE_ADAM: "partial_rowwise_adam"}
 
 
 @dataclass
@@ -137,7 +138,8 @@ def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharde
         kind = {torch.optim.SGD: "sgd", torch.optim.Adagrad: "adagrad",
                 torch.optim.Adam: "adam"}.get(applied[0])
         kind = kind or {"SGD": "sgd", "Adagrad": "adagrad", "Adam": "adam",
-                        "RowWiseAdagrad": "rowwise_adagrad"}.get(applied[0].__name__)
+                        "RowWiseAdagrad": "rowwise_adagrad",
+                        "PartialRowWiseAdam": "partial_rowwise_adam"}.get(applied[0].__name__)
         settings = dict(getattr(parameter, "_optimizer_kwargs", [{}])[0])
         shown = applied[0].__name__
     else:

@@ -14,7 +14,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlan
 
 import neuroshard
 from neuroshard._group.agreement import attempt, rank_of, size_of
-from neuroshard._optimizer_states import ROW_WISE
+from neuroshard._optimizer_states import ROW_STATES
 from neuroshard._torchrec_plans import table_name
 from neuroshard.constraints import Constraints, Reserves
 from neuroshard.errors import GroupError
@@ -149,7 +149,7 @@ class NeuroShardPlanner(ShardingPlanner):
 
     def _warn_of_states(self) -> None:
         cut = [table.name for table in self.problem.tables
-               if table.optimizer.kind in ROW_WISE and any(
+               if table.optimizer.kind in ROW_STATES and any(
                    shard.width < table.dim for shard in self.result.plan.shards_of(table.name))]
         if cut:
             warnings.warn(f"tables cut by columns keep a row-wise state for each shard, and train "

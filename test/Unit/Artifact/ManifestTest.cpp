@@ -65,6 +65,7 @@ TEST(Manifest, OneColumnCutMakesAllShardsOfATableExchangeNorms) {
   rowwise.kind = OptimizerKind::RowWiseAdagrad;
   manifest.tables = {{"a", 100, 8, ElementType::F32, rowwise},
                      {"b", 100, 8, ElementType::F32, rowwise}};
+  manifest.tables[0].optimizer->kind = OptimizerKind::PartialRowWiseAdam;
   manifest.shards = {{"whole rows", 0, {0, 90}, {0, 8}, {0}},
                      {"left", 0, {90, 100}, {0, 4}, {0}},
                      {"right", 0, {90, 100}, {4, 8}, {1}},

@@ -54,6 +54,15 @@ private:
       manifest.groups.push_back({devices[i], devices[i + 1]});
   }
 
+  Optimizer optimizer() {
+    auto kinds = static_cast<int64_t>(kOptimizers.size());
+    Optimizer result{
+        static_cast<OptimizerKind>(below(kinds)), 0.1, 0.875, 0.3, 0.25, 1e-3};
+    if (below(2))
+      result.weightDecayMode = WeightDecayMode::Decoupled;
+    return result;
+  }
+
   void addTable() {
     TableSpec table;
     table.name = named("t\"able ", manifest.tables.size());
@@ -61,8 +70,7 @@ private:
     table.dim = 4 * (1 + below(8)) + below(2);
     table.elementType = type();
     if (below(5))
-      table.optimizer = {
-          static_cast<OptimizerKind>(below(4)), 0.1, 0.875, 0.3, 0.25, 1e-3};
+      table.optimizer = optimizer();
     manifest.tables.push_back(table);
   }
 

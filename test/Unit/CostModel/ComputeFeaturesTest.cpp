@@ -112,6 +112,26 @@ TEST(ComputeFeaturesTest, ValuesOfAShard) {
   EXPECT_THAT(features, testing::IsEmpty());
 }
 
+TEST(ComputeFeaturesTest, OtherOptimizersArePricedByTheirStates) {
+  for (OptimizerKind kind : kPricedOptimizers)
+    EXPECT_EQ(pricedAs(kind), kind);
+  EXPECT_EQ(pricedAs(OptimizerKind::Momentum), OptimizerKind::Adagrad);
+  EXPECT_EQ(pricedAs(OptimizerKind::RowWiseRMSprop),
+            OptimizerKind::RowWiseAdagrad);
+  EXPECT_EQ(pricedAs(OptimizerKind::AdamW), OptimizerKind::Adam);
+  EXPECT_EQ(pricedAs(OptimizerKind::PartialRowWiseAdam),
+            OptimizerKind::Adagrad);
+  ShardWork work;
+  work.rows = 1000;
+  work.width = 20;
+  work.optimizer = OptimizerKind::PartialRowWiseAdam;
+  auto features = featuresOf(work);
+  EXPECT_EQ(features["adagrad"], 1);
+  // Its own bytes: weights, first moments and a second moment per row.
+  EXPECT_FLOAT_EQ(features["log_state_bytes"],
+                  static_cast<float>(std::log(1000 * (80 + 80 + 4) + 1.0)));
+}
+
 TEST(ComputeFeaturesTest, WithoutStatistics) {
   ShardWork work;
   auto features = featuresOf(work);

@@ -24,7 +24,23 @@ static std::vector<Optimizer> getOptimizers() {
   Optimizer adagrad{OptimizerKind::Adagrad, /*eps=*/1e-8};
   Optimizer rowwise{OptimizerKind::RowWiseAdagrad, /*eps=*/1e-6};
   Optimizer adam{OptimizerKind::Adam, 1e-8, 0.9, 0.999};
-  return {sgd, adagrad, rowwise, adam};
+  Optimizer momentum{OptimizerKind::Momentum, 1e-8, /*beta1=*/0.9};
+  Optimizer adamw{OptimizerKind::AdamW, 1e-8, 0.9, 0.999};
+  Optimizer partial{OptimizerKind::PartialRowWiseAdam, 1e-8, 0.9, 0.999};
+  Optimizer rmsprop{OptimizerKind::RowWiseRMSprop, 1e-6, 0.9, 0.99};
+  return {sgd, adagrad, rowwise, adam, momentum, adamw, partial, rmsprop};
+}
+
+/// Modes of weight decay that an optimizer may have.
+static std::vector<WeightDecayMode> getDecayModes(Optimizer optimizer) {
+  std::vector<WeightDecayMode> modes;
+  for (WeightDecayMode mode :
+       {WeightDecayMode::L2, WeightDecayMode::Decoupled}) {
+    optimizer.weightDecayMode = mode;
+    if (settingsError(optimizer).empty())
+      modes.push_back(mode);
+  }
+  return modes;
 }
 
 static std::vector<int64_t> getDims(ElementType element) {
@@ -40,13 +56,22 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     program.slots.push_back({dim, element, optimizer, 0, weighted, false});
     weighted = !weighted;
     optimizer.weightDecay = 0.125;
-    if (dim == 10 || dim == 300 || dim == 512)
+    if (dim != 10 && dim != 300 && dim != 512)
+      continue;
+    for (WeightDecayMode mode : getDecayModes(optimizer)) {
+      optimizer.weightDecayMode = mode;
       program.slots.push_back({dim, element, optimizer, 0, weighted, false});
+    }
   }
   // A column shard of a wider table, updated in two phases and in one.
-  Optimizer rowwise = getOptimizers()[2];
-  program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
-  program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, false});
+  for (Optimizer rowwise :
+       {getOptimizers()[2], getOptimizers()[6], getOptimizers()[7]}) {
+    program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
+    program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, false});
+    rowwise.weightDecay = 0.125;
+    rowwise.weightDecayMode = WeightDecayMode::Decoupled;
+    program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
+  }
 
   IdType narrow = dim % 3 ? IdType::I32 : IdType::I64;
   IdType wide = dim % 3 ? IdType::I64 : IdType::I32;
@@ -88,14 +113,14 @@ const KernelGrid &getKernelGrid() {
 
 std::string describe(const SlotSpec &slot) {
   static const char *const elements[] = {"f32", "f16", "bf16"};
-  static const char *const optimizers[] = {"sgd", "adagrad", "rowwise_adagrad",
-                                           "adam"};
   std::string text = "dim " + std::to_string(slot.dim) + " " +
                      elements[static_cast<int>(slot.element)];
   if (slot.optimizer)
-    text += std::string(" ") +
-            optimizers[static_cast<int>(slot.optimizer->kind)] +
-            (slot.optimizer->weightDecay != 0 ? " with decay" : "");
+    text += " " + std::string(toString(slot.optimizer->kind)) +
+            (slot.optimizer->weightDecay != 0
+                 ? " with decay " +
+                       std::string(toString(slot.optimizer->weightDecayMode))
+                 : "");
   return text + (slot.weighted ? " weighted" : "") +
          (slot.twoPhase ? " two-phase" : "");
 }

@@ -15,6 +15,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 using namespace neuroshard;
 
 namespace {
@@ -39,12 +42,19 @@ TEST(ProgramTable, HasEverySlot) {
 
 TEST(ProgramTable, NamesOptimizerState) {
   const KernelGrid &grid = getKernelGrid();
-  std::pair<int, int> expected[] = {{0, 0}, {1, 0}, {0, 1}, {2, 0}};
+  std::map<OptimizerKind, std::pair<int, int>> expected = {
+      {OptimizerKind::SGD, {0, 0}},
+      {OptimizerKind::Adagrad, {1, 0}},
+      {OptimizerKind::Adam, {2, 0}},
+      {OptimizerKind::RowWiseAdagrad, {0, 1}},
+      {OptimizerKind::Momentum, {1, 0}},
+      {OptimizerKind::AdamW, {2, 0}},
+      {OptimizerKind::RowWiseRMSprop, {0, 1}},
+      {OptimizerKind::PartialRowWiseAdam, {1, 1}}};
   for (size_t i = 0; i < grid.spec.slots.size(); ++i) {
     const SlotSpec &slot = grid.spec.slots[i];
-    auto [elements, rows] =
-        slot.optimizer ? expected[static_cast<int>(slot.optimizer->kind)]
-                       : std::pair<int, int>{0, 0};
+    auto [elements, rows] = slot.optimizer ? expected.at(slot.optimizer->kind)
+                                           : std::pair<int, int>{0, 0};
     EXPECT_EQ(grid.program->slots[i].state_elements, elements);
     EXPECT_EQ(grid.program->slots[i].state_rows, rows);
   }
@@ -143,9 +153,10 @@ TEST(ProgramTable, RefusesWhatNoKernelCanBe) {
               ElementsAre("a two-phase update needs a row-wise optimizer, got: "
                           "adagrad"));
   slot.optimizer = decaying;
-  EXPECT_THAT(errorsOf(slot, lookup),
-              ElementsAre("a two-phase update cannot have weight decay: norms "
-                          "are of the gradients alone"));
+  EXPECT_THAT(
+      errorsOf(slot, lookup),
+      ElementsAre("a two-phase update cannot have l2 weight decay: norms "
+                  "are of the gradients alone"));
   slot = good;
   slot.optimizer = negative;
   EXPECT_THAT(errorsOf(slot, lookup),

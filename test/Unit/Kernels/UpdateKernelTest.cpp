@@ -1,10 +1,11 @@
 //===- UpdateKernelTest.cpp - Optimizer kernels and scalar loops ----------===//
 //
-// Optimizer steps equal a scalar loop bit by bit (SGD, Adagrad, Adam, with and
-// without weight decay, f16 and bf16 rounded once); row-wise norms are exact on
-// integers and within 4 ulp of their sum otherwise, and the weights equal bit
-// by bit what the formula gives from the kernel's own state. Other rows,
-// padding and memory past the arrays stay untouched.
+// Optimizer steps equal a scalar loop bit by bit (SGD, momentum, Adagrad, Adam,
+// AdamW, with and without both kinds of weight decay, f16 and bf16 rounded
+// once); row-wise norms are exact on integers and within 4 ulp of their sum
+// otherwise, and weights and first moments equal bit by bit what the formula
+// gives from the kernel's own row state. Other rows, padding and memory past
+// the arrays stay untouched.
 
 #include "Elements.h"
 #include "GuardedArray.h"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr int64_t kTableRows = 61;
 constexpr float kStepSize = 0.0371f;
+/// Of the weights, under decoupled weight decay.
+constexpr float kKept = 0.9871f;
 
 /// Unique rows, ascending with gaps, and segments of gradients for them:
 /// lengths below and above the prefetch distance.
@@ -75,7 +78,7 @@ struct Shard {
     if (number < elements)
       return static_cast<float *>(elementStates[number].data());
     bool isRowState =
-        number == 0 && optimizerStates(spec.optimizer->kind).perRow > 0;
+        number == elements && optimizerStates(spec.optimizer->kind).perRow > 0;
     return isRowState ? rowState.data() : nullptr;
   }
 
@@ -100,11 +103,26 @@ struct ExpectedTable {
   float states[2];
 };
 
+float withDecay(const Optimizer &optimizer, float gradient, float weight) {
+  if (weightDecayOf(optimizer) != WeightDecayMode::L2)
+    return gradient;
+  return gradient + static_cast<float>(optimizer.weightDecay) * weight;
+}
+
+float keptWeight(const Optimizer &optimizer, float weight) {
+  bool decays = weightDecayOf(optimizer) == WeightDecayMode::Decoupled;
+  return decays ? kKept * weight : weight;
+}
+
+float average(double beta, float before, float value) {
+  return static_cast<float>(beta) * before +
+         static_cast<float>(1 - beta) * value;
+}
+
 ExpectedTable stepElement(const Optimizer &optimizer, float weight,
                           float state0, float state1, float gradient) {
-  float g = gradient;
-  if (optimizer.weightDecay != 0)
-    g += static_cast<float>(optimizer.weightDecay) * weight;
+  float g = withDecay(optimizer, gradient, weight);
+  weight = keptWeight(optimizer, weight);
   float eps = optimizer.eps;
   switch (optimizer.kind) {
   case OptimizerKind::SGD:
@@ -113,14 +131,19 @@ ExpectedTable stepElement(const Optimizer &optimizer, float weight,
     float sum = state0 + g * g;
     return {weight - kStepSize * (g / (std::sqrt(sum) + eps)), {sum, state1}};
   }
-  case OptimizerKind::Adam: {
-    float m = static_cast<float>(optimizer.beta1) * state0 +
-              static_cast<float>(1 - optimizer.beta1) * g;
-    float v = static_cast<float>(optimizer.beta2) * state1 +
-              static_cast<float>(1 - optimizer.beta2) * (g * g);
+  case OptimizerKind::Adam:
+  case OptimizerKind::AdamW: {
+    float m = average(optimizer.beta1, state0, g);
+    float v = average(optimizer.beta2, state1, g * g);
     return {weight - kStepSize * (m / (std::sqrt(v) + eps)), {m, v}};
   }
+  case OptimizerKind::Momentum: {
+    float buffer = static_cast<float>(optimizer.beta1) * state0 + g;
+    return {weight - kStepSize * buffer, {buffer, state1}};
+  }
   case OptimizerKind::RowWiseAdagrad:
+  case OptimizerKind::PartialRowWiseAdam:
+  case OptimizerKind::RowWiseRMSprop:
     break;
   }
   ADD_FAILURE() << "not element-wise";
@@ -168,7 +191,7 @@ void runUpdate(const nsrt_slot_entry &entry, Shard &shard,
     entry.update(shard.weights.data(), shard.state(0), shard.state(1),
                  rows.data(), bounds.data(), offsets.data(),
                  shard.spec.weighted ? sampleWeights.data() : nullptr,
-                 gradients.data(), kStepSize, begin, end);
+                 gradients.data(), kStepSize, kKept, begin, end);
 }
 
 /// Rows that are not in the step keep their weights, and padding its value.
@@ -180,6 +203,12 @@ void expectOthersUntouched(Shard &shard, const Segments &segments) {
       ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
                 bitsOf(shard.initialWeights[row * shard.spec.dim + column]))
           << "row " << row;
+    for (int number : {0, 1})
+      for (int64_t column = 0; column < shard.spec.dim; ++column)
+        ASSERT_EQ(
+            bitsOf(shard.elementStates[number].get(row, column)),
+            bitsOf(shard.initialStates[number][row * shard.spec.dim + column]))
+            << "state " << number << " row " << row;
     ASSERT_EQ(bitsOf(shard.rowState[row]), bitsOf(shard.initialStates[0][row]));
   }
   EXPECT_TRUE(shard.weights.isPaddingIntact());
@@ -218,21 +247,39 @@ void checkRowwiseRow(Shard &shard, int64_t row,
                      const std::vector<float> &gradient, double norm,
                      Data data) {
   const SlotSpec &slot = shard.spec;
+  const Optimizer &optimizer = *slot.optimizer;
+  bool averages = optimizer.kind != OptimizerKind::RowWiseAdagrad;
+  bool hasMoment = optimizer.kind == OptimizerKind::PartialRowWiseAdam;
   float before = shard.initialStates[0][row];
-  double expected = before + norm / getTableDim(slot);
+  double mean = norm / getTableDim(slot);
+  double expected =
+      averages ? optimizer.beta2 * before + (1 - optimizer.beta2) * mean
+               : before + mean;
   float after = shard.rowState[row];
-  if (data == Data::Integers)
-    ASSERT_EQ(after, before + static_cast<float>(norm) /
-                                  static_cast<float>(getTableDim(slot)));
-  else
+  if (data == Data::Integers) {
+    float exact =
+        static_cast<float>(norm) / static_cast<float>(getTableDim(slot));
+    ASSERT_EQ(after, averages ? average(optimizer.beta2, before, exact)
+                              : before + exact);
+  } else {
     ASSERT_NEAR(after, expected, 4 * ulpOf(expected)) << "row " << row;
+  }
 
   float factor =
-      kStepSize / (std::sqrt(after) + static_cast<float>(slot.optimizer->eps));
+      kStepSize / (std::sqrt(after) + static_cast<float>(optimizer.eps));
   for (int64_t column = 0; column < slot.dim; ++column) {
-    float weight = shard.initialWeights[row * slot.dim + column];
+    int64_t at = row * slot.dim + column;
+    float direction = gradient[column];
+    if (hasMoment) {
+      direction =
+          average(optimizer.beta1, shard.initialStates[0][at], direction);
+      ASSERT_EQ(bitsOf(shard.elementStates[0].get(row, column)),
+                bitsOf(direction))
+          << "row " << row << " column " << column;
+    }
+    float weight = keptWeight(optimizer, shard.initialWeights[at]);
     ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
-              bitsOf(roundTo(slot.element, weight - factor * gradient[column])))
+              bitsOf(roundTo(slot.element, weight - factor * direction)))
         << "row " << row << " column " << column;
   }
 }
@@ -252,10 +299,10 @@ void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
     int64_t row = segments.rows[unique];
     std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
-    if (slot.optimizer->weightDecay != 0)
-      for (int64_t column = 0; column < slot.dim; ++column)
-        gradient[column] += static_cast<float>(slot.optimizer->weightDecay) *
-                            shard.initialWeights[row * slot.dim + column];
+    for (int64_t column = 0; column < slot.dim; ++column)
+      gradient[column] =
+          withDecay(*slot.optimizer, gradient[column],
+                    shard.initialWeights[row * slot.dim + column]);
     ASSERT_NO_FATAL_FAILURE(
         checkRowwiseRow(shard, row, gradient, squaredNorm(gradient), data));
   }
@@ -296,8 +343,9 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
 
   for (auto [begin, end] :
        {std::pair<int64_t, int64_t>{0, 5}, {5, segments.size()}})
-    entry.apply(shard.weights.data(), shard.state(0), rows.data(), reducedData,
-                norms.data(), kStepSize, begin, end);
+    entry.apply(shard.weights.data(), shard.state(0), shard.state(1),
+                rows.data(), reducedData, norms.data(), kStepSize, kKept, begin,
+                end);
   for (int64_t unique = 0; unique < segments.size(); ++unique)
     ASSERT_NO_FATAL_FAILURE(
         checkRowwiseRow(shard, segments.rows[unique], sums[unique],
@@ -306,7 +354,7 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
 }
 
 bool isRowwise(const SlotSpec &slot) {
-  return slot.optimizer->kind == OptimizerKind::RowWiseAdagrad;
+  return optimizerStates(slot.optimizer->kind).perRow > 0;
 }
 
 TEST_P(UpdateKernels, ElementwiseEqualScalarLoop) {

@@ -81,7 +81,9 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/tables/1/rows", 18446744073709551615u, "$.tables[1].rows: expected"},
       {"/tables/0/element_type", "f64",
        "expected one of \"f32\", \"f16\", \"bf16\", found \"f64\""},
-      {"/tables/0/optimizer/kind", "lamb", "$.tables[0].optimizer.kind"},
+      {"/tables/0/optimizer/kind", "adamax", "$.tables[0].optimizer.kind"},
+      {"/tables/0/optimizer/weight_decay_mode", "l1",
+       "$.tables[0].optimizer.weight_decay_mode"},
       {"/optimizer_semantics", "both", "$.optimizer_semantics"},
       {"/wire_type", "f8",
        "$.wire_type: expected f32, f16, bf16, int8 or fp8, or one of them for "
@@ -175,6 +177,7 @@ TEST_F(ManifestTest, MissingFields) {
   EXPECT_THAT(openWithout("/tables/0/optimizer", "initial_accumulator"),
               HasSubstr("$.tables[0].optimizer: expected a field"));
   EXPECT_EQ(openWithout("", "wire_type"), ""); // f32
+  EXPECT_EQ(openWithout("/tables/0/optimizer", "weight_decay_mode"), "");
 }
 
 TEST_F(ManifestTest, ShiftedRowOffsetLeavesAHole) {
@@ -233,7 +236,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     field = kept;
   };
   expectError(program.version, 1,
-              "expected interface version 4 of compiled programs, found 1; "
+              "expected interface version 5 of compiled programs, found 1; "
               "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");

@@ -39,9 +39,11 @@ TEST_F(DeviceTest, SaysWhatWasOpened) {
   EXPECT_EQ(slot.col_begin, 2);
   EXPECT_EQ(slot.col_end, 3);
   EXPECT_EQ(slot.weight_stride, 4);
-  EXPECT_EQ(slot.state_stride, 1);
+  EXPECT_EQ(slot.state_stride[0], 1);
   EXPECT_EQ(slot.weight_bytes, 5 * 16);
   EXPECT_EQ(slot.num_states, 1);
+  EXPECT_EQ(slot.num_row_states, 1);
+  EXPECT_EQ(slot.state_bytes[0], 5 * 4);
   EXPECT_EQ(slot.two_phase, 1);
   nsc_lookup lookup;
   ASSERT_EQ(nsc_get_lookup(device, 2, &lookup), NSC_OK);

@@ -308,6 +308,15 @@ FAKE_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
     std::fill_n(reinterpret_cast<unsigned *>(to), count, value);
   });
 }
+FAKE_API CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch,
+                                     unsigned value, size_t width,
+                                     size_t height, CUstream stream) {
+  for (size_t row = 0; row < height; ++row)
+    if (CUresult failure =
+            cuMemsetD32Async(to + row * pitch, value, width, stream))
+      return failure;
+  return kOk;
+}
 FAKE_API CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
   // Other streams would wait for the legacy stream, which invalidates captures.
   if (flags != CU_STREAM_NON_BLOCKING)

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Serialization/Json.h"
 #include "Support.h"
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Files.h"
 #include "neuroshard/Serialization/SearchJson.h"
@@ -53,7 +54,8 @@ ShardingProblem everything() {
   problem.cacheLoadFactor = 0.2;
   Table &table = problem.tables[0];
   table.elementType = ElementType::BF16;
-  table.optimizer = {OptimizerKind::Adam, 1e-7, 0.8, 0.99, 0.1, 0.01};
+  table.optimizer = {OptimizerKind::Adam,       1e-7, 0.8, 0.99, 0.1, 0.01,
+                     WeightDecayMode::Decoupled};
   table.hashed = true;
   AccessStatistics access;
   access.batch = 4096;
@@ -300,10 +302,15 @@ TEST(JsonTest, UnknownNamesAreRefused) {
   EXPECT_EQ(errorOf(workloadJson(
                 R"({"name": "a", "rows": 1, "dim": 4, "type": "f64"})")),
             "tables[0].type: expected f32, f16 or bf16, got: 'f64'");
-  EXPECT_EQ(errorOf(workloadJson(
-                R"({"name": "a", "rows": 1, "dim": 4, "optimizer": "lamb"})")),
-            "tables[0].optimizer: expected sgd, adagrad, rowwise_adagrad or "
-            "adam, got: 'lamb'");
+  EXPECT_EQ(
+      errorOf(workloadJson(
+          R"({"name": "a", "rows": 1, "dim": 4, "optimizer": "adamax"})")),
+      "tables[0].optimizer: expected " + choicesOf<OptimizerKind>() +
+          ", got: 'adamax'");
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "sgd", "weight_decay_mode": "l1"}})")),
+            "tables[0].optimizer.weight_decay_mode: expected default, l2 or "
+            "decoupled, got: 'l1'");
   EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4})",
                                    R"(, "topology": "8xTPU")")),
               HasSubstr("topology: unknown device class 'TPU'"));
@@ -311,6 +318,28 @@ TEST(JsonTest, UnknownNamesAreRefused) {
                                  R"(, "topology": "2xCPU", "constraints":
                              {"pins": [{"table": "z", "devices": [0]}]})")),
             "constraints.pins[0].table: unknown table 'z'");
+}
+
+TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
+  for (const OptimizerProperties &known : kOptimizers) {
+    Expected<ShardingProblem> problem = parseWorkload(
+        workloadJson(R"({"name": "a", "rows": 1, "dim": 4, "optimizer": ")" +
+                     std::string(known.name) + R"("})"));
+    ASSERT_TRUE(problem.has_value()) << text(problem.error());
+    EXPECT_EQ(toString(problem->tables[0].optimizer.kind), known.name);
+    problem->tables[0].optimizer.weightDecay = 0.5;
+    problem->tables[0].optimizer.weightDecayMode = WeightDecayMode::Decoupled;
+    Expected<ShardingProblem> again = parseWorkload(writeWorkload(*problem));
+    ASSERT_TRUE(again.has_value()) << text(again.error());
+    EXPECT_EQ(again->tables[0].optimizer, problem->tables[0].optimizer);
+  }
+}
+
+TEST(JsonTest, AdamWWithL2DecayIsRefused) {
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "adamw", "weight_decay_mode": "l2"}})")),
+            "tables[0].optimizer.weight_decay_mode: adamw has decoupled weight "
+            "decay alone, got: l2");
 }
 
 TEST(JsonTest, HistogramOfWrongLength) {

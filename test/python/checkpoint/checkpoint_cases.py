@@ -14,6 +14,7 @@ from torch import nn
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 import checkpoint_tables as tables
+from neuroshard._optimizer_states import ROW_STATES
 from neuroshard.distributed._checkpoint import checkpoint, files, sharded
 
 # Steps of training before the checkpoint and after it.
@@ -153,8 +154,9 @@ def per_shard(folder, source="per_shard", target="per_shard", real=""):
     """Row-wise states against the formula, element by element."""
     ranks = dist.get_world_size()
     make = collection if real else module
-    found = tables.matrix_tables(["rowwise_adagrad"], types=("f32", "bf16"))
-    kinds = [kind for kind in tables.KINDS for _ in range(2)]
+    found = tables.matrix_tables(["rowwise_adagrad", "partial_rowwise_adam"],
+                                 types=("f32", "bf16"))
+    kinds = [kind for _ in range(2) for kind in tables.KINDS for _ in range(2)]
     before = make(tables.problem(found, ranks, source), kinds, 5)
     before.train(2)
     path = folder / f"merge-{source}-{target}{real}"
@@ -164,10 +166,11 @@ def per_shard(folder, source="per_shard", target="per_shard", real=""):
     checkpoint.load(path, {"tables": after})
     old = tables.whole(before, everywhere)
     for shard in after.local_shards():
-        covered = old[f"{shard.table}.sum"][slice(*shard.rows), slice(*shard.cols)]
+        state, = ROW_STATES[after.problem.table(shard.table).optimizer.kind]
+        covered = old[f"{shard.table}.{state}"][slice(*shard.rows), slice(*shard.cols)]
         if target == "exact":
-            covered = old[f"{shard.table}.sum"][slice(*shard.rows)]
-        assert torch.equal(shard.states["sum"], covered.mean(1).float()), shard.name
+            covered = old[f"{shard.table}.{state}"][slice(*shard.rows)]
+        assert torch.equal(shard.states[state], covered.mean(1).float()), shard.name
         assert torch.equal(shard.weights.double(), old[f"{shard.table}.weight"][
             slice(*shard.rows), slice(*shard.cols)])
 

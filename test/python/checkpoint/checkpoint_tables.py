@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
-from neuroshard._optimizer_states import STATE_NAMES
+from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint import state
 from neuroshard.distributed._shards import LocalShard
 from support import plans
@@ -20,6 +20,8 @@ OPTIMIZERS = {
     "adagrad": ns.Optimizer("adagrad", initial_accumulator=0.1),
     "rowwise_adagrad": ns.Optimizer("rowwise_adagrad", initial_accumulator=0.1),
     "adam": ns.Optimizer("adam"),
+    "momentum": ns.Optimizer("momentum"),
+    "partial_rowwise_adam": ns.Optimizer("partial_rowwise_adam"),
 }
 ROWS, DIM = 40, 20
 
@@ -72,7 +74,7 @@ class Tables(torch.nn.Module):
         weights.copy_(initial(table, seed)[rows, cols])
         states = {}
         for name in STATE_NAMES[table.optimizer.kind]:
-            row_wise = table.optimizer.kind == "rowwise_adagrad"
+            row_wise = name in ROW_STATES.get(table.optimizer.kind, ())
             shape = weights.shape[:1] if row_wise else weights.shape
             states[name] = torch.full(shape, float(table.optimizer.initial_accumulator))
         return LocalShard(shard.name, shard.table, shard.rows, shard.cols, shard.devices, weights,
@@ -105,16 +107,23 @@ class Tables(torch.nn.Module):
         whole = gradient(table, self.step)
         own = whole[slice(*shard.rows), slice(*shard.cols)]
         kind, eps = table.optimizer.kind, table.optimizer.eps
+        one, two = table.optimizer.beta1, table.optimizer.beta2
+        exact = self.plan.optimizer_semantics == "exact"
+        norms = (whole[slice(*shard.rows)] if exact else own).double().pow(2).mean(1).float()
         if kind == "rowwise_adagrad":
-            exact = self.plan.optimizer_semantics == "exact"
-            norms = (whole[slice(*shard.rows)] if exact else own).double().pow(2).mean(1).float()
             shard.states["sum"].add_(norms)
             change = own / (shard.states["sum"].sqrt() + eps)[:, None]
+        elif kind == "partial_rowwise_adam":
+            first, second = shard.states["exp_avg"], shard.states["exp_avg_sq"]
+            first.mul_(one).add_(own, alpha=1 - one)
+            second.mul_(two).add_(norms, alpha=1 - two)
+            change = first / (second.sqrt() + eps)[:, None]
+        elif kind == "momentum":
+            change = shard.states["momentum_buffer"].mul_(one).add_(own)
         elif kind == "adagrad":
             shard.states["sum"].add_(own ** 2)
             change = own / (shard.states["sum"].sqrt() + eps)
         elif kind == "adam":
-            one, two = table.optimizer.beta1, table.optimizer.beta2
             first, second = shard.states["exp_avg"], shard.states["exp_avg_sq"]
             first.mul_(one).add_(own, alpha=1 - one)
             second.mul_(two).add_(own ** 2, alpha=1 - two)

@@ -18,7 +18,13 @@ OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_acc
               ns.Optimizer("rowwise_adagrad"), ns.Optimizer("adam"),
               ns.Optimizer("sgd", weight_decay=0.25),
               ns.Optimizer("rowwise_adagrad", eps=1e-3, initial_accumulator=0.25),
-              ns.Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4))
+              ns.Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4),
+              ns.Optimizer("momentum", beta1=0.8, weight_decay=0.25),
+              ns.Optimizer("adamw", eps=1e-4, weight_decay=0.25),
+              ns.Optimizer("partial_rowwise_adam", eps=1e-3),
+              ns.Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25),
+              ns.Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
+              ns.Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
 KINDS = (*plans.KINDS, "even_rows", "even_columns", "one_rank")
 # Poolings of the features of a table. Weights are for sums, and for all features or none.
 READERS = (("sum",), ("mean",), ("sum", "mean"), ("mean", "sum", "mean"))

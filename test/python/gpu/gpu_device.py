@@ -63,7 +63,7 @@ class OpenDevice:
             self.device.write_weights(number, weights, 0, slot.rows)
             own = []
             for index, state in enumerate(states):
-                part = (state[rows] if slot.row_state else state[rows, columns]).contiguous()
+                part = (state[rows] if slot.is_row_state(index) else state[rows, columns]).contiguous()
                 self.device.write_state(number, index, part, 0, slot.rows)
                 own.append(part.numpy())
             self.expected.append((weights, own))
@@ -94,7 +94,7 @@ class OpenDevice:
         self.device.read_weights(slot, weights, 0, facts.rows)
         states = []
         for index in range(facts.num_states):
-            state = torch.empty((facts.rows, 1 if facts.row_state else facts.columns))
+            state = torch.empty((facts.rows, 1 if facts.is_row_state(index) else facts.columns))
             self.device.read_state(slot, index, state, 0, facts.rows)
             states.append(state)
         return weights, states

@@ -15,7 +15,13 @@ OPTIMIZERS = tuple(
     for decay in (0.0, 0.25)
     for kind, settings in (("sgd", {}), ("adagrad", {"initial_accumulator": 0.5, "eps": 1e-6}),
                            ("rowwise_adagrad", {"eps": 1e-3}),
-                           ("adam", {"beta1": 0.8, "beta2": 0.99, "eps": 1e-4})))
+                           ("adam", {"beta1": 0.8, "beta2": 0.99, "eps": 1e-4}))) + (
+    Optimizer("momentum", beta1=0.8), Optimizer("momentum", weight_decay=0.25),
+    Optimizer("adamw", weight_decay=0.25, eps=1e-4),
+    Optimizer("partial_rowwise_adam", beta1=0.8, beta2=0.99, eps=1e-3),
+    Optimizer("partial_rowwise_adam", weight_decay=0.25, eps=1e-3),
+    Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled", eps=1e-3),
+    Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
 # What reads a table in training: (input, feature of the table, pooling, weighted).
 READERS = (
     (("l", 0, "sum", False),),
@@ -101,10 +107,12 @@ def sharded_model():
     tables, readers = [], []
     for position, (dim, optimizer) in enumerate((
             (24, OPTIMIZERS[2]), (68, OPTIMIZERS[2]), (20, OPTIMIZERS[0]), (136, OPTIMIZERS[3]),
-            (12, OPTIMIZERS[5]), (512, OPTIMIZERS[2]), (36, OPTIMIZERS[1]))):
+            (12, OPTIMIZERS[5]), (512, OPTIMIZERS[2]), (36, OPTIMIZERS[1]),
+            (40, OPTIMIZERS[11]), (28, OPTIMIZERS[12]), (32, OPTIMIZERS[13]),
+            (44, OPTIMIZERS[10]))):
         name = f"t{dim}"
         tables.append(Table(name, 12 + position, dim, DTYPES[position % 3], optimizer))
-        for key, own, pooling, weighted in READERS[position]:
+        for key, own, pooling, weighted in READERS[position % len(READERS)]:
             readers.append((key, f"{name}_{own}", name, pooling, weighted))
     return make_model(tables, readers)
 

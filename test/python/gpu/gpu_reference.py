@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy
 import torch
 
+from support.optimizers import decay_mode, is_rowwise
+
 ROOT = Path(__file__).resolve().parents[3]
 F32 = numpy.float32
 ULPS = 4
@@ -170,10 +172,12 @@ def column_sums(products):
 
 
 def step_size(optimizer, learning_rate, number):
+    """The step size, and the factor of the weights under decoupled weight decay."""
     rate = float(F32(learning_rate))
-    if optimizer.kind == "adam":
+    kept = 1 - rate * optimizer.weight_decay if decay_mode(optimizer) == "decoupled" else 1
+    if "adam" in optimizer.kind:
         rate *= numpy.sqrt(1 - optimizer.beta2 ** number) / (1 - optimizer.beta1 ** number)
-    return F32(rate)
+    return F32(rate), F32(kept)
 
 
 def by_root(weights, size, numerator, squares, eps):
@@ -182,12 +186,16 @@ def by_root(weights, size, numerator, squares, eps):
 
 def update(optimizer, weights, states, gradient, size, norm=None, columns=None):
     """(new weights, new states), Bounded, of rows with a gradient. Row-wise: `norm` of the whole
-    row and the `columns` that it is over; by default those that are here."""
-    if optimizer.weight_decay:
+    row and the `columns` that it is over; by default those that are here. `size`: of
+    step_size."""
+    size, kept = size
+    if decay_mode(optimizer) == "l2":
         gradient = gradient + F32(optimizer.weight_decay) * weights
-    if optimizer.kind == "rowwise_adagrad":
+    if decay_mode(optimizer) == "decoupled":
+        weights = kept * weights
+    if is_rowwise(optimizer):
         norm = norm or column_sums(gradient * gradient)
-        return rowwise(optimizer, weights, states[0], gradient, size, norm,
+        return rowwise(optimizer, weights, states, gradient, size, norm,
                        columns or weights.shape[1])
     return [exactly(values) for values in elementwise(optimizer, weights, states, gradient, size)]
 
@@ -195,21 +203,33 @@ def update(optimizer, weights, states, gradient, size, norm=None, columns=None):
 def elementwise(optimizer, weights, states, gradient, size):
     if optimizer.kind == "sgd":
         return [weights - size * gradient]
+    if optimizer.kind == "momentum":
+        buffer = F32(optimizer.beta1) * states[0] + gradient
+        return [weights - size * buffer, buffer]
     if optimizer.kind == "adagrad":
         total = states[0] + gradient * gradient
         return [by_root(weights, size, gradient, total, optimizer.eps), total]
-    first, second = (F32(beta) * state + F32(1 - beta) * value for beta, state, value in (
-        (optimizer.beta1, states[0], gradient), (optimizer.beta2, states[1], gradient * gradient)))
+    first = average(optimizer.beta1, states[0], gradient)
+    second = average(optimizer.beta2, states[1], gradient * gradient)
     return [by_root(weights, size, first, second, optimizer.eps), first, second]
 
 
-def rowwise(optimizer, weights, state, gradient, size, norm, columns):
-    """The error of the norm enters the state in full, and its root by half."""
-    total = state + (norm.value / F32(columns))[:, None]
+def average(beta, before, value):
+    return F32(beta) * before + F32(1 - beta) * value
+
+
+def rowwise(optimizer, weights, states, gradient, size, norm, columns):
+    """The error of the norm enters the state in full or by its share, and its root by half."""
+    *moments, state = states
+    mean = (norm.value / F32(columns))[:, None]
+    averages = optimizer.kind != "rowwise_adagrad"
+    total = average(optimizer.beta2, state, mean) if averages else state + mean
+    direction = average(optimizer.beta1, moments[0], gradient) if moments else gradient
     off = norm.error[:, None] > 0
-    total_error = numpy.where(off, norm.error[:, None] / columns + 2 * spacing(total), 0)
-    delta = size / (numpy.sqrt(total) + F32(optimizer.eps)) * gradient
+    total_error = numpy.where(off, norm.error[:, None] / columns + 3 * spacing(total), 0)
+    delta = size / (numpy.sqrt(total) + F32(optimizer.eps)) * direction
     relative = total_error / numpy.maximum(total, numpy.finfo(F32).tiny)
     error = numpy.where(off, numpy.abs(delta) * relative + ULPS * spacing(delta)
                         + spacing(numpy.abs(weights) + numpy.abs(delta)), 0)
-    return [Bounded(weights - delta, error), Bounded(total, total_error)]
+    kept = [exactly(direction)] if moments else []
+    return [Bounded(weights - delta, error), *kept, Bounded(total, total_error)]

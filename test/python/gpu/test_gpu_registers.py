@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tools" / "gpu"))
 import check_sass  # noqa: E402
 
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
+              "partial_rowwise_adam", "rowwise_rmsprop")
 POOLINGS = (("sum", True), ("sum", False), ("unpooled", False))
 DIMS = (4, 8, 16, 32, 48, 64, 96, 100, 128, 192, 256, 512, 1024)
 GRID = list(itertools.product(DIMS, DTYPES, OPTIMIZERS, POOLINGS))
@@ -31,12 +32,17 @@ BUSY_DIMS, BUSY_STACK_BYTES = (4, 8, 16, 32, 64, 128), 48
 WIDE_DIMS, WIDE_STACK_BYTES = (256, 512, 1024), 8
 
 
-def most_stack_bytes(kernel, dim):
+# One address more, of the first moments beside the state per row.
+MOMENT_STACK_BYTES = 8
+
+
+def most_stack_bytes(kernel, dim, optimizer):
     if kernel.base_name in ("nsg_update", "nsg_reduce"):
+        more = MOMENT_STACK_BYTES if optimizer == "partial_rowwise_adam" else 0
         if dim in BUSY_DIMS:
-            return BUSY_STACK_BYTES
+            return BUSY_STACK_BYTES + more
         if dim in WIDE_DIMS:
-            return WIDE_STACK_BYTES
+            return WIDE_STACK_BYTES + more
     return check_sass.LIMITS[kernel.base_name].stack_bytes + KNOWN_STACK_BYTES
 
 
@@ -59,7 +65,7 @@ def test_limits_hold(dim, element, optimizer, pooling, tmp_path):
     assert len(cubins) == 2
     kernels = [kernel for cubin in cubins for kernel in check_sass.inspect(cubin)]
     assert [kernel for kernel in kernels
-            if kernel.stack_bytes > most_stack_bytes(kernel, dim)] == []
+            if kernel.stack_bytes > most_stack_bytes(kernel, dim, optimizer)] == []
     assert [text for kernel in kernels
             if not is_known(kernel, dim, element, optimizer, pooling)
             for text in check_sass.violations(kernel)] == []

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 import pickle
+import re
 
 import pytest
 
@@ -19,7 +20,8 @@ def full_problem():
     """Every field of the schema away from its default."""
     access = ns.Access(batch=2048, reuse=REUSE, row_mass=[ns.RowMass(0.1, 0.5)])
     return ns.ShardingProblem(
-        tables=[ns.Table("a", 1000, 64, "bf16", ns.Optimizer("adam", eps=1e-6), True, access),
+        tables=[ns.Table("a", 1000, 64, "bf16", ns.Optimizer(
+            "adam", eps=1e-6, weight_decay=0.5, weight_decay_mode="decoupled"), True, access),
                 ns.Table("b", 500, 32), ns.Table("c", 300, 16), ns.Table("d", 200, 8)],
         features=[ns.Feature("fa", "a", "mean", 3.5, 9, 0.5, 512, True, True),
                   ns.Feature("fb", "b"), ns.Feature("fc", "c"), ns.Feature("fd", "d")],
@@ -352,3 +354,16 @@ def test_shards_without_names_get_some():
 def test_reference_tasks_are_read_alike():
     problem = reference_task("task_01")
     assert problem.memory_model == "weights_only" and problem.topology.device_count == 4
+
+
+def test_adamw_with_l2_decay_is_refused():
+    message = "tables[0].optimizer.weight_decay_mode: adamw has decoupled weight decay alone, got: l2"
+    with pytest.raises(ns.InvalidProblem, match=re.escape(message)):
+        small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer(
+            "adamw", weight_decay_mode="l2"))], features=[ns.Feature("f", "a")])
+
+
+def test_modes_of_weight_decay_are_named():
+    with pytest.raises(ValueError, match="Optimizer.weight_decay_mode: expected one of default, l2, "
+                                         "decoupled, got: 'coupled'"):
+        ns.Optimizer("adam", weight_decay_mode="coupled")

@@ -17,7 +17,8 @@ WORDS = _planner.vocabulary()
 @pytest.mark.parametrize("literal, word", [
     (tables.ElementType, "element_bytes"), (tables.IdType, "id_bytes"),
     (tables.WireType, "wire_types"),
-    (tables.OptimizerKind, "optimizers"), (tables.Pooling, "poolings"),
+    (tables.OptimizerKind, "optimizers"), (tables.WeightDecayMode, "weight_decay_modes"),
+    (tables.Pooling, "poolings"),
     (shards.Tier, "tiers"), (shards.CachePolicy, "cache_policies"),
     (constraints.Kind, "kinds"), (problem.Target, "targets"),
     (problem.MemoryModel, "memory_models"), (problem.Semantics, "semantics")])
@@ -26,17 +27,19 @@ def test_literal_types(literal, word):
 
 
 def test_vocabulary_is_not_empty():
-    assert WORDS["optimizer_states"] == {"sgd": [0, 0], "adagrad": [1, 0],
-                                         "rowwise_adagrad": [0, 1], "adam": [2, 0]}
+    assert WORDS["optimizer_states"]["sgd"] == [[], []]
+    assert WORDS["optimizer_states"]["rowwise_adagrad"] == [[], ["sum"]]
+    assert WORDS["optimizer_states"]["partial_rowwise_adam"] == [["exp_avg"], ["exp_avg_sq"]]
     assert WORDS["element_bytes"] == {"f32": 4, "f16": 2, "bf16": 2}
     assert WORDS["tiers"] == ["hbm", "dram", "ssd"] and len(WORDS["reuse_bin_upper"]) == 17
 
 
 def test_optimizer_states():
     states = WORDS["optimizer_states"]
-    assert {name: len(found) for name, found in _optimizer_states.STATE_NAMES.items()} == {
-        name: sum(counts) for name, counts in states.items()}
-    assert _optimizer_states.ROW_WISE == tuple(name for name, counts in states.items() if counts[1])
+    assert _optimizer_states.STATE_NAMES == {
+        name: (*per_element, *per_row) for name, (per_element, per_row) in states.items()}
+    assert _optimizer_states.ROW_STATES == {
+        name: tuple(per_row) for name, (_, per_row) in states.items() if per_row}
 
 
 def test_types_of_tensors():

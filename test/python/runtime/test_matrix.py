@@ -8,6 +8,7 @@ import torch
 
 from support import artifact, matrix, plans
 from support.batch import random_values
+from support.optimizers import is_rowwise
 from support.session import Session
 
 # By number of devices, how many models are drawn; emulated ones take their time.
@@ -83,7 +84,7 @@ def keeps_bits(session, table):
     """A row-wise norm is summed over columns in an order that shards and vectors change, GPUs sum the
     gradients of a row in chunks, and ranks with copies of a table add up those of each by themselves."""
     return table.optimizer is None or (
-        table.optimizer.kind != "rowwise_adagrad" and not session.emulated
+        not is_rowwise(table.optimizer) and not session.emulated
         and not session.plan.has_copies(table.name))
 
 

@@ -15,6 +15,63 @@ def torch_optimizer(kind, parameter, learning_rate):
     }[kind]()
 
 
+def dense_optimizer(optimizer, parameter, learning_rate):
+    betas, decay = (optimizer.beta1, optimizer.beta2), optimizer.weight_decay
+    return {
+        "sgd": lambda: torch.optim.SGD([parameter], lr=learning_rate, weight_decay=decay),
+        "adagrad": lambda: torch.optim.Adagrad([parameter], lr=learning_rate, weight_decay=decay,
+                                               eps=optimizer.eps),
+        "momentum": lambda: torch.optim.SGD([parameter], lr=learning_rate, weight_decay=decay,
+                                            momentum=optimizer.beta1),
+        "adam": lambda: torch.optim.Adam([parameter], lr=learning_rate, betas=betas,
+                                         weight_decay=decay, eps=0),
+        "adamw": lambda: torch.optim.AdamW([parameter], lr=learning_rate, betas=betas,
+                                           weight_decay=decay, eps=0),
+    }[optimizer.kind]()
+
+
+def summed(dense, touched):
+    """The gradient of a step in which rows have one term, or none."""
+    return oracle.TableGradient(dense, dense.abs(), touched.to(torch.int64))
+
+
+@pytest.mark.parametrize("optimizer", [
+    Optimizer("sgd", weight_decay=0.1), Optimizer("adagrad", weight_decay=0.1),
+    Optimizer("momentum", beta1=0.8), Optimizer("momentum", weight_decay=0.1),
+    Optimizer("adam", eps=0, weight_decay=0.1), Optimizer("adamw", eps=0),
+    Optimizer("adamw", beta1=0.8, eps=0, weight_decay=0.1)], ids=str)
+def test_formula_is_that_of_torchs_dense_optimizer(optimizer):
+    """Where all rows have gradients. With an eps, torch's Adam and AdamW add it to another root
+    than SparseAdam and we."""
+    generator = torch.Generator().manual_seed(2)
+    start = torch.randn((5, 6), generator=generator, dtype=torch.float64)
+    parameter = torch.nn.Parameter(start.clone())
+    theirs = dense_optimizer(optimizer, parameter, 0.1)
+    weights, states = start, [s.double() for s in optimizers.new_states(optimizer, 5, 6)]
+    for number in range(1, 5):
+        parameter.grad = torch.randn((5, 6), generator=generator, dtype=torch.float64)
+        gradient = summed(parameter.grad.clone(), torch.ones(5))
+        theirs.step()
+        weights, *states = [new.value for new in optimizers.step(
+            optimizer, weights, states, gradient, 0.1, number)]
+        torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adagrad", "adam"])
+def test_decoupled_decay_is_adamws_before_the_step(kind):
+    """torch.optim.AdamW multiplies the weights by 1 - lr * decay, then does Adam's step."""
+    generator = torch.Generator().manual_seed(3)
+    weights = torch.randn((3, 4), generator=generator, dtype=torch.float64)
+    states = [s.double() for s in optimizers.new_states(Optimizer(kind), 3, 4)]
+    gradient = summed(torch.randn((3, 4), generator=generator, dtype=torch.float64),
+                      torch.tensor([1, 0, 1]))
+    decayed = Optimizer(kind, weight_decay=0.5, weight_decay_mode="decoupled")
+    found, *_ = optimizers.step(decayed, weights, states, gradient, 0.1, 1)
+    by_hand, *_ = optimizers.step(Optimizer(kind), weights * 0.95, states, gradient, 0.1, 1)
+    torch.testing.assert_close(found.value[[0, 2]], by_hand.value[[0, 2]], rtol=1e-14, atol=1e-14)
+    assert torch.equal(found.value[1], weights[1])
+
+
 @pytest.mark.parametrize("kind", ["sgd", "adagrad", "adam"])
 def test_formula_is_torchs(kind):
     generator = torch.Generator().manual_seed(1)
@@ -35,6 +92,43 @@ def test_formula_is_torchs(kind):
         gradient = oracle.TableGradient(dense, dense.abs(), terms)
         weights, *states = [new.value for new in optimizers.step(
             Optimizer(kind), weights, states, gradient, 0.1, number)]
+        torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-12)
+
+
+def test_partial_rowwise_adam_is_adam_with_the_mean_square_of_a_row():
+    """On a table of one column it is Adam; on others the second moment is of the mean."""
+    generator = torch.Generator().manual_seed(4)
+    for dim in (1, 4):
+        weights = torch.randn((3, dim), generator=generator, dtype=torch.float64)
+        dense = torch.randn((3, dim), generator=generator, dtype=torch.float64)
+        gradient = summed(dense, torch.ones(3))
+        plain, partial = Optimizer("adam", eps=0.5), Optimizer("partial_rowwise_adam", eps=0.5)
+        theirs, first, _ = optimizers.step(plain, weights, optimizers.new_states(plain, 3, dim),
+                                           gradient, 0.1, 1)
+        ours, own_first, second = optimizers.step(
+            partial, weights, optimizers.new_states(partial, 3, dim), gradient, 0.1, 1)
+        assert torch.equal(first.value, own_first.value)
+        torch.testing.assert_close(second.value[:, 0], 0.001 * dense.square().mean(1), rtol=1e-12,
+                                   atol=0)
+        size = 0.1 * (1 - 0.999) ** 0.5 / (1 - 0.9)
+        expected = weights - size * 0.1 * dense / (second.value.sqrt() + 0.5)
+        torch.testing.assert_close(ours.value, expected, rtol=1e-12, atol=1e-12)
+        assert torch.allclose(ours.value, theirs.value, rtol=1e-12, atol=1e-12) == (dim == 1)
+
+
+def test_rowwise_rmsprop_is_torchs_on_tables_of_one_column():
+    generator = torch.Generator().manual_seed(5)
+    start = torch.randn((4, 1), generator=generator, dtype=torch.float64)
+    optimizer = Optimizer("rowwise_rmsprop", beta2=0.9, eps=0.5, weight_decay=0.1)
+    parameter = torch.nn.Parameter(start.clone())
+    theirs = torch.optim.RMSprop([parameter], lr=0.1, alpha=0.9, eps=0.5, weight_decay=0.1)
+    weights, states = start, optimizers.new_states(optimizer, 4, 1)
+    for number in range(1, 4):
+        parameter.grad = torch.randn((4, 1), generator=generator, dtype=torch.float64)
+        gradient = summed(parameter.grad.clone(), torch.ones(4))
+        theirs.step()
+        weights, *states = [new.value for new in optimizers.step(
+            optimizer, weights, states, gradient, 0.1, number)]
         torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-12)
 
 

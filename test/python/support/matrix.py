@@ -14,7 +14,13 @@ DTYPES = ("f32", "f16", "bf16")
 OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
               Optimizer("rowwise_adagrad"), Optimizer("adam"),
               Optimizer("sgd", weight_decay=0.25), Optimizer("rowwise_adagrad", eps=1e-3),
-              Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4), None)
+              Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4), None,
+              Optimizer("momentum", beta1=0.8, weight_decay=0.25),
+              Optimizer("adamw", eps=1e-4, weight_decay=0.25),
+              Optimizer("partial_rowwise_adam", beta1=0.8, beta2=0.99, eps=1e-4),
+              Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25),
+              Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
+              Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
 # Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
 INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
 # What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.
@@ -28,7 +34,7 @@ READERS = (
     (("i", 0, "mean", False, False), ("i", 0, "unpooled", False, False)),
     (("wl", 0, "sum", True, False), ("wl", 1, "sum", True, True), ("wi", 0, "sum", True, False)),
 )
-COUNT = len(DTYPES) * len(READERS)
+COUNT = len(DTYPES) * len(OPTIMIZERS)
 
 
 def model(number):

@@ -18,6 +18,7 @@ class Optimizer:
     beta2: float = 0.999
     initial_accumulator: float = 0.0
     weight_decay: float = 0.0
+    weight_decay_mode: str = "default"
 
     def text(self):
         defaults = Optimizer(self.kind)
@@ -25,6 +26,8 @@ class Optimizer:
             f", {name} = {getattr(self, name):.17e}"
             for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay")
             if getattr(self, name) != getattr(defaults, name))
+        if self.weight_decay_mode != "default":
+            changed += f", weight_decay_mode = {self.weight_decay_mode}"
         return f"#neuroshard.optimizer<{self.kind}{changed}>"
 
 

@@ -1,4 +1,5 @@
-"""One optimizer step of a table in float64, by the formulas of torch.optim and FBGEMM.
+"""One optimizer step of a table in float64, by the formulas of torch.optim and FBGEMM
+(docs/kernels.md has them with their sources).
 
 Each function takes weights, states and the summed gradient of a step and gives the new
 weights and states with the error that f32 arithmetic may add: that of the summed
@@ -12,25 +13,45 @@ import torch
 from support.oracle import ULPS, Bounded, ulp
 
 
+def decay_mode(optimizer):
+    """l2 or decoupled; None without weight decay."""
+    if not optimizer.weight_decay:
+        return None
+    if optimizer.weight_decay_mode != "default":
+        return optimizer.weight_decay_mode
+    return "decoupled" if optimizer.kind in ("adamw", "partial_rowwise_adam") else "l2"
+
+
+def is_rowwise(optimizer):
+    """Whether there is a state per row, the last one."""
+    return optimizer is not None and None in STATES[optimizer.kind]
+
+
 def new_states(optimizer, rows, dim, column_groups=1):
     """Initial states as the runtime stores them."""
-    if optimizer is None or optimizer.kind == "sgd":
+    if optimizer is None:
         return []
-    if optimizer.kind == "adam":
-        return [torch.zeros(rows, dim), torch.zeros(rows, dim)]
-    width = dim if optimizer.kind == "adagrad" else column_groups
-    return [torch.full((rows, width), optimizer.initial_accumulator)]
+    first = optimizer.initial_accumulator if "adagrad" in optimizer.kind else 0.0
+    return [torch.full((rows, column_groups if width is None else dim), first)
+            for width in STATES[optimizer.kind]]
 
 
 def step(optimizer, weights, states, gradient, learning_rate, number, columns=None):
     """(new weights, new states); `number` counts steps from 1. `columns`: the column
     ranges that keep a row-wise state of their own (default: the whole row)."""
-    decay = optimizer.weight_decay * weights.double()
-    rule = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad,
-            "adam": adam}[optimizer.kind]
+    kept = weights.double()
+    decay = torch.zeros_like(kept)
+    if decay_mode(optimizer) == "l2":
+        decay = optimizer.weight_decay * kept
+    if decay_mode(optimizer) == "decoupled":
+        kept = kept * (1 - learning_rate * optimizer.weight_decay)
     columns = columns or [(0, weights.shape[1])]
-    new = rule(optimizer, weights.double(), [state.double() for state in states],
-               Bounded(gradient.value + decay, gradient.error(decay)), learning_rate, number, columns)
+    new_weights, *rest = RULES[optimizer.kind](
+        optimizer, kept, [state.double() for state in states],
+        Bounded(gradient.value + decay, gradient.error(decay)), learning_rate, number, columns)
+    if decay_mode(optimizer) == "decoupled":  # the factor is rounded, and the product
+        new_weights.error += 2 * ulp(weights.double())
+    new = [new_weights, *rest]
     return [untouched_stay(old, value, gradient.touched)
             for old, value in zip([weights, *states], new)]
 
@@ -62,6 +83,13 @@ def sgd(_optimizer, weights, _states, gradient, learning_rate, _number, _columns
     return [moved(weights, learning_rate * gradient.value, learning_rate * gradient.error)]
 
 
+def momentum(optimizer, weights, states, gradient, learning_rate, _number, _columns):
+    buffer = optimizer.beta1 * states[0] + gradient.value
+    error = gradient.error + ULPS * ulp(
+        (optimizer.beta1 * states[0]).abs() + gradient.value.abs())
+    return [moved(weights, learning_rate * buffer, learning_rate * error), Bounded(buffer, error)]
+
+
 def adagrad(optimizer, weights, states, gradient, learning_rate, _number, _columns):
     total = states[0] + gradient.value ** 2
     total_error = ULPS * ulp(total) + square_error(gradient.value, gradient.error)
@@ -71,6 +99,19 @@ def adagrad(optimizer, weights, states, gradient, learning_rate, _number, _colum
 
 
 def rowwise_adagrad(optimizer, weights, states, gradient, learning_rate, _number, columns):
+    def add(before, mean, error):
+        return Bounded(before + mean, error + ULPS * ulp(before + mean))
+    return rowwise(optimizer, weights, states, gradient, learning_rate, columns, add)
+
+
+def rowwise_rmsprop(optimizer, weights, states, gradient, learning_rate, _number, columns):
+    """torch.optim.RMSprop with alpha = beta2, on the mean of the squares of a row."""
+    def blend(before, mean, error):
+        return average(optimizer.beta2, before, mean, error)
+    return rowwise(optimizer, weights, states, gradient, learning_rate, columns, blend)
+
+
+def rowwise(optimizer, weights, states, gradient, learning_rate, columns, next_state):
     new_weights = Bounded(weights.clone(), torch.zeros_like(weights))
     state = Bounded(states[0].clone(), torch.zeros_like(states[0]))
     for group, (begin, end) in enumerate(columns):
@@ -78,27 +119,60 @@ def rowwise_adagrad(optimizer, weights, states, gradient, learning_rate, _number
         value, error = gradient.value[:, part], gradient.error[:, part]
         norm = (value ** 2).mean(1, keepdim=True)
         norm_error = square_error(value, error).mean(1, keepdim=True) + ULPS * ulp(norm)
-        total = states[0][:, group:group + 1] + norm
-        scale, scale_error = inverse_root(learning_rate, total, norm_error, optimizer.eps)
+        total = next_state(states[0][:, group:group + 1], norm, norm_error)
+        scale, scale_error = inverse_root(learning_rate, total.value, total.error, optimizer.eps)
         change = moved(weights[:, part], scale * value,
                        scale * error + scale_error * value.abs())
         new_weights.value[:, part], new_weights.error[:, part] = change.value, change.error
-        state.value[:, group:group + 1] = total
-        state.error[:, group:group + 1] = norm_error + ULPS * ulp(total)
+        state.value[:, group:group + 1] = total.value
+        state.error[:, group:group + 1] = total.error
     return [new_weights, state]
 
 
+def average(beta, before, value, error):
+    """beta * before + (1 - beta) * value, for a value with an error."""
+    return Bounded(beta * before + (1 - beta) * value, (1 - beta) * error + ULPS * ulp(
+        (beta * before).abs() + ((1 - beta) * value).abs()))
+
+
+def corrected(optimizer, learning_rate, number):
+    """The learning rate with the corrections of the bias of both moments."""
+    return (learning_rate * math.sqrt(1 - optimizer.beta2 ** number)
+            / (1 - optimizer.beta1 ** number))
+
+
 def adam(optimizer, weights, states, gradient, learning_rate, number, _columns):
-    first, second = states
-    beta1, beta2 = optimizer.beta1, optimizer.beta2
     g, error = gradient.value, gradient.error
-    new_first = beta1 * first + (1 - beta1) * g
-    new_second = beta2 * second + (1 - beta2) * g ** 2
-    first_error = (1 - beta1) * error + ULPS * ulp(
-        (beta1 * first).abs() + ((1 - beta1) * g).abs())
-    second_error = (1 - beta2) * square_error(g, error) + ULPS * ulp(new_second)
-    size = learning_rate * math.sqrt(1 - beta2 ** number) / (1 - beta1 ** number)
-    scale, scale_error = inverse_root(size, new_second, second_error, optimizer.eps)
-    return [moved(weights, scale * new_first,
-                  scale * first_error + scale_error * new_first.abs()),
-            Bounded(new_first, first_error), Bounded(new_second, second_error)]
+    first = average(optimizer.beta1, states[0], g, error)
+    second = average(optimizer.beta2, states[1], g ** 2, square_error(g, error))
+    scale, scale_error = inverse_root(corrected(optimizer, learning_rate, number), second.value,
+                                      second.error, optimizer.eps)
+    return [moved(weights, scale * first.value,
+                  scale * first.error + scale_error * first.value.abs()), first, second]
+
+
+def partial_rowwise_adam(optimizer, weights, states, gradient, learning_rate, number, columns):
+    size = corrected(optimizer, learning_rate, number)
+    new = [Bounded(old.clone(), torch.zeros_like(old)) for old in (weights, *states)]
+    for group, (begin, end) in enumerate(columns):
+        part, one = (slice(None), slice(begin, end)), (slice(None), slice(group, group + 1))
+        value, error = gradient.value[part], gradient.error[part]
+        mean = (value ** 2).mean(1, keepdim=True)
+        second = average(optimizer.beta2, states[1][one], mean,
+                         square_error(value, error).mean(1, keepdim=True) + ULPS * ulp(mean))
+        first = average(optimizer.beta1, states[0][part], value, error)
+        scale, scale_error = inverse_root(size, second.value, second.error, optimizer.eps)
+        change = moved(weights[part], scale * first.value,
+                       scale * first.error + scale_error * first.value.abs())
+        for array, where, found in zip(new, (part, part, one), (change, first, second)):
+            array.value[where], array.error[where] = found.value, found.error
+    return new
+
+
+# By optimizer, the states that it has: a value per element, or per row (None).
+STATES = {"sgd": (), "adagrad": ("dim",), "rowwise_adagrad": (None,), "adam": ("dim", "dim"),
+          "momentum": ("dim",), "adamw": ("dim", "dim"), "partial_rowwise_adam": ("dim", None),
+          "rowwise_rmsprop": (None,)}
+RULES = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad, "adam": adam,
+         "momentum": momentum, "adamw": adam, "partial_rowwise_adam": partial_rowwise_adam,
+         "rowwise_rmsprop": rowwise_rmsprop}

@@ -8,6 +8,7 @@ import ctypes
 import json
 
 from support.host import Function
+from support.optimizers import is_rowwise
 
 
 class Reference:
@@ -24,13 +25,11 @@ class Reference:
 
     def set_table(self, name, weights, states):
         self.weights[name] = weights.clone().contiguous()
-        # Without shards a row-wise optimizer has one state per row.
-        self.states[name] = [(s[:, 0] if self.is_rowwise(name) else s).clone().contiguous()
-                             for s in states]
-
-    def is_rowwise(self, name):
-        optimizer = self.model.table(name).optimizer
-        return optimizer is not None and optimizer.kind == "rowwise_adagrad"
+        rowwise = is_rowwise(self.model.table(name).optimizer)
+        # Without shards a row-wise optimizer has one state per row, its last one.
+        self.states[name] = [
+            (state[:, 0] if rowwise and state is states[-1] else state).clone().contiguous()
+            for state in states]
 
     def get_states(self, name):
         return [s.unsqueeze(1) if s.dim() == 1 else s for s in self.states[name]]

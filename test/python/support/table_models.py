@@ -19,10 +19,12 @@ os.environ["NEUROSHARD_CUDA_DRIVER"] = str(EMULATOR)
 os.environ.setdefault("NEUROSHARD_CUDA_LIBRARY", str(BUILD / "lib" / "libneuroshard_cuda.so"))
 
 DEVICES = ("cpu", "emulator")
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
+              "partial_rowwise_adam", "rowwise_rmsprop")
 ROWS = {"first": 60, "second": 40, "third": 30}
 DIMS = {"first": 8, "second": 12, "third": 20}
 EPS = 1e-8
+DECAYS = {"momentum": 0.05, "adamw": 0.25, "partial_rowwise_adam": 0.25}
 BATCH = 16  # of most tests
 
 
@@ -34,9 +36,13 @@ def usable():
                               reason="the emulator is not built, or has sanitizers")
 
 
+def optimizer_of(kind):
+    return Optimizer(kind, EPS, weight_decay=DECAYS.get(kind, 0.0)) if kind else None
+
+
 def bags_model(kind):
     """Table `first` is read by two features, feature `b` from two tables; `c` has weights."""
-    tables = [Table(name, ROWS[name], DIMS[name], "f32", Optimizer(kind, EPS) if kind else None)
+    tables = [Table(name, ROWS[name], DIMS[name], "f32", optimizer_of(kind))
               for name in ROWS]
     return Model(tables, [
         Input("x", ("a", "b"), (Lookup("a", "first"), Lookup("b", "second", "mean"),
@@ -98,7 +104,72 @@ class RowwiseAdagrad(torch.optim.Optimizer):
                 weights -= group["lr"] * gradient / (total.sqrt() + EPS).unsqueeze(1)
 
 
+class Lazy(torch.optim.Optimizer):
+    """A formula on the rows of a parameter that have gradients. states: the shape of each for a
+    parameter; rule: changes rows of weights and states."""
+
+    def __init__(self, parameters, lr, states, rule):
+        super().__init__(parameters, {"lr": lr})
+        self.shapes, self.rule, self.number = states, rule, 0
+
+    @torch.no_grad()
+    def step(self):
+        self.number += 1
+        for group in self.param_groups:
+            for weights in group["params"]:
+                state = self.state[weights]
+                for name, per_row in self.shapes.items():
+                    shape = weights.shape[:1] if per_row else weights.shape
+                    state.setdefault(name, torch.zeros(shape))
+                found = weights.grad.coalesce()
+                rows, gradient = found.indices()[0], found.values()
+                arrays = [array[rows] for array in (weights, *state.values())]
+                self.rule(*arrays, gradient, group["lr"], self.number)
+                for array, new in zip((weights, *state.values()), arrays):
+                    array[rows] = new
+
+
+def momentum(weights, buffer, gradient, rate, _number):
+    """torch.optim.SGD(momentum=0.9) with weight decay."""
+    buffer.mul_(0.9).add_(gradient + DECAYS["momentum"] * weights)
+    weights -= rate * buffer
+
+
+def adamw(weights, first, second, gradient, rate, number):
+    """The decay of torch.optim.AdamW, then the step of torch.optim.SparseAdam."""
+    weights *= 1 - rate * DECAYS["adamw"]
+    first.mul_(0.9).add_(0.1 * gradient)
+    second.mul_(0.999).add_(0.001 * gradient.square())
+    weights -= corrected(rate, number) * first / (second.sqrt() + EPS)
+
+
+def partial_rowwise_adam(weights, first, second, gradient, rate, number):
+    """As FBGEMM's, with the eps of torch.optim.SparseAdam."""
+    weights *= 1 - rate * DECAYS["partial_rowwise_adam"]
+    first.mul_(0.9).add_(0.1 * gradient)
+    second.mul_(0.999).add_(0.001 * gradient.square().mean(1))
+    weights -= corrected(rate, number) * first / (second.sqrt() + EPS).unsqueeze(1)
+
+
+def rowwise_rmsprop(weights, square_avg, gradient, rate, _number):
+    """torch.optim.RMSprop(alpha=0.999) on the mean of the squares of a row."""
+    square_avg.mul_(0.999).add_(0.001 * gradient.square().mean(1))
+    weights -= rate * gradient / (square_avg.sqrt() + EPS).unsqueeze(1)
+
+
+def corrected(rate, number):
+    return rate * (1 - 0.999 ** number) ** 0.5 / (1 - 0.9 ** number)
+
+
+LAZY = {"momentum": ({"momentum_buffer": False}, momentum),
+        "adamw": ({"exp_avg": False, "exp_avg_sq": False}, adamw),
+        "partial_rowwise_adam": ({"exp_avg": False, "exp_avg_sq": True}, partial_rowwise_adam),
+        "rowwise_rmsprop": ({"square_avg": True}, rowwise_rmsprop)}
+
+
 def torch_optimizer(kind, parameters, rate):
+    if kind in LAZY:
+        return Lazy(parameters, rate, *LAZY[kind])
     if kind == "sgd":
         return torch.optim.SGD(parameters, lr=rate)
     if kind == "adagrad":

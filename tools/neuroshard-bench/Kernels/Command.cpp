@@ -4,6 +4,7 @@
 #include "Measure.h"
 
 #include "neuroshard/Model/Limits.h"
+#include "neuroshard/Model/Optimizer.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Serialization/Files.h"
 
@@ -27,6 +28,13 @@ struct KernelsOptions {
   std::string optimizer;
   std::string json;
 };
+
+std::vector<std::string> optimizerNames() {
+  std::vector<std::string> names;
+  for (const OptimizerProperties &known : kOptimizers)
+    names.emplace_back(known.name);
+  return names;
+}
 
 /// Throws unless the sizes of --custom are those of tables that the machine
 /// can hold.
@@ -162,7 +170,7 @@ void addKernelsBenchmark(CommandLine &line) {
   command
       .add("--optimizer", options->optimizer,
            "also train the custom shape's tables with it")
-      .oneOf({"sgd", "adagrad", "rowwise_adagrad", "adam"});
+      .oneOf(optimizerNames());
   command.add("--json", options->json, "file for the figures").output("file");
   command.action([options] { return runKernels(*options); });
 }

@@ -68,10 +68,10 @@ void checkMemory(const Shape &shape) {
     if (word == "MemAvailable:" && file >> available)
       break;
   auto tables = static_cast<double>(shape.tables * shape.tableBytes());
+  // Each of three contenders has states of its own.
+  auto elementStates = std::ranges::count(shape.stateWidths(), shape.dim);
   double copies =
-      (shape.isTraining() ? 4 : 3) + (shape.optimizer == "adam"      ? 6
-                                      : shape.optimizer == "adagrad" ? 3
-                                                                     : 0);
+      (shape.isTraining() ? 4 : 3) + 3 * static_cast<double>(elementStates);
   double needed = tables * copies * 1.1 + 1e9;
   if (available > 0 && needed > static_cast<double>(available) * 1024)
     throw std::runtime_error(

@@ -2,8 +2,11 @@
 
 #include "Contender.h"
 
+#include "neuroshard/Model/Optimizer.h"
+
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 namespace neuroshard::bench {
@@ -85,12 +88,11 @@ Shape training(const std::string &optimizer, int64_t rows) {
 } // namespace
 
 std::vector<int64_t> Shape::stateWidths() const {
-  if (optimizer == "adam")
-    return {dim, dim};
-  if (optimizer == "adagrad")
-    return {dim};
-  return optimizer == "rowwise_adagrad" ? std::vector<int64_t>{1}
-                                        : std::vector<int64_t>();
+  std::optional<OptimizerKind> kind = parseOptimizerKind(optimizer);
+  OptimizerStates states = kind ? optimizerStates(*kind) : OptimizerStates();
+  std::vector<int64_t> widths(static_cast<size_t>(states.perElement), dim);
+  widths.insert(widths.end(), static_cast<size_t>(states.perRow), 1);
+  return widths;
 }
 
 std::vector<IdSet> makeIdSets(const Shape &shape, uint64_t seed) {

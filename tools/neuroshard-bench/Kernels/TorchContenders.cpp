@@ -227,8 +227,11 @@ private:
     fixed["beta1"] = kBeta1;
     fixed["beta2"] = kBeta2;
     fixed["weight_decay_mode"] = int64_t{0}; // its default is of another type
-    int64_t width = shape.optimizer == "rowwise_adagrad" ? 1 : shape.dim;
-    for (const char *name : {"momentum1", "momentum2"}) {
+    std::vector<int64_t> widths = shape.stateWidths();
+    widths.resize(2, shape.dim);
+    for (size_t i : {0, 1}) {
+      const char *name = i == 0 ? "momentum1" : "momentum2";
+      int64_t width = widths[i];
       if (!takes(std::string(name).append("_host")))
         continue;
       fixed[std::string(name).append("_host")] =

@@ -6,7 +6,7 @@ from __future__ import annotations
 from torchrec.distributed.planner.types import ParameterConstraints
 
 import neuroshard as ns
-from neuroshard._optimizer_states import ROW_WISE
+from neuroshard._optimizer_states import ROW_STATES
 from neuroshard.bench._planners.case import Case, features_of
 from neuroshard.tables import Table
 
@@ -32,7 +32,7 @@ def problem_under(case: Case, rules: str) -> ns.ShardingProblem:
 
 
 def row_wise_state(table: Table) -> bool:
-    return table.optimizer.kind in ROW_WISE
+    return table.optimizer.kind in ROW_STATES
 
 
 def types_under(case: Case, rules: str) -> dict[str, list[str] | None]:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from neuroshard import _fields
 from neuroshard._dtypes import DTYPES
-from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
+from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
 Contents = Literal["weights", "optimizer"]
@@ -70,7 +70,7 @@ def _optimizer_state(plan: Any, table: Any, key: str,
     result: dict[str, Sharded] = {}
     for name in STATE_NAMES[table.optimizer.kind]:
         mine = [(shard, shard.states[name]) for shard in held]
-        if table.optimizer.kind in ROW_WISE:
+        if name in ROW_STATES.get(table.optimizer.kind, ()):
             result |= _row_wise_state(plan, table, f"{key}.{name}", mine)
         else:
             result[f"{key}.{name}"] = _elements(table, torch.float32, mine)

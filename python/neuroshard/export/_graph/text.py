@@ -159,6 +159,8 @@ def optimizer_text(optimizer: Optimizer) -> str:
         f", {name} = {decimal(getattr(optimizer, name))}"
         for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay")
         if getattr(optimizer, name) != getattr(plain, name))
+    if optimizer.weight_decay_mode != plain.weight_decay_mode:
+        settings += f", weight_decay_mode = {optimizer.weight_decay_mode}"
     return f"#neuroshard.optimizer<{optimizer.kind}{settings}>"
 
 

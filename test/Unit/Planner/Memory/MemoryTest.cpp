@@ -92,6 +92,10 @@ TEST(MemoryTest, OptimizerStateIsF32WhateverTheWeightsAre) {
   EXPECT_EQ(state(OptimizerKind::Adagrad), 4 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::RowWiseAdagrad), 4 * 1000);
   EXPECT_EQ(state(OptimizerKind::Adam), 8 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::Momentum), 4 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::RowWiseRMSprop), 4 * 1000);
+  EXPECT_EQ(state(OptimizerKind::AdamW), 8 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::PartialRowWiseAdam), 4 * 1000 * (16 + 1));
 }
 
 TEST(MemoryTest, EachColumnShardHasItsRowState) {
@@ -313,6 +317,10 @@ TEST(MemoryTest, HostTierKeepsRowStateOnTheDevice) {
   EXPECT_EQ(cached.optimizerStateBytes, 4000);
   // 100 rows wanted: 4 sets of 32 slots.
   EXPECT_EQ(cached.weightsBytes, 128 * 64 + 4 * 1000 + 16 * 128);
+  problem.tables[0].optimizer.kind = OptimizerKind::PartialRowWiseAdam;
+  MemoryTerms both = termsOf(problem, shard);
+  EXPECT_EQ(both.hostBytes, 64000 + 64000);
+  EXPECT_EQ(both.optimizerStateBytes, 4000);
 }
 
 TEST(MemoryTest, PlanAddsUpAndJoiningColumnsTakesMemoryEverywhere) {

@@ -73,6 +73,22 @@ TEST_P(WeightDecayTest, ColumnCutsWithoutDecayOrWithOneStatePerShard) {
   EXPECT_TRUE(cutsColumns(found->plan));
 }
 
+TEST_P(WeightDecayTest, ColumnCutsWithDecoupledDecay) {
+  ShardingProblem problem = wideTable(0.1);
+  problem.constraints.tables = {{0, {ShardingKind::ColumnWise}, 1}};
+  for (Optimizer optimizer :
+       {Optimizer{.kind = OptimizerKind::RowWiseAdagrad,
+                  .weightDecay = 0.1,
+                  .weightDecayMode = WeightDecayMode::Decoupled},
+        Optimizer{.kind = OptimizerKind::PartialRowWiseAdam,
+                  .weightDecay = 0.1}}) {
+    problem.tables[0].optimizer = optimizer;
+    auto found = find(problem);
+    ASSERT_TRUE(found.has_value()) << found.error().str();
+    EXPECT_TRUE(cutsColumns(found->plan));
+  }
+}
+
 TEST_P(WeightDecayTest, ColumnsOnlyIsRefusedWithTheReason) {
   ShardingProblem problem = wideTable(0.1);
   for (ShardingKind kind :
@@ -82,8 +98,8 @@ TEST_P(WeightDecayTest, ColumnsOnlyIsRefusedWithTheReason) {
     ASSERT_FALSE(found.has_value());
     EXPECT_EQ(found.error().limit, Limit::Constraint);
     EXPECT_THAT(found.error().message,
-                HasSubstr("rowwise_adagrad with weight decay cannot be exact "
-                          "over column shards"));
+                HasSubstr("rowwise_adagrad with l2 weight decay cannot be "
+                          "exact over column shards"));
   }
 }
 
@@ -95,9 +111,18 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, WeightDecayTest,
 TEST(DecayVerifyTest, ColumnShardsAreRefused) {
   ShardingProblem problem = wideTable(0.1);
   EXPECT_EQ(text(verify(halves(problem), problem)),
-            "table 'wide': rowwise_adagrad with weight decay cannot be exact "
-            "over column shards such as 'w0'; set weight_decay = 0, or "
-            "optimizer_semantics = per_shard to accept one state per shard");
+            "table 'wide': rowwise_adagrad with l2 weight decay cannot be "
+            "exact over column shards such as 'w0'; set weight_decay_mode = "
+            "decoupled, weight_decay = 0, or optimizer_semantics = per_shard "
+            "to accept one state per shard");
+  problem.tables[0].optimizer.weightDecayMode = WeightDecayMode::Decoupled;
+  EXPECT_EQ(text(verify(halves(problem), problem)), "");
+  problem.tables[0].optimizer = {.kind = OptimizerKind::PartialRowWiseAdam,
+                                 .weightDecay = 0.1,
+                                 .weightDecayMode = WeightDecayMode::L2};
+  EXPECT_THAT(text(verify(halves(problem), problem)),
+              HasSubstr("partial_rowwise_adam with l2 weight decay cannot be "
+                        "exact over column shards such as 'w0'"));
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   EXPECT_EQ(text(verify(halves(problem), problem)), "");
   problem = wideTable(0);

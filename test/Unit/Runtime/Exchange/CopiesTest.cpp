@@ -158,7 +158,7 @@ bytesOfCopies(TestWorld &world, int devices) {
       for (size_t i = 0; shard.state(i); ++i) {
         auto *state = reinterpret_cast<const std::byte *>(shard.state(i));
         copy.insert(copy.end(), state,
-                    state + rows * shard.stateStride() *
+                    state + rows * shard.stateStride(i) *
                                 static_cast<int64_t>(sizeof(float)));
       }
     }

@@ -1,0 +1,96 @@
+// The formulas of momentum, AdamW and partial rowwise Adam, and where weight decay goes.
+
+// RUN: neuroshard-opt %s --neuroshard-lower-reference --split-input-file | FileCheck %s
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// L2: g + decay * w goes into the buffer, mu * buffer + g.
+neuroshard.table @t : 10 x 3 x f32
+  {optimizer = #neuroshard.optimizer<momentum, beta1 = 0.5, weight_decay = 0.25>}
+
+// CHECK-LABEL: func.func @momentum(
+// CHECK-SAME: %[[LR:[a-z0-9]*]]: f32
+// CHECK-SAME: %[[W:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.weights = "t"},
+// CHECK-SAME: %[[BUFFER:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.state = "t"})
+// CHECK: %[[OLD:.*]] = memref.load %[[W]]
+// CHECK: %[[DECAY:.*]] = arith.constant 2.500000e-01 : f32
+// CHECK: %[[DECAYED:.*]] = arith.mulf %[[DECAY]], %[[OLD]]
+// CHECK: %[[G:.*]] = arith.addf %{{.*}}, %[[DECAYED]]
+// CHECK: %[[MU:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK: %[[BEFORE:.*]] = memref.load %[[BUFFER]]
+// CHECK: %[[KEPT:.*]] = arith.mulf %[[MU]], %[[BEFORE]]
+// CHECK: %[[NEW:.*]] = arith.addf %[[KEPT]], %[[G]]
+// CHECK: memref.store %[[NEW]], %[[BUFFER]]
+// CHECK: %[[STEP:.*]] = arith.mulf %[[LR]], %[[NEW]]
+// CHECK: arith.subf %{{.*}}, %[[STEP]]
+func.func @momentum(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// Decoupled: weights times 1 - lr * decay, before Adam's step of the corrected size.
+neuroshard.table @t : 10 x 3 x f32
+  {optimizer = #neuroshard.optimizer<adamw, weight_decay = 0.5>}
+
+// CHECK-LABEL: func.func @adamw(
+// CHECK-SAME: %[[LR:[a-z0-9]*]]: f32
+// CHECK-SAME: %[[W:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.weights = "t"},
+// CHECK: math.powf
+// CHECK: math.powf
+// CHECK: %[[SIZE:.*]] = arith.truncf %{{.*}} : f64 to f32
+// CHECK: %[[RATE:.*]] = arith.extf %[[LR]]
+// CHECK: %[[DECAY:.*]] = arith.constant 5.000000e-01 : f64
+// CHECK: %[[LOST:.*]] = arith.mulf %[[RATE]], %[[DECAY]]
+// CHECK: %[[ONE:.*]] = arith.constant 1.000000e+00 : f64
+// CHECK: %[[SHARE:.*]] = arith.subf %[[ONE]], %[[LOST]]
+// CHECK: %[[KEPT:.*]] = arith.truncf %[[SHARE]] : f64 to f32
+// CHECK: %[[STEP:.*]] = arith.mulf %[[SIZE]], %{{.*}}
+// CHECK: %[[OLD:.*]] = memref.load %[[W]]
+// CHECK: %[[REST:.*]] = arith.mulf %[[KEPT]], %[[OLD]]
+// CHECK: %[[NEW:.*]] = arith.subf %[[REST]], %[[STEP]]
+// CHECK: memref.store %[[NEW]], %[[W]]
+func.func @adamw(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// A first moment per element, a second one per row: of the mean of the squares.
+neuroshard.table @t : 10 x 3 x f32
+  {optimizer = #neuroshard.optimizer<partial_rowwise_adam, eps = 0.5>}
+
+// CHECK-LABEL: func.func @partial(
+// CHECK-SAME: %[[W:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.weights = "t"},
+// CHECK-SAME: %[[FIRST:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.state = "t"},
+// CHECK-SAME: %[[SECOND:[a-z0-9]*]]: memref<10xf32> {neuroshard.state = "t"})
+// CHECK: %[[SIZE:.*]] = arith.truncf %{{.*}} : f64 to f32
+// CHECK: %[[NORM:.*]] = scf.for
+// CHECK: %[[DIM:.*]] = arith.constant 3.000000e+00 : f32
+// CHECK: %[[MEAN:.*]] = arith.divf %[[NORM]], %[[DIM]]
+// CHECK: %[[BEFORE:.*]] = memref.load %[[SECOND]][%[[ROW:.*]]]
+// CHECK: %[[KEPT:.*]] = arith.mulf %{{.*}}, %[[BEFORE]]
+// CHECK: %[[ADDED:.*]] = arith.mulf %{{.*}}, %[[MEAN]]
+// CHECK: %[[V:.*]] = arith.addf %[[KEPT]], %[[ADDED]]
+// CHECK: memref.store %[[V]], %[[SECOND]][%[[ROW]]]
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[V]]
+// CHECK: %[[BOTTOM:.*]] = arith.addf %[[ROOT]]
+// CHECK: %[[FACTOR:.*]] = arith.divf %[[SIZE]], %[[BOTTOM]]
+// CHECK: memref.load %[[FIRST]]
+// CHECK: %[[M:.*]] = arith.addf
+// CHECK: memref.store %[[M]], %[[FIRST]]
+// CHECK: %[[STEP:.*]] = arith.mulf %[[FACTOR]], %[[M]]
+// CHECK: arith.subf %{{.*}}, %[[STEP]]
+func.func @partial(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}

@@ -1,0 +1,90 @@
+//===- OptimizerTest.cpp - Properties and settings of optimizers ----------===//
+//
+// The table of optimizers agrees with itself, says where weight decay goes, and
+// refuses settings that cannot be together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Model/Optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace neuroshard;
+
+namespace {
+
+TEST(OptimizerTest, NamesAreThoseOfTheirKinds) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < kOptimizers.size(); ++i) {
+    auto kind = static_cast<OptimizerKind>(i);
+    EXPECT_EQ(toString(kind), kOptimizers[i].name);
+    EXPECT_EQ(parseOptimizerKind(kOptimizers[i].name), kind);
+    EXPECT_TRUE(names.insert(kOptimizers[i].name).second);
+    EXPECT_TRUE(isOptimizerKind(kind));
+  }
+  EXPECT_FALSE(isOptimizerKind(static_cast<OptimizerKind>(kOptimizers.size())));
+}
+
+TEST(OptimizerTest, EachStateHasAName) {
+  for (const OptimizerProperties &known : kOptimizers)
+    for (size_t i = 0; i < known.stateNames.size(); ++i)
+      EXPECT_EQ(!known.stateNames[i].empty(),
+                static_cast<int>(i) < known.states.count())
+          << known.name << " state " << i;
+}
+
+TEST(OptimizerTest, DecayGoesWhereTheOptimizerOrItsSettingSays) {
+  auto decayOf = [](OptimizerKind kind, WeightDecayMode mode) {
+    return weightDecayOf(
+        {.kind = kind, .weightDecay = 0.5, .weightDecayMode = mode});
+  };
+  EXPECT_EQ(decayOf(OptimizerKind::Momentum, WeightDecayMode::Default),
+            WeightDecayMode::L2);
+  EXPECT_EQ(decayOf(OptimizerKind::Momentum, WeightDecayMode::Decoupled),
+            WeightDecayMode::Decoupled);
+  EXPECT_EQ(decayOf(OptimizerKind::AdamW, WeightDecayMode::Default),
+            WeightDecayMode::Decoupled);
+  EXPECT_EQ(decayOf(OptimizerKind::PartialRowWiseAdam, WeightDecayMode::L2),
+            WeightDecayMode::L2);
+  EXPECT_EQ(weightDecayOf({.kind = OptimizerKind::AdamW}), std::nullopt);
+}
+
+TEST(OptimizerTest, SumsBeginAtTheInitialAccumulator) {
+  for (const OptimizerProperties &known : kOptimizers) {
+    bool isSum = known.stateNames[0] == "sum";
+    EXPECT_EQ(initialState({.kind = *parseOptimizerKind(known.name),
+                            .initialAccumulator = 0.5}),
+              isSum ? 0.5 : 0)
+        << known.name;
+  }
+}
+
+TEST(OptimizerTest, NormsNeedWeightsUnderL2DecayOfRowWiseOptimizers) {
+  auto need = [](OptimizerKind kind, WeightDecayMode mode, double decay) {
+    return normsNeedWeights(
+        {.kind = kind, .weightDecay = decay, .weightDecayMode = mode});
+  };
+  for (OptimizerKind kind :
+       {OptimizerKind::RowWiseAdagrad, OptimizerKind::PartialRowWiseAdam}) {
+    EXPECT_TRUE(need(kind, WeightDecayMode::L2, 0.5));
+    EXPECT_FALSE(need(kind, WeightDecayMode::Decoupled, 0.5));
+    EXPECT_FALSE(need(kind, WeightDecayMode::L2, 0));
+  }
+  EXPECT_FALSE(need(OptimizerKind::Adagrad, WeightDecayMode::L2, 0.5));
+}
+
+TEST(OptimizerTest, AdamWHasDecoupledDecayAlone) {
+  for (const OptimizerProperties &known : kOptimizers)
+    for (WeightDecayMode mode : {WeightDecayMode::Default, WeightDecayMode::L2,
+                                 WeightDecayMode::Decoupled}) {
+      bool refused = known.name == "adamw" && mode == WeightDecayMode::L2;
+      EXPECT_EQ(settingsError({.kind = *parseOptimizerKind(known.name),
+                               .weightDecayMode = mode}),
+                refused ? "adamw has decoupled weight decay alone, got: l2"
+                        : "");
+    }
+}
+
+} // namespace

@@ -1,0 +1,66 @@
+//===- StepSizeTest.cpp - Step sizes of the optimizers --------------------===//
+//
+// The factors of an update that follow from learning rate and step: bias
+// corrections of Adam and its kin, and what decoupled weight decay keeps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Runtime/OptimizerStepSize.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace neuroshard::runtime {
+namespace {
+
+TEST(StepSizeTest, IsTheLearningRateUnlessBiasIsCorrected) {
+  for (OptimizerKind kind :
+       {OptimizerKind::SGD, OptimizerKind::Adagrad,
+        OptimizerKind::RowWiseAdagrad, OptimizerKind::Momentum})
+    EXPECT_EQ(stepSize({.kind = kind}, 0.3f, 0).size, 0.3f);
+  for (OptimizerKind kind : {OptimizerKind::Adam, OptimizerKind::AdamW,
+                             OptimizerKind::PartialRowWiseAdam}) {
+    Optimizer optimizer{.kind = kind, .beta1 = 0.5, .beta2 = 0.75};
+    EXPECT_EQ(stepSize(optimizer, 0.5f, 1).size, 0.5f * 0.5f / 0.5f);
+    EXPECT_EQ(stepSize(optimizer, 0.5f, 3).size,
+              static_cast<float>(0.5 * std::sqrt(1 - 0.421875) / 0.875));
+    EXPECT_THROW(stepSize(optimizer, 0.5f, 0), RuntimeError);
+  }
+}
+
+TEST(StepSizeTest, DecoupledDecayKeepsAShareOfTheWeights) {
+  Optimizer optimizer{.kind = OptimizerKind::AdamW, .weightDecay = 0.25};
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 0.875f);
+  optimizer.kind = OptimizerKind::SGD;
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 1);
+  optimizer.weightDecayMode = WeightDecayMode::Decoupled;
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 0.875f);
+  optimizer.weightDecay = 0;
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 1);
+}
+
+/// Two optimizers of which haveSameStepSize is true have the same, and of each
+/// pair with other factors it is false.
+TEST(StepSizeTest, SharedOnlyByOptimizersWithEqualFactors) {
+  std::vector<Optimizer> all;
+  for (const OptimizerProperties &known : kOptimizers)
+    for (double beta : {0.5, 0.75})
+      for (double decay : {0.0, 0.125, 0.25})
+        all.push_back({.kind = *parseOptimizerKind(known.name),
+                       .beta1 = beta,
+                       .weightDecay = decay});
+  int shared = 0;
+  for (const Optimizer &a : all)
+    for (const Optimizer &b : all) {
+      StepSize one = stepSize(a, 0.5f, 2), other = stepSize(b, 0.5f, 2);
+      bool equal = one.size == other.size && one.kept == other.kept;
+      EXPECT_EQ(haveSameStepSize(a, b), equal)
+          << toString(a.kind) << " and " << toString(b.kind);
+      shared += equal;
+    }
+  EXPECT_GT(shared, static_cast<int>(all.size()));
+}
+
+} // namespace
+} // namespace neuroshard::runtime
