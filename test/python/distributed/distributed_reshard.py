@@ -12,7 +12,7 @@ from distributed_context import raises, whole
 from distributed_models import KINDS, in_tiers, joined, make_plan, make_problem, random_parts
 from distributed_steps import Model, given, small
 from neuroshard._dtypes import DTYPES
-from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
+from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._reshard import transfer
 from neuroshard.errors import TensorError
 from support import matrix
@@ -69,7 +69,8 @@ def needed_bytes(problem, old, new, old_ranks, new_ranks):
     for table in problem.tables:
         kind = table.optimizer.kind
         per_element = DTYPES[table.type].itemsize
-        per_element += 0 if kind in ROW_WISE else 4 * len(STATE_NAMES[kind])
+        of_rows = len(ROW_STATES.get(kind, ()))
+        per_element += 4 * (len(STATE_NAMES[kind]) - of_rows)
         for rank in new_ranks:
             held, wanted = torch.zeros(2, table.rows, table.dim, dtype=torch.bool)
             for mask, plan, ranks in ((held, old, old_ranks), (wanted, new, new_ranks)):
@@ -77,8 +78,8 @@ def needed_bytes(problem, old, new, old_ranks, new_ranks):
                     if rank in [ranks[device] for device in shard.devices]:
                         mask[slice(*shard.rows), slice(*shard.cols)] = True
             needed[rank] += per_element * int((wanted & ~held).sum())
-            if kind in ROW_WISE:
-                needed[rank] += 4 * int((wanted.any(1) & ~held.any(1)).sum())
+            if of_rows:
+                needed[rank] += 4 * of_rows * int((wanted.any(1) & ~held.any(1)).sum())
     return needed
 
 

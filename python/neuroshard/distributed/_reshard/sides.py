@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard._dtypes import DTYPES
-from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
+from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint.row_state_merge import plan_merges
 from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 from neuroshard.distributed._checkpoint.state import state_of_table
@@ -56,11 +56,12 @@ def by_table(shards: Iterable[LocalShard]) -> dict[str, list[LocalShard]]:
 def outline(shard: Shard, table: Table) -> LocalShard:
     """A shard without memory."""
     size = (shard.row_count, shard.width)
-    state = size[:1] if table.optimizer.kind in ROW_WISE else size
+    kind = table.optimizer.kind
+    of_rows = ROW_STATES.get(kind, ())
     return LocalShard(shard.name, shard.table, shard.rows, shard.cols, shard.devices,
                       torch.empty(size, dtype=DTYPES[table.type], device="meta"),
-                      {name: torch.empty(state, dtype=torch.float32, device="meta")
-                       for name in STATE_NAMES[table.optimizer.kind]})
+                      {name: torch.empty(size[:1] if name in of_rows else size, dtype=torch.float32,
+                                         device="meta") for name in STATE_NAMES[kind]})
 
 
 def move_table(table: Table, before: Side, after: Side, transfer: Transfer,
