@@ -1,11 +1,12 @@
 //===- IdOperators.cpp - The map of a table's ids, for Python -------------===//
 //
-// torch.classes.neuroshard.IdOwner, and torch.ops.neuroshard.distinct_ids. All
-// tensors are i64 on the CPU.
+// torch.classes.neuroshard.IdOwner, and torch.ops.neuroshard.distinct_ids and
+// owners_of_ids. All tensors are i64 on the CPU.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Ids/DistinctIds.h"
+#include "Ids/IdHash.h"
 #include "Ids/IdOwner.h"
 
 #include <ATen/ops/empty.h>
@@ -130,11 +131,19 @@ std::tuple<at::Tensor, at::Tensor, Rows> distinctIds(const at::Tensor &ids,
   return {tensorOf(found.ids), tensorOf(found.places), std::move(found.counts)};
 }
 
+at::Tensor ownersOfIds(const at::Tensor &ids, int64_t ranks) {
+  Rows owners;
+  for (int64_t id : valuesOf(ids))
+    owners.push_back(ownerOfId(id, static_cast<int32_t>(ranks)));
+  return tensorOf(owners);
+}
+
 } // namespace
 
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("distinct_ids(Tensor ids, int ranks) -> (Tensor, Tensor, int[])",
         &distinctIds);
+  m.def("owners_of_ids(Tensor ids, int ranks) -> Tensor", &ownersOfIds);
   m.class_<OwnerOfPython>("IdOwner")
       .def(torch::init<const at::Tensor &, int64_t, const std::string &,
                        const std::string &, int64_t, int64_t>())

@@ -22,6 +22,8 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._planning import plan
 
 from neuroshard.distributed._caches import CacheFigures
+from neuroshard.distributed._dynamic_ids.arguments import DynamicIds
+from neuroshard.distributed._dynamic_ids.id_table import IdFigures, IdTable
 from neuroshard.distributed._lockstep import lockstep
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._tables import EmbeddingTables
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
     from neuroshard.errors import CheckpointError
 
-__all__ = ["CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged", "LocalShard", "Pending",
+__all__ = ["CacheFigures", "CheckpointError", "DynamicIds", "EmbeddingTables", "GroupError", "IdFigures",
+           "IdTable", "Jagged", "LocalShard", "Pending",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "latest",
            "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
 

@@ -10,6 +10,7 @@ from neuroshard import _fields
 from neuroshard._jagged import Jagged
 
 FORMS = ("error", "drop", "modulo")
+ANY = -1  # in place of the rows of a table whose ids are any numbers
 
 
 def check_form(form: object, unpooled: bool, rows: Sequence[int]) -> str | int:
@@ -33,7 +34,7 @@ class OutOfRange:
     """Changes ids that are negative, or not below the rows of their table, before they are sent."""
 
     def __init__(self, form: str | int, rows: Sequence[int]) -> None:
-        """form: as check_form() gives it. rows: of the table of each feature of the input."""
+        """form: as check_form() gives it. rows: of the table of each feature of the input, or ANY."""
         self._form, self._rows = form, torch.tensor(rows)
         self._found = torch.zeros((), dtype=torch.int64)
 
@@ -44,13 +45,13 @@ class OutOfRange:
 
     def apply(self, ids: Jagged) -> Jagged:
         """ids: as operators take them. Wrong offsets stay as they are: the step refuses them."""
-        counts = self._counts(ids)
+        counts = counts_of(ids, len(self._rows))
         if self._form == "error" or counts is None:
             return ids
         self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
         limits = torch.repeat_interleave(self._rows, torch.tensor(counts, device=ids.ids.device),
                                          output_size=ids.ids.shape[0])
-        wrong = (ids.ids < 0) | (ids.ids >= limits)
+        wrong = ((ids.ids < 0) | (ids.ids >= limits)) & (limits != ANY)
         if ids.ids.device.type == "cpu" and not bool(wrong.any()):
             return ids
         self._found = self._found + wrong.sum()
@@ -60,17 +61,19 @@ class OutOfRange:
             else torch.remainder(limits + self._form, limits)
         return ids._replace(ids=torch.where(wrong, others.to(ids.ids.dtype), ids.ids))
 
-    def _counts(self, ids: Jagged) -> list[int] | None:
-        """The ids of each feature, by their offsets; None if these are wrong."""
-        features = len(self._rows)
-        batch = (ids.offsets.shape[0] - 1) // features
-        if batch <= 0 or ids.ids.dim() != 1:
-            return None
-        begins = ids.offsets[::batch].tolist()
-        counts = [end - begin for begin, end in zip(begins, begins[1:])]
-        is_right = (len(counts) == features and begins[0] == 0 and min(counts) >= 0
-                    and begins[-1] == ids.ids.shape[0])
-        return counts if is_right else None
+
+def counts_of(ids: Jagged, features: int) -> list[int] | None:
+    """The ids of each feature, by their offsets; None if these are wrong."""
+    if ids.offsets.shape[0] == 1 and ids.ids.numel() == 0:
+        return [0] * features
+    batch = (ids.offsets.shape[0] - 1) // features
+    if batch <= 0 or ids.ids.dim() != 1:
+        return None
+    begins = ids.offsets[::batch].tolist()
+    counts = [end - begin for begin, end in zip(begins, begins[1:])]
+    is_right = (len(counts) == features and begins[0] == 0 and min(counts) >= 0
+                and begins[-1] == ids.ids.shape[0])
+    return counts if is_right else None
 
 
 def dropped(ids: Jagged, kept: torch.Tensor) -> Jagged:
