@@ -52,22 +52,28 @@ Translated IdOwner::train(std::span<const int64_t> given, int64_t lookup,
                           int64_t firstHeld) {
   ++batch;
   DistinctIds distinct = findDistinct(given, 1);
+  std::vector<int64_t> rows(distinct.ids.size(), policy.sharedRow);
   std::vector<int64_t> unknown;
+  std::vector<size_t> places; // of unknown ids among the distinct ones
   forSlots(ids, distinct.ids, [&](size_t i, int32_t slot) {
-    if (slot == IdIndex::kNone)
-      return unknown.push_back(distinct.ids[i]);
+    if (slot == IdIndex::kNone) {
+      unknown.push_back(distinct.ids[i]);
+      places.push_back(i);
+      return;
+    }
     ids.see(slot, batch);
     ids.use(slot, lookup);
+    rows[i] = ids.at(slot).row;
   });
   Translated result;
   admit(countUnknown(unknown), lookup, firstHeld, result);
-  std::vector<int64_t> rows(distinct.ids.size(), policy.sharedRow);
-  forSlots(ids, distinct.ids, [&](size_t i, int32_t slot) {
+  forSlots(ids, unknown, [&](size_t i, int32_t slot) {
     if (slot != IdIndex::kNone)
-      rows[i] = ids.at(slot).row;
+      rows[places[i]] = ids.at(slot).row;
   });
-  for (int64_t place : distinct.places)
-    result.rows.push_back(rows[static_cast<size_t>(place)]);
+  result.rows.resize(given.size());
+  for (size_t i = 0; i < given.size(); ++i)
+    result.rows[i] = rows[static_cast<size_t>(distinct.places[i])];
   return result;
 }
 

@@ -115,6 +115,8 @@ class Twins:
     def __init__(self, context, kind="rows", optimizer="adagrad", policy="lru", pooling="sum", type="f32",
                  tier="", seed=SEED, **options):
         self.context = context
+        if tier == "dram":
+            context.devices = "H200"  # the planner knows no host memory below CPUs
         optimizer = ns.Optimizer(optimizer, **({"initial_accumulator": 0.25} if "adagrad" in optimizer else {}))
         self.problem = problem_of(context, optimizer, pooling, type)
         self.plan = kind_plan(context, self.problem, kind, tier)
