@@ -35,7 +35,9 @@ class Translation:
 
     def fail(self) -> None:
         """Instead of translate(), on a rank whose ids cannot be sent."""
-        self._meet(FAILED, [[0] * len(self.tables)] * self._exchange.size)
+        size = self._exchange.size
+        self._exchange.with_heads("ids", [[FAILED, *(0 for _ in self.tables)]] * size,
+                                  [torch.empty(0, dtype=torch.int64)] * size)
 
     @torch.compiler.disable
     def translate(self, ids: Jagged, learns: bool) -> Jagged:
@@ -48,17 +50,18 @@ class Translation:
             return ids
         values = ids.ids.cpu()
         places = [self._places(counts, readers) for readers in self._readers]
-        size = self._exchange.size
-        asked = [self._ops.distinct_ids(values[one].contiguous(), size) for one in places]
-        states, wanted = self._meet(TRAINING if learns else LOOKUP,
-                                    [[one[2][rank] for one in asked] for rank in range(size)])
+        asked = [self._ops.distinct_ids(values[one].contiguous(), self._exchange.size) for one in places]
+        sizes = [one[2] for one in asked]
+        told, questions = self._send([one[0].split(one[2]) for one in asked],
+                                     TRAINING if learns else LOOKUP)
+        states = [one[0] for one in told]
         if FAILED in states:
             rows = [torch.full_like(values[one], table.shared_row)
                     for one, table in zip(places, self.tables)]
         else:
             require_same_states(states)
-            found = self._ask([one[0] for one in asked], [one[2] for one in asked], wanted, learns)
-            rows = [of_table[one[1]] for of_table, one in zip(found, asked)]
+            found = self._take(self._reply([one[1:] for one in told], questions, learns), sizes)
+            rows = [of_table.index_select(0, one[1]) for of_table, one in zip(found, asked)]
         translated = values.clone()
         for one, of_table in zip(places, rows):
             translated[one] = of_table
@@ -76,47 +79,47 @@ class Translation:
             return slice(begins[readers[0]], begins[readers[-1] + 1])
         return torch.cat([torch.arange(begins[one], begins[one + 1]) for one in readers])
 
-    def _meet(self, state: int, counts: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-        """counts: by rank, how many ids of each table it is asked for. Gives, by rank, its state, and how
-        many ids it asks this one for."""
-        told = self._exchange.equal(torch.tensor([[state, *one] for one in counts])).tolist()
-        return [one[0] for one in told], [one[1:] for one in told]
+    def _send(self, asked: Sequence[Sequence[torch.Tensor]],
+              state: int) -> tuple[list[list[int]], list[torch.Tensor]]:
+        """asked: by table and rank, ids. Gives by rank its state, how many ids of each table it asks this
+        one for, and these."""
+        by_rank = list(zip(*asked))
+        return self._exchange.with_heads("ids", [[state, *(ids.shape[0] for ids in one)] for one in by_rank],
+                                         [torch.cat(one) for one in by_rank])
 
-    def _ask(self, asked: Sequence[torch.Tensor], counts: Sequence[Sequence[int]],
-             wanted: Sequence[Sequence[int]], learns: bool) -> list[torch.Tensor]:
-        """The rows of distinct ids of each table, by owner. counts: by table and rank. wanted: by rank
-        and table, how many ids others ask for."""
+    def _reply(self, counts: Sequence[Sequence[int]], questions: Sequence[torch.Tensor],
+               learns: bool) -> tuple[list[list[int]], list[torch.Tensor]]:
+        """Tells each rank the rows of its ids, and which rows that it has shards of have another id now.
+        counts: by rank and table. Gives what all ranks tell this one."""
         size, tables = self._exchange.size, range(len(self.tables))
-        by_table = [one.split(list(count)) for one, count in zip(asked, counts)]
-        questions = self._exchange.split(
-            torch.cat([by_table[table][rank] for rank in range(size) for table in tables]),
-            [sum(counts[table][rank] for table in tables) for rank in range(size)],
-            [sum(one) for one in wanted])
-        parts = questions.split([count for one in wanted for count in one])
+        parts = [question.split(list(count)) for question, count in zip(questions, counts)]
         answers, admitted, refused = self._answer(
-            [torch.cat(parts[table::len(self.tables)]) for table in tables], learns)
-        rows = [one.split([of_rank[table] for of_rank in wanted])
-                for table, one in enumerate(answers)]
-        for_ranks = [[self._held_by(table, rank, *admitted[table]) for table in tables]
-                     for rank in range(size)]
-        heads = [torch.tensor([sum(one[0].shape[0] for one in admitted), *refused,
-                               *(one.shape[0] for one in for_ranks[rank])]) for rank in range(size)]
-        head = heads[0].shape[0]
-        replies = self._exchange.split(
-            torch.cat([part for rank in range(size)
-                       for part in (heads[rank], *(rows[table][rank] for table in tables))]),
-            [head + sum(one) for one in wanted],
-            [head + sum(counts[table][rank] for table in tables) for rank in range(size)])
-        pieces = replies.split([length for rank in range(size)
-                                for length in (head, *(counts[table][rank] for table in tables))])
-        told = [one.tolist() for one in pieces[::len(self.tables) + 1]]
-        if any(one[0] for one in told):
-            self._begin_anew(for_ranks, [one[3:] for one in told])
-        for owner, (_, table, refused_id, *_) in enumerate(told):
-            if table >= 0:
-                self._raise_full(owner, table, refused_id)
-        return [torch.cat([pieces[rank * (len(self.tables) + 1) + 1 + table] for rank in range(size)])
-                for table in tables]
+            [torch.cat([one[table] for one in parts]) for table in tables], learns)
+        rows = [one.split([count[table] for count in counts]) for table, one in enumerate(answers)]
+        held = [[self._held_by(table, rank, *admitted[table]) for table in tables]
+                for rank in range(size)]
+        return self._exchange.with_heads(
+            "rows", [[*refused, *(pairs.shape[0] for pairs in one)] for one in held],
+            [torch.cat([*(of_table[rank] for of_table in rows), *(pairs.flatten() for pairs in held[rank])])
+             for rank in range(size)])
+
+    def _take(self, replies: tuple[list[list[int]], list[torch.Tensor]],
+              sizes: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+        """The rows of the distinct ids of each table, by owner; lets rows that have another id begin anew.
+        sizes: by table and rank, how many ids it was asked for."""
+        told, values = replies
+        tables = range(len(self.tables))
+        pieces = [one.split([*(sizes[table][rank] for table in tables), *(2 * count for count in head[2:])])
+                  for rank, (head, one) in enumerate(zip(told, values))]
+        for number, table in enumerate(self.tables):
+            pairs = torch.cat([one[len(self.tables) + number] for one in pieces]).reshape(-1, 2)
+            if pairs.numel():
+                self._ops.assign_rows(self._model, table.index, pairs[:, 0].contiguous(),
+                                      pairs[:, 1].contiguous(), table.seed)
+        for owner, (number, refused_id, *_) in enumerate(told):
+            if number >= 0:
+                self._raise_full(owner, number, refused_id)
+        return [torch.cat([one[number] for one in pieces]) for number in tables]
 
     def _answer(self, ids: Sequence[torch.Tensor], learns: bool) -> tuple[
             list[torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]], tuple[int, int]]:
@@ -154,20 +157,6 @@ class Translation:
         for begin, end in ranges:
             held |= (rows >= begin) & (rows < end)
         return pairs[held]
-
-    def _begin_anew(self, for_ranks: Sequence[Sequence[torch.Tensor]],
-                    counts: Sequence[Sequence[int]]) -> None:
-        """Gives rows with new ids the weights and states that these begin with. counts: by owner and
-        table."""
-        received = self._exchange.split(
-            torch.cat([pairs for one in for_ranks for pairs in one]),
-            [sum(pairs.shape[0] for pairs in one) for one in for_ranks], [sum(one) for one in counts])
-        parts = received.split([count for one in counts for count in one])
-        for number, table in enumerate(self.tables):
-            pairs = torch.cat(parts[number::len(self.tables)])
-            if pairs.numel():
-                self._ops.assign_rows(self._model, table.index, pairs[:, 0].contiguous(),
-                                      pairs[:, 1].contiguous(), table.seed)
 
     def _raise_full(self, owner: int, table: int, refused_id: int) -> None:
         name = self.tables[table].name
