@@ -2,6 +2,9 @@
 distributed_dynamic.py and distributed_dynamic_checkpoints.py."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -72,3 +75,17 @@ def test_ranks(runs, ranks, case):
 def test_deal(used, free, shares):
     """Ranks with the fewest used rows get free ones, until all have as many."""
     assert deal(used, free) == shares
+
+
+def test_killed(tmp_path):
+    """When a rank is killed the others end with an error that names it, before the timeout of the group."""
+    worker = Path(__file__).with_name("dynamic_ids_killed.py")
+    ranks = [subprocess.Popen([sys.executable, worker, str(rank), tmp_path / "store"], text=True,
+                              env={**os.environ, "NEUROSHARD_CACHE": str(tmp_path / "cache"),
+                                   "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE)
+             for rank in range(3)]
+    texts = [one.communicate(timeout=50)[1] for one in ranks]
+    assert ranks[1].returncode == -9
+    for rank in (0, 2):
+        assert ranks[rank].returncode == 1, texts[rank]
+        assert "rank 1" in texts[rank] and "DistBackendError" in texts[rank], texts[rank]

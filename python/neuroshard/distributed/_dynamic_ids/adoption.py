@@ -57,9 +57,10 @@ def dealt(owners: torch.Tensor, free: int, exchange: Exchange) -> torch.Tensor:
 def send(exchange: Exchange, entries: torch.Tensor, owners: torch.Tensor) -> torch.Tensor:
     """The entries of all ranks for this one, by rank and then in their order."""
     order = torch.argsort(owners, stable=True)
-    counts = torch.bincount(owners, minlength=exchange.size)
-    taken = exchange.equal(counts.reshape(-1, 1)).flatten()
-    return exchange.split(entries[order], counts.tolist(), taken.tolist())
+    counts, each = torch.bincount(owners, minlength=exchange.size), [1] * exchange.size
+    taken = exchange.split(counts, each, each) * FIELDS
+    return exchange.split(entries[order].flatten(), (counts * FIELDS).tolist(),
+                          taken.tolist()).reshape(-1, FIELDS)
 
 
 def latest(candidates: torch.Tensor, table: IdTable) -> torch.Tensor:
