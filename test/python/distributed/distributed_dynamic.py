@@ -77,17 +77,17 @@ def loss_of(results, factor=1.0):
     return sum(((one.float() + 0.5)**2 * (number + factor)).sum() for number, one in enumerate(values))
 
 
-def entries_of(tables, context, group=None):
+def entries_of(tables, context, group=None, name="a"):
     """{id: [row, count, last, since]} of all ranks."""
-    own = tables.dynamic_ids["a"].owner.entries()
+    own = tables.dynamic_ids[name].owner.entries()
     everyone = context.gather(own[own[:, 2] > 0].tolist(), group)
     return {id: rest for entries in everyone for id, *rest in entries}
 
 
-def check_map(context, tables, maps):
-    table = tables.dynamic_ids["a"]
+def check_map(context, tables, maps, name="a"):
+    table = tables.dynamic_ids[name]
     wanted = {id: entry for part in maps.parts for id, entry in part.entries.items()}
-    assert entries_of(tables, context) == wanted
+    assert entries_of(tables, context, name=name) == wanted
     own = maps.parts[context.rank]
     ids, rows = table.pairs()
     assert dict(zip(ids.tolist(), rows.tolist())) == {id: one[0] for id, one in own.entries.items()}
@@ -98,7 +98,7 @@ def check_map(context, tables, maps):
     assert (found.ids, found.candidates, found.admitted, found.evicted, found.refused, found.forgotten) \
         == (len(own.entries), len(own.candidates), own.admitted, own.evicted, own.refused, own.forgotten)
     assert found.load == found.ids / found.rows
-    assert table.total().ids == len(wanted) and table.total().rows == ROWS - 1
+    assert table.total().ids == len(wanted) and table.total().rows == table.shared_row
 
 
 def kind_plan(context, problem, kind, tier):
@@ -371,10 +371,14 @@ def case_wrong_steps(context):
         assert len(set(context.gather(error))) == 1
         tables.train()
         check_map(context, tables, twins.maps)
-    broken = ns.distributed.Jagged(torch.tensor([1, 2]), torch.tensor([0, 5, 1, 2]))
-    jagged = ns.distributed.Jagged(torch.tensor([2**40, 2, 2**40]), torch.tensor([0, 1, 2, 3]))
-    raises(ValueError, "offsets", lambda: tables(broken if odd else jagged))
-    check_map(context, tables, twins.maps)
+    ids, offsets = torch.tensor([2**40, 2, 2**40]), torch.tensor([0, 1, 2, 3])
+    jagged = ns.distributed.Jagged(ids, offsets)
+    for broken, text in ((jagged._replace(offsets=torch.tensor([0, 5, 1, 3])), "offsets"),
+                         (jagged._replace(offsets=offsets.double()), "offsets"),
+                         (jagged._replace(offsets=offsets[:3]), "offsets"),
+                         (jagged._replace(ids=ids.double()), "ids"), (jagged._replace(ids=ids[None]), "ids")):
+        raises(ValueError, text, lambda broken=broken: tables(broken if odd else jagged))
+        check_map(context, tables, twins.maps)
     for results in twins.start(batches.take()):
         loss_of(results).backward()
     twins.check()
@@ -393,6 +397,30 @@ def case_static_errors(context):
     for results in twins.start(batch):
         loss_of(results).backward()
     twins.check()
+
+
+def case_two_tables(context):
+    """Each table has a map of its own, also for the same ids."""
+    tables = [ns.Table("a", ROWS, DIM), ns.Table("c", 17, 4)]
+    features = [ns.Feature("a0", "a"), ns.Feature("c0", "c"), ns.Feature("a1", "a")]
+    problem = ns.ShardingProblem(tables=tables, features=features, batch=16 * context.size,
+                                 topology=f"{context.size}x{context.devices}")
+    policies = {"c": ns.DynamicIds(evict_by="lfu"), "a": ns.DynamicIds(admit_after=2)}
+    module = context.make(make_plan(problem, ["rows", "columns"], context.size, 3), problem,
+                          dynamic_ids=policies)
+    maps = {table.name: Maps(table.rows, context.size, policies[table.name]) for table in tables}
+    batches = Batches(context, most=4)
+    for _ in range(10):
+        batch = [{"a0": one["a0"], "c0": one["a1"], "a1": one["a1"]} for one in batches.take()]
+        given = {name: (torch.tensor([id for bag in bags for id in bag], dtype=torch.int64),
+                        torch.tensor([0, *(len(bag) for bag in bags)]).cumsum(0))
+                 for name, bags in batch[context.rank].items()}
+        maps["a"].train([ids_of(one) for one in batch])
+        maps["c"].train([[id for bag in one["c0"] for id in bag] for one in batch])
+        loss_of(module(given)).backward()
+        for name, one in maps.items():
+            check_map(context, module, one, name)
+    assert module.dynamic_ids["c"].total().evicted > 10
 
 
 def case_memory(context):

@@ -36,7 +36,7 @@ HELD = [*(f"dynamic.held:way={way}" for way in ("accumulate", "two_forwards", "s
 MODES = [*(f"dynamic.modes:mode={mode}" for mode in ("eval", "no_grad", "frozen")),
          "dynamic.modes:device=emulator"]
 ERRORS = ["dynamic.refuse", "dynamic.errors", "dynamic.wrong_steps", "dynamic.static_errors"]
-OTHERS = ["dynamic.threads", "dynamic.compiled", "dynamic.memory"]
+OTHERS = ["dynamic.threads", "dynamic.compiled", "dynamic.memory", "dynamic.two_tables"]
 SAVED = [*(f"dynamic_checkpoints.resume:policy={one}" for one in POLICIES),
          "dynamic_checkpoints.resume:by=state_dict", "dynamic_checkpoints.whole",
          "dynamic_checkpoints.errors"]
@@ -45,7 +45,7 @@ FEWER = [f"dynamic_checkpoints.other_ranks:policy={one}:first={first}:second={se
 
 CASES = {1: [POLICY[0], POLICY[3], HELD[0], MODES[0], ERRORS[0], ERRORS[2], SAVED[0]],
          2: [*POLICY, *CUT, *EMULATED, *FORMS, *HELD, *MODES, *ERRORS, *OTHERS, *SAVED],
-         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, *SAVED[::3]],
+         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, OTHERS[-1], *SAVED[::3]],
          4: [POLICY[3], CUT[5], EMULATED[2], *FEWER]}
 if ALL:
     CASES = {ranks: list(dict.fromkeys([*cases, *EVERY])) for ranks, cases in CASES.items()}

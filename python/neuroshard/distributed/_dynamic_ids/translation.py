@@ -44,7 +44,8 @@ class Translation:
         """ids: as operators take them. Raises a TensorError on all ranks if a table is full and refuses ids,
         and if some ranks train and others do not. Where the step fails on some rank, ids become those of
         the shared rows."""
-        counts = counts_of(ids, self._features)
+        are_whole = ids.ids.dtype == ids.offsets.dtype == torch.int64 and ids.offsets.dim() == 1
+        counts = counts_of(ids, self._features) if are_whole else None
         if counts is None:  # the step tells what is wrong with them
             self.fail()
             return ids
