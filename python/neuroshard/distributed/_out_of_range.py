@@ -45,8 +45,10 @@ class OutOfRange:
 
     def apply(self, ids: Jagged) -> Jagged:
         """ids: as operators take them. Wrong offsets stay as they are: the step refuses them."""
+        if self._form == "error":
+            return ids
         counts = counts_of(ids, len(self._rows))
-        if self._form == "error" or counts is None:
+        if counts is None:
             return ids
         self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
         limits = torch.repeat_interleave(self._rows, torch.tensor(counts, device=ids.ids.device),
@@ -64,8 +66,6 @@ class OutOfRange:
 
 def counts_of(ids: Jagged, features: int) -> list[int] | None:
     """The ids of each feature, by their offsets; None if these are wrong."""
-    if ids.offsets.shape[0] == 1 and ids.ids.numel() == 0:
-        return [0] * features
     batch = (ids.offsets.shape[0] - 1) // features
     if batch <= 0 or ids.ids.dim() != 1:
         return None

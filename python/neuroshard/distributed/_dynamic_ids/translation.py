@@ -44,8 +44,7 @@ class Translation:
         """ids: as operators take them. Raises a TensorError on all ranks if a table is full and refuses ids,
         and if some ranks train and others do not. Where the step fails on some rank, ids become those of
         the shared rows."""
-        are_whole = ids.ids.dtype == ids.offsets.dtype == torch.int64 and ids.offsets.dim() == 1
-        counts = counts_of(ids, self._features) if are_whole else None
+        counts = self._counts(ids)
         if counts is None:  # the step tells what is wrong with them
             self.fail()
             return ids
@@ -67,6 +66,14 @@ class Translation:
         for one, of_table in zip(places, rows):
             translated[one] = of_table
         return ids._replace(ids=translated.to(ids.ids.device, non_blocking=True))
+
+    def _counts(self, ids: Jagged) -> list[int] | None:
+        """The ids of each feature; None if ids or offsets are wrong."""
+        if ids.ids.dtype != torch.int64 or ids.offsets.dtype != torch.int64 or ids.offsets.dim() != 1:
+            return None
+        if ids.offsets.shape[0] == 1 and ids.ids.numel() == 0:  # no samples
+            return [0] * self._features
+        return counts_of(ids, self._features)
 
     @torch.compiler.disable
     def note_step(self, ticket: torch.Tensor) -> None:
