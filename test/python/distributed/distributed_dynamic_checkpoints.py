@@ -204,4 +204,8 @@ def case_errors(context):
     raises(ValueError if context.rank == 0 else ns.distributed.GroupError, "expected each row from 0 to 39 once",
            lambda: tables.load_state_dict({"embedding_bags.a.ids": whole_map,
                                            "embedding_bags.a.ids.numbers": numbers}, strict=False))
+    whole_map[:, 5] = context.size
+    raises((ValueError, ns.distributed.GroupError), f"expected owners from 0 to {context.size - 1}",
+           lambda: tables.load_state_dict({"embedding_bags.a.ids": whole_map,
+                                           "embedding_bags.a.ids.numbers": numbers}, strict=False))
     assert torch.equal(tables.dynamic_ids["a"].owner.entries(), entries)

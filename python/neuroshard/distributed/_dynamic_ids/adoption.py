@@ -22,6 +22,9 @@ def adopt(table: IdTable, entries: torch.Tensor, candidates: torch.Tensor, ranks
     """All ranks call it together, each with a part of the entries: its rows [n, FIELDS + 1] are an entry
     and the rank that had it. ranks: that have saved them. batches: that were trained."""
     exchange, is_same = table.exchange, ranks == table.exchange.size
+    if is_same:
+        together(lambda: require_owners(torch.cat([entries, candidates])[:, OWNER], table), exchange.group,
+                 "loading the ids of a table")
     used = entries[:, COUNT] > 0
     owners = entries[:, OWNER] if is_same else owners_of(entries, exchange.size)
     if not is_same:
@@ -70,6 +73,13 @@ def latest(candidates: torch.Tensor, table: IdTable) -> torch.Tensor:
     kept = candidates[order.flip(0)].clone()
     kept[:, ROW] = torch.arange(kept.shape[0])
     return kept
+
+
+def require_owners(owners: torch.Tensor, table: IdTable) -> None:
+    """Raises a TensorError for owners that are no ranks."""
+    if owners.numel() and (int(owners.min()) < 0 or int(owners.max()) >= table.exchange.size):
+        raise TensorError(f"ids of table \"{table.name}\": expected owners from 0 to {table.exchange.size - 1}, "
+                          f"found {int(owners.min())} to {int(owners.max())}")
 
 
 def require_rows(rows: torch.Tensor, table: IdTable) -> None:
