@@ -147,7 +147,7 @@ void join(const std::string &model, const std::string &directory,
 }
 
 std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
-  return findSession(model)->shards().at(static_cast<size_t>(shard));
+  return findSession(model)->shard(static_cast<int32_t>(shard));
 }
 
 /// The numbers of nsrt_cache_figures, in order.
@@ -262,6 +262,18 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, int64_t seed) {
           findSession(model)->initialize(seed);
         });
+  m.def("assign_rows(str model, int table, Tensor rows, Tensor ids, int seed) "
+        "-> ()",
+        [](const std::string &model, int64_t table, const at::Tensor &rows,
+           const at::Tensor &ids, int64_t seed) {
+          findSession(model)->assignRows(table, rows, ids, seed);
+        });
+  m.def("open_steps(str model) -> int[]", [](const std::string &model) {
+    return findSession(model)->openSteps();
+  });
+  m.def("keeps_gradients(str model) -> bool", [](const std::string &model) {
+    return findSession(model)->keepsGradients();
+  });
   m.def("refuse(str model, str text) -> ()",
         [](const std::string &model, const std::string &text) {
           findSession(model)->refuse(text);

@@ -124,8 +124,8 @@ RankSession::RankSession(const std::string &directory,
                     " devices; expected a process group of as many ranks");
   world =
       openWorld(directory, groups, placement, threads, check, tierDirectory);
-  for (int32_t rank = 0; rank < manifest.numDevices && !ownDevice; ++rank)
-    ownDevice = nsrt_world_device(world.get(), rank);
+  while (ownRank + 1 < manifest.numDevices && !ownDevice)
+    ownDevice = nsrt_world_device(world.get(), ++ownRank);
 }
 
 RankSession::~RankSession() {

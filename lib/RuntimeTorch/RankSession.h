@@ -97,6 +97,15 @@ public:
   void requireIdle();
 
   void initialize(int64_t seed);
+  /// Begins rows of a table anew, on the shards here that have them: weights
+  /// are the initial values that TableInitializer has for `ids`, in place of
+  /// rows, and states are their initial values. `rows`: each once.
+  void assignRows(int64_t table, const at::Tensor &rows, const at::Tensor &ids,
+                  int64_t seed);
+  /// Steps that still read or update rows.
+  std::vector<int64_t> openSteps();
+  /// Whether gradients wait for a later update.
+  bool keepsGradients();
   /// Updates done so far.
   int64_t numUpdates() const { return updates; }
   void setNumUpdates(int64_t count) { updates = count; }
@@ -104,6 +113,7 @@ public:
   /// Views of the device's shards: of each, its weights [rows, cols], then its
   /// states, [rows, cols] or [rows].
   std::vector<std::vector<at::Tensor>> shards() const;
+  std::vector<at::Tensor> shard(int32_t index) const;
 
   nsrt_device *device() const { return ownDevice; }
 
@@ -163,6 +173,7 @@ private:
   std::vector<int64_t> dims; ///< columns of each result.
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;
+  int32_t ownRank = -1;
 
   /// A device runs the functions of one thread at a time.
   OwnedMutex running;

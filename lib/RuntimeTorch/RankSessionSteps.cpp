@@ -94,6 +94,15 @@ void RankSession::markDropped(int64_t number) noexcept {
   steps.erase(found);
 }
 
+std::vector<int64_t> RankSession::openSteps() {
+  std::lock_guard lock(mutex);
+  std::vector<int64_t> open;
+  for (const auto &[number, step] : steps)
+    if (!step.dropped || !step.lookedUp)
+      open.push_back(number);
+  return open;
+}
+
 void RankSession::releaseDropped() noexcept {
   std::vector<Step> over;
   {

@@ -163,6 +163,11 @@ void RankSession::setRates(const std::vector<double> &learningRates) {
   rates = std::move(ofTables);
 }
 
+bool RankSession::keepsGradients() {
+  std::lock_guard one(running);
+  return !keptTensors.empty();
+}
+
 void RankSession::updateKept(const std::vector<double> &learningRates) {
   std::lock_guard one(running);
   if (keptTensors.empty())

@@ -19,32 +19,37 @@ static at::ScalarType scalarType(ElementType type) {
   return at::kFloat;
 }
 
+std::vector<at::Tensor> RankSession::shard(int32_t index) const {
+  nsrt_shard_info info;
+  TORCH_CHECK(nsrt_device_shard(ownDevice, index, &info) == 0,
+              nsrt_last_error());
+  int64_t rows = info.row_end - info.row_begin;
+  int64_t cols = info.col_end - info.col_begin;
+  ElementType type =
+      manifest.tables[static_cast<size_t>(info.table)].elementType;
+  c10::Device place = info.on_host ? c10::kCPU : placement.place();
+  std::vector<at::Tensor> shard;
+  auto view = [&](void *values, at::IntArrayRef sizes, int64_t stride,
+                  at::ScalarType elements) {
+    std::vector<int64_t> strides(sizes.size(), 1);
+    strides[0] = stride;
+    shard.push_back(at::from_blob(
+        values, sizes, strides, [](void *) {},
+        at::TensorOptions(elements).device(place), place));
+  };
+  view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
+  for (int32_t s = 0; s < info.num_states; ++s)
+    if (s >= info.num_states - info.num_row_states)
+      view(info.states[s], {rows}, info.state_stride[s], at::kFloat);
+    else
+      view(info.states[s], {rows, cols}, info.state_stride[s], at::kFloat);
+  return shard;
+}
+
 std::vector<std::vector<at::Tensor>> RankSession::shards() const {
   std::vector<std::vector<at::Tensor>> shards;
-  for (int32_t i = 0; i < nsrt_device_num_shards(ownDevice); ++i) {
-    nsrt_shard_info info;
-    TORCH_CHECK(nsrt_device_shard(ownDevice, i, &info) == 0, nsrt_last_error());
-    int64_t rows = info.row_end - info.row_begin;
-    int64_t cols = info.col_end - info.col_begin;
-    ElementType type =
-        manifest.tables[static_cast<size_t>(info.table)].elementType;
-    c10::Device place = info.on_host ? c10::kCPU : placement.place();
-    std::vector<at::Tensor> &shard = shards.emplace_back();
-    auto view = [&](void *values, at::IntArrayRef sizes, int64_t stride,
-                    at::ScalarType elements) {
-      std::vector<int64_t> strides(sizes.size(), 1);
-      strides[0] = stride;
-      shard.push_back(at::from_blob(
-          values, sizes, strides, [](void *) {},
-          at::TensorOptions(elements).device(place), place));
-    };
-    view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
-    for (int32_t s = 0; s < info.num_states; ++s)
-      if (s >= info.num_states - info.num_row_states)
-        view(info.states[s], {rows}, info.state_stride[s], at::kFloat);
-      else
-        view(info.states[s], {rows, cols}, info.state_stride[s], at::kFloat);
-  }
+  for (int32_t i = 0; i < nsrt_device_num_shards(ownDevice); ++i)
+    shards.push_back(shard(i));
   return shards;
 }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from neuroshard.constraints import Constraints, Place, Reserves, TableRule
     from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
                                   device_classes)
-    from neuroshard.distributed import (EmbeddingTables, ShardedEmbeddingBagCollection,
+    from neuroshard.distributed import (DynamicIds, EmbeddingTables, ShardedEmbeddingBagCollection,
                                         ShardedEmbeddingCollection)
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan, InvalidProblem,
                                    PlanningError, TensorError, UnknownCostModel, UnknownPolicy)
@@ -43,7 +43,7 @@ __all__ = [
     "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
     "Table", "TableMove", "TableRule", "TableStatistics", "TensorError", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
-    "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
+    "DynamicIds", "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
     "device_classes", "evaluate", "export", "inspect", "load_export", "plan", "what_if",
 ]
 
@@ -65,7 +65,7 @@ _MODULES = {
     "topology": "Device Disk Host Level Topology",
     "what_if_cases": "WhatIf WhatIfCase what_if",
 }
-_NEED_TORCH = ("EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
+_NEED_TORCH = ("DynamicIds", "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
                "distributed")
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._planning import plan
 
 from neuroshard.distributed._caches import CacheFigures
+from neuroshard.distributed._dynamic_ids.arguments import DynamicIds
+from neuroshard.distributed._dynamic_ids.id_table import IdFigures, IdTable
 from neuroshard.distributed._lockstep import lockstep
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._tables import EmbeddingTables
@@ -38,9 +40,10 @@ if TYPE_CHECKING:
     from neuroshard.distributed._reshard.reshard import Resharded
     from neuroshard.errors import CheckpointError
 
-__all__ = ["Advice", "CacheFigures", "CheckpointError", "EmbeddingTables", "GroupError", "Jagged",
-           "LocalShard", "Pending", "PlanMonitor", "Resharded", "ShardedEmbeddingBagCollection",
-           "ShardedEmbeddingCollection", "compile_plan", "full_state_dict", "join_resharded", "latest",
+__all__ = ["Advice", "CacheFigures", "CheckpointError", "DynamicIds", "EmbeddingTables", "GroupError",
+           "IdFigures", "IdTable", "Jagged", "LocalShard", "Pending", "PlanMonitor", "Resharded",
+           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan",
+           "full_state_dict", "join_resharded", "latest",
            "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
 
 # Those of the first four use torch.distributed.checkpoint, which takes as long to import as all else.

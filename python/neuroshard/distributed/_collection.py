@@ -11,14 +11,17 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import _fields
-from neuroshard._group.agreement import require_same, together
+from neuroshard._group.agreement import require_same, size_of, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._device import pick_device
+from neuroshard.distributed._dynamic_ids.arguments import DynamicIds, check_dynamic_ids
+from neuroshard.distributed._dynamic_ids.id_table import IdTable
+from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._engine import Engine, tensors_of
-from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features
+from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
-from neuroshard.distributed._out_of_range import OutOfRange, check_form
+from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
 from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._run_file import save_run
@@ -86,29 +89,35 @@ class _Sharded(Learning, torch.nn.Module):
                  tier_directory: str | os.PathLike | None = None,
                  update_at: str = "backward", update_every: int = 1,
                  grad_scaler: torch.amp.GradScaler | None = None,
-                 out_of_range: str | int = "error") -> None:
+                 out_of_range: str | int = "error",
+                 dynamic_ids: Mapping[str, DynamicIds] | None = None) -> None:
         super().__init__()
         self._begin()
 
-        def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None]:
-            check_arguments(plan, problem, seed, name, gradient_division, threads)
+        def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None, dict[str, DynamicIds]]:
+            check_types(plan, problem, gradient_division)
+            _arguments.seed(seed)
+            _arguments.name(name)
+            _arguments.threads(threads)
             self._check_features(problem)
             check_form(out_of_range, self._unpooled, [table.rows for table in problem.tables])
             return (FusedOptimizer(self._anchor, learning_rate, [table.name for table in problem.tables]),
                     UpdateArguments(update_at, update_every, grad_scaler),
-                    Engine(pick_device(device)), _arguments.tier_directory(tier_directory))
+                    Engine(pick_device(device)), _arguments.tier_directory(tier_directory),
+                    check_dynamic_ids(dynamic_ids, problem, size_of(process_group)))
 
-        self._optimizer, updates, own_engine, files = together(make, process_group,
-                                                               "the check of the arguments")
+        self._optimizer, updates, own_engine, files, policies = together(
+            make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division),
                       "update_at": updates.at, "update_every": str(updates.every),
                       "grad_scaler": "none" if grad_scaler is None else "some",
-                      "out_of_range": str(out_of_range),
+                      "out_of_range": str(out_of_range), "dynamic_ids": str(policies),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         self._updates = Updates(updates, self._optimizer, gradient_division)
         self._out_of_range = OutOfRange(out_of_range)
+        self._policies, self._seed = policies, seed
         session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
                           self._updates)
         self._take(session, plan, problem)
@@ -121,6 +130,8 @@ class _Sharded(Learning, torch.nn.Module):
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
         self._token = torch.zeros((), dtype=torch.float32, device="cpu")
         self._frozen = False
+        self._policies: Mapping[str, DynamicIds] = {}
+        self._seed = 0  # of rows that dynamic ids get
         self._sent_ahead: SentIds[Pending] | None = None
 
     def _take(self, session: Session, plan: Plan, problem: ShardingProblem) -> None:
@@ -130,7 +141,9 @@ class _Sharded(Learning, torch.nn.Module):
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._updates.use(session.engine, session.table_names, session)
         table_of = {one.name: one.table for one in problem.features}
-        self._out_of_range.use([problem.table(table_of[name]).rows for name in session.input.features])
+        self._out_of_range.use([ANY if table_of[name] in self._policies else problem.table(table_of[name]).rows
+                                for name in session.input.features])
+        self._translation = open_dynamic_ids(self._policies, table_of, session, self._seed)
         self._named_state: Any = None  # once asked for
         self._reset_step = self.step
 
@@ -197,6 +210,11 @@ class _Sharded(Learning, torch.nn.Module):
         """How many ids of this rank so far no row of their table had, with out_of_range."""
         return self._out_of_range.found
 
+    @property
+    def dynamic_ids(self) -> dict[str, IdTable]:
+        """The maps of the tables with dynamic ids: this rank's parts."""
+        return {table.name: table for table in self._translation.tables} if self._translation else {}
+
     def phases(self) -> dict[str, tuple[float, int]]:
         """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
         return self._engine.phases()
@@ -246,6 +264,9 @@ class _Sharded(Learning, torch.nn.Module):
     def _source(self) -> Source:
         """What moves. Raises a TensorError while a pipeline runs."""
         from neuroshard.distributed._reshard.meeting import Source
+        if self._policies:
+            raise TensorError("tables with dynamic ids cannot move to another plan while they are open; save a "
+                              "checkpoint and load it under the other plan")
         if self._sent_ahead:
             raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
                               "close() it, first")
@@ -281,9 +302,15 @@ class _Sharded(Learning, torch.nn.Module):
             require_values(ids, self._learns() and not torch.compiler.is_compiling())
         except Exception as error:
             if not torch.compiler.is_compiling():
+                if self._translation:
+                    self._translation.fail()
                 self._session.refuse(str(error))  # the others must not wait for this rank
             raise
+        if self._translation:
+            ids = self._translation.translate(ids, self._learns())
         ticket = self._engine.start(self._token, ids)
+        if self._translation:
+            self._translation.note_step(ticket)
         return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
 
     def forward(self, features: object) -> object:
@@ -297,6 +324,10 @@ class _Sharded(Learning, torch.nn.Module):
     def send_ahead(self) -> SentIds[Pending]:
         """Lets start() and forward() take what is sent by the result. Called by pipeline() alone.
         Raises a TensorError if another one has been."""
+        if self._translation:
+            raise TensorError("neuroshard.distributed.pipeline cannot send dynamic ids ahead: they would count "
+                              "before their step, and again in one that resumes from a checkpoint; use "
+                              "neuroshard.distributed.lockstep")
         if self._sent_ahead:
             raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
                               "end it, or close() it, first")
@@ -408,7 +439,10 @@ class ShardedEmbeddingBagCollection(_Sharded):
 
     out_of_range: what becomes of ids that are negative, or not below the rows of their table: "error"
     ends the step on all ranks; "drop" leaves them out of their bags; "modulo" takes the remainder by
-    the rows; a number takes that row for all of them, with a negative one counted from the last."""
+    the rows; a number takes that row for all of them, with a negative one counted from the last.
+
+    dynamic_ids: by table, a DynamicIds: ids of the table are any numbers of 64 bits, to which its rows
+    are given as they are seen (docs/dynamic-ids.md)."""
 
     _unpooled = False
 
@@ -457,27 +491,8 @@ class ShardedEmbeddingCollection(_Sharded):
         return make_jagged_tensors(rows) if keyed else rows
 
 
-def check_arguments(plan: object, problem: object, seed: object, name: object,
-                    gradient_division: object, threads: object) -> None:
-    """Raises a TypeError or ValueError for arguments of a collection that are none."""
+def check_types(plan: object, problem: object, gradient_division: object) -> None:
     for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem),
                                 ("gradient_division", gradient_division, bool)):
         if not isinstance(value, wanted):
-            raise TypeError(f"{what}: expected a {wanted.__name__}, "
-                            f"found {_fields.shown(value)}")
-    _arguments.seed(seed)
-    _arguments.name(name)
-    _arguments.threads(threads)
-
-
-def require_values(ids: Jagged, learns: bool) -> None:
-    """Raises a TensorError for tensors on the meta device, and for those that a backward cannot
-    keep."""
-    for what, value in zip(("ids", "offsets", "weights"), ids):
-        if value is None:
-            continue
-        if value.is_meta:
-            raise TensorError(f"{what}: expected a tensor with values, found one on the meta device")
-        if learns and value.is_inference():
-            raise TensorError(f"{what}: expected a tensor that a backward can keep, found one of "
-                              "torch.inference_mode(); clone() it outside")
+            raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")

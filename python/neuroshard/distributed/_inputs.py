@@ -128,3 +128,16 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
                           f"there is no {missing[0]}")
     return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
                       inverse_of(features))
+
+
+def require_values(ids: Jagged, learns: bool) -> None:
+    """Raises a TensorError for tensors on the meta device, and for those that a backward cannot
+    keep."""
+    for what, value in zip(("ids", "offsets", "weights"), ids):
+        if value is None:
+            continue
+        if value.is_meta:
+            raise TensorError(f"{what}: expected a tensor with values, found one on the meta device")
+        if learns and value.is_inference():
+            raise TensorError(f"{what}: expected a tensor that a backward can keep, found one of "
+                              "torch.inference_mode(); clone() it outside")

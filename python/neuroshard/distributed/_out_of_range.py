@@ -10,6 +10,7 @@ from neuroshard import _fields
 from neuroshard._jagged import Jagged
 
 FORMS = ("error", "drop", "modulo")
+ANY = -1  # in place of the rows of a table whose ids are any numbers
 
 
 def check_form(form: object, unpooled: bool, rows: Sequence[int]) -> str | int:
@@ -38,7 +39,7 @@ class OutOfRange:
         self._found = torch.zeros((), dtype=torch.int64)
 
     def use(self, rows: Sequence[int]) -> None:
-        """rows: of the table of each feature of the input."""
+        """rows: of the table of each feature of the input, or ANY."""
         self._rows = torch.tensor(rows)
 
     @property
@@ -50,13 +51,13 @@ class OutOfRange:
         """ids: as operators take them. Wrong offsets stay as they are: the step refuses them."""
         if self.form == "error":
             return ids
-        counts = self._counts(ids)
+        counts = counts_of(ids, len(self._rows))
         if counts is None:
             return ids
         self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
         limits = torch.repeat_interleave(self._rows, torch.tensor(counts, device=ids.ids.device),
                                          output_size=ids.ids.shape[0])
-        wrong = (ids.ids < 0) | (ids.ids >= limits)
+        wrong = ((ids.ids < 0) | (ids.ids >= limits)) & (limits != ANY)
         if ids.ids.device.type == "cpu" and not bool(wrong.any()):
             return ids
         self._found = self._found + wrong.sum()
@@ -66,17 +67,17 @@ class OutOfRange:
             else torch.remainder(limits + self.form, limits)
         return ids._replace(ids=torch.where(wrong, others.to(ids.ids.dtype), ids.ids))
 
-    def _counts(self, ids: Jagged) -> list[int] | None:
-        """The ids of each feature, by their offsets; None if these are wrong."""
-        features = len(self._rows)
-        batch = (ids.offsets.shape[0] - 1) // features
-        if batch <= 0 or ids.ids.dim() != 1:
-            return None
-        begins = ids.offsets[::batch].tolist()
-        counts = [end - begin for begin, end in zip(begins, begins[1:])]
-        is_right = (len(counts) == features and begins[0] == 0 and min(counts) >= 0
-                    and begins[-1] == ids.ids.shape[0])
-        return counts if is_right else None
+
+def counts_of(ids: Jagged, features: int) -> list[int] | None:
+    """The ids of each feature, by their offsets; None if these are wrong."""
+    batch = (ids.offsets.shape[0] - 1) // features
+    if batch <= 0 or ids.ids.dim() != 1:
+        return None
+    begins = ids.offsets[::batch].tolist()
+    counts = [end - begin for begin, end in zip(begins, begins[1:])]
+    is_right = (len(counts) == features and begins[0] == 0 and min(counts) >= 0
+                and begins[-1] == ids.ids.shape[0])
+    return counts if is_right else None
 
 
 def dropped(ids: Jagged, kept: torch.Tensor) -> Jagged:

@@ -121,6 +121,14 @@ class Session:
                          [group.group_name for group in self._own_groups], threads,
                          tier_directory=tier_directory)
 
+    def add_group(self) -> dist.ProcessGroup | None:
+        """A further group of the ranks, for exchanges between hosts, that is closed with the tables; None
+        on one rank."""
+        if self.size == 1:
+            return None
+        self._own_groups.append(watched_group_of(self.group).new_group("gloo"))
+        return self._own_groups[-1]
+
     def shards(self) -> tuple[LocalShard, ...]:
         self.require_open()
         self.engine.settle()

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from neuroshard import _fields
 from neuroshard._dtypes import DTYPES
 from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
+from neuroshard.distributed._checkpoint.id_maps import all_wrong, id_state, numbers_of, take_maps
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
 Contents = Literal["weights", "optimizer"]
@@ -29,8 +30,9 @@ Contents = Literal["weights", "optimizer"]
 def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
     """The state of sharded tables, on every rank with the same keys.
 
-    module: has plan, problem, local_shards(), step, learning_rates and, if it is not
-    "embedding_bags", tables_key. only: the weights, or all but the weights.
+    module: has plan, problem, local_shards(), step, learning_rates, if some tables have them dynamic_ids
+    and, if it is not "embedding_bags", tables_key. only: the weights with the maps of ids, or all but
+    these.
     """
     held: dict[str, list[Any]] = {table.name: [] for table in module.problem.tables}
     for shard in module.local_shards():
@@ -39,6 +41,8 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
     for table in module.problem.tables:
         result |= state_of_table(f"{key_of_tables(module)}.{table.name}", module.plan, table,
                                  held[table.name], only)
+    if only != "optimizer":
+        result |= id_state(_id_tables(module), key_of_tables(module))
     if only != "weights":
         result["step"] = torch.tensor(module.step, dtype=torch.int64)
         rates = module.learning_rates  # those of one group as a number
@@ -120,6 +124,10 @@ def is_sharded(module: nn.Module) -> bool:
     return callable(getattr(module, "local_shards", None)) and hasattr(module, "plan")
 
 
+def _id_tables(module: Any) -> Mapping[str, Any]:
+    return getattr(module, "dynamic_ids", {})
+
+
 def key_of_tables(module: Any) -> str:
     """TorchRec's name for the tables of such a collection."""
     return getattr(module, "tables_key", "embedding_bags")
@@ -133,20 +141,26 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
     Returns a message for each value that does not fit, with its key; nothing is loaded then.
     """
     taken: dict[str, Any] = {}
-    wrong = []
-    for key, own in state_of(module).items():
+    state, wrong = state_of(module), []
+    for key, own in state.items():
         if key not in values:
             continue
         try:
             taken[key] = (_copies(own, values[key]) if isinstance(own, Sharded) else
-                          _NUMBERS[key](values[key], own))
+                          _NUMBERS[key](values[key], own) if key in _NUMBERS else
+                          numbers_of(values[key]))
         except (TypeError, ValueError) as error:
             wrong.append(f"{key}: {str(error).removeprefix(f'{key}: ')}")
+    if _id_tables(module):
+        wrong = all_wrong(module, state, taken, wrong)
     if wrong:
         return wrong
     step, rates = taken.pop("step", None), taken.pop("learning_rate", None)
+    numbers = {key: taken.pop(key) for key in list(taken) if not isinstance(state[key], Sharded)}
     for target, source in (pair for pairs in taken.values() for pair in pairs):
         target.copy_(source)
+    if numbers:
+        take_maps(module, key_of_tables(module), state, numbers)
     if step is not None:
         module.step = step
     if rates is not None:

@@ -1,0 +1,76 @@
+//===- EvictionOrder.h - Which ids lose their rows first --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_IDS_EVICTIONORDER_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_IDS_EVICTIONORDER_H
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+/// An id and its row. Sightings are counted by batches, `last` and `since`
+/// are numbers of batches.
+struct IdEntry {
+  int64_t id = 0;
+  int64_t row = 0;
+  int64_t count = 0; ///< batches that had the id; 0: the row is free.
+  int64_t last = 0;  ///< the last of them.
+  int64_t since = 0; ///< when the id got its row.
+
+  bool isUsed() const { return count > 0; }
+  bool operator==(const IdEntry &) const = default;
+};
+
+enum class EvictBy {
+  Recency,   ///< the id that was not seen for longest (LRU).
+  Frequency, ///< the one that was seen least (LFU), then by recency.
+  Age,       ///< the one that has had its row for longest.
+};
+
+/// Finds the ids that lose their rows first; of equal ones, that of the lower
+/// row. Sorts a part of the ids at a time: ids move back in the order when they
+/// are seen, so that those in front stay the ones in front, with ids that are
+/// new or have moved and still belong among them.
+class EvictionOrder {
+public:
+  explicit EvictionOrder(EvictBy evictBy) : by(evictBy) {}
+
+  /// To be called after an entry is taken into use or seen.
+  void note(int32_t slot, const IdEntry &entry);
+  /// The first `count` used slots that are not held, or as many as there are.
+  std::vector<int32_t> first(const std::vector<IdEntry> &entries, size_t count,
+                             const std::function<bool(int32_t)> &isHeld);
+  /// Forgets all.
+  void clear();
+
+private:
+  struct Key {
+    int64_t first, second, row;
+    auto operator<=>(const Key &) const = default;
+  };
+  struct Waiting {
+    Key key;
+    int32_t slot;
+    auto operator<=>(const Waiting &) const = default;
+  };
+
+  Key keyOf(const IdEntry &entry) const;
+  void push(Waiting one);
+  Waiting pop();
+  /// Sorts the next part, with `count` slots that are not held, if there are.
+  void refill(const std::vector<IdEntry> &entries, size_t count,
+              const std::function<bool(int32_t)> &isHeld);
+
+  EvictBy by;
+  /// All used slots whose keys are at most `bound`, and former keys of some.
+  std::vector<Waiting> heap; ///< the smallest first.
+  std::optional<Key> bound;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_IDS_EVICTIONORDER_H

@@ -1,0 +1,86 @@
+//===- IdMap.cpp - Which id has which of a set of rows --------------------===//
+
+#include "Ids/IdMap.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace neuroshard::runtime {
+
+IdMap::IdMap(std::vector<int64_t> rows, EvictBy by)
+    : entries(rows.size()), lastUse(rows.size(), -1),
+      index(static_cast<int64_t>(rows.size())), order(by) {
+  std::ranges::sort(rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    entries[i].row = rows[i];
+  setFree();
+}
+
+void IdMap::setFree() {
+  free.clear();
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (!entries[i].isUsed())
+      free.push_back(static_cast<int32_t>(i)); // sorted, so a heap
+}
+
+void IdMap::see(int32_t slot, int64_t batch) {
+  IdEntry &entry = entries[place(slot)];
+  ++entry.count;
+  entry.last = batch;
+  order.note(slot, entry);
+}
+
+int32_t IdMap::insert(int64_t id, int64_t count, int64_t batch) {
+  std::pop_heap(free.begin(), free.end(), std::greater<>());
+  int32_t slot = free.back();
+  free.pop_back();
+  IdEntry &entry = entries[place(slot)];
+  entry = {id, entry.row, count, batch, batch};
+  index.insert(id, slot);
+  order.note(slot, entry);
+  return slot;
+}
+
+void IdMap::erase(int32_t slot) {
+  IdEntry &entry = entries[place(slot)];
+  index.erase(entry.id);
+  entry = {.row = entry.row};
+  lastUse[place(slot)] = -1;
+  free.push_back(slot);
+  std::push_heap(free.begin(), free.end(), std::greater<>());
+}
+
+int64_t IdMap::evict(int64_t count, int64_t firstHeld) {
+  if (count <= 0)
+    return 0;
+  std::vector<int32_t> evicted =
+      order.first(entries, static_cast<size_t>(count), [&](int32_t slot) {
+        return lastUse[place(slot)] >= firstHeld;
+      });
+  for (int32_t slot : evicted)
+    erase(slot);
+  return static_cast<int64_t>(evicted.size());
+}
+
+void IdMap::restore(std::span<const IdEntry> saved) {
+  index.clear();
+  order.clear();
+  std::ranges::fill(lastUse, -1);
+  for (IdEntry &entry : entries)
+    entry = {.row = entry.row};
+  for (const IdEntry &one : saved) {
+    auto found = std::ranges::lower_bound(entries, one.row, {}, &IdEntry::row);
+    *found = one;
+    index.insert(one.id, static_cast<int32_t>(found - entries.begin()));
+  }
+  setFree();
+}
+
+int64_t IdMap::bytes() const {
+  auto slots = static_cast<int64_t>(entries.size());
+  return index.bytes() +
+         slots * static_cast<int64_t>(sizeof(IdEntry) + sizeof(int64_t) +
+                                      sizeof(int32_t));
+}
+
+} // namespace neuroshard::runtime

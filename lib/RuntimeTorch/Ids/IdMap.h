@@ -1,0 +1,62 @@
+//===- IdMap.h - Which id has which of a set of rows ------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDMAP_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDMAP_H
+
+#include "Ids/EvictionOrder.h"
+#include "Ids/IdIndex.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+/// Gives ids rows of a fixed set, each id its own. A slot is a row of the set
+/// and what is known of its id; free slots are taken by rising rows.
+class IdMap {
+public:
+  /// `rows`: fewer than 2^31, in any order.
+  IdMap(std::vector<int64_t> rows, EvictBy by);
+
+  int64_t capacity() const { return static_cast<int64_t>(entries.size()); }
+  int64_t size() const { return capacity() - numFree(); }
+  int64_t numFree() const { return static_cast<int64_t>(free.size()); }
+
+  /// The slot of an id, or IdIndex::kNone.
+  int32_t find(int64_t id) const { return index.find(id); }
+  void prefetch(int64_t id) const { index.prefetch(id); }
+  const IdEntry &at(int32_t slot) const { return entries[place(slot)]; }
+
+  /// A further batch has the id.
+  void see(int32_t slot, int64_t batch);
+  /// Lookup `lookup` uses the slot.
+  void use(int32_t slot, int64_t lookup) { lastUse[place(slot)] = lookup; }
+  /// Gives an id the free row that is lowest; there must be one.
+  int32_t insert(int64_t id, int64_t count, int64_t batch);
+  void erase(int32_t slot);
+  /// Evicts up to `count` ids that no lookup from `firstHeld` on uses. Returns
+  /// how many there were.
+  int64_t evict(int64_t count, int64_t firstHeld);
+
+  /// All slots, by row.
+  const std::vector<IdEntry> &slots() const { return entries; }
+  /// Puts entries into the slots of their rows. Lets go of all others.
+  void restore(std::span<const IdEntry> saved);
+
+  int64_t bytes() const;
+
+private:
+  static size_t place(int32_t slot) { return static_cast<size_t>(slot); }
+  void setFree();
+
+  std::vector<IdEntry> entries;
+  std::vector<int64_t> lastUse; ///< lookup by slot; -1: none.
+  std::vector<int32_t> free;    ///< a heap, the lowest first.
+  IdIndex index;
+  EvictionOrder order;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDMAP_H

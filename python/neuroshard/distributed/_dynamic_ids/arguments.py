@@ -1,0 +1,67 @@
+"""What becomes of a table's ids: the argument dynamic_ids of the modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from neuroshard import _fields
+from neuroshard.problem import ShardingProblem
+
+EVICT_BY = ("lru", "lfu", "age")
+WHEN_FULL = ("evict", "share", "refuse")
+MOST_ROWS = 2**31 - 2  # of a rank: slots are numbered with 32 bits
+
+
+@dataclass(frozen=True)
+class DynamicIds:
+    """Ids of a table are any numbers of 64 bits, to which its rows are given as they are seen. Its last
+    row is the shared one: ids without a row of their own read it, and train it.
+
+    admit_after: how many batches must have an id before it gets a row. when_full: what becomes of an
+    id that is due when no row is free: "evict" takes the row of another; "share" lets it read the
+    shared row; "refuse" is an error on all ranks. evict_by: which id loses its row: "lru" the one that
+    was not seen for longest, "lfu" the one that fewest batches had, "age" the one that has had its row
+    for longest. candidates: how many ids are counted before they have a row, on all ranks together, at
+    most; None: as many as the table has rows."""
+
+    admit_after: int = 1
+    when_full: str = "evict"
+    evict_by: str = "lru"
+    candidates: int | None = None
+
+    def __post_init__(self) -> None:
+        if _fields.whole(self.admit_after, "admit_after") < 1:
+            raise ValueError(f"admit_after: expected a number from 1, found {self.admit_after}")
+        for what, known in (("when_full", WHEN_FULL), ("evict_by", EVICT_BY)):
+            value = getattr(self, what)
+            if value not in known:
+                raise ValueError(f"{what}: expected one of {', '.join(known)}, found "
+                                 f"{_fields.shown(value)}")
+        if self.candidates is not None and _fields.whole(self.candidates, "candidates") < 1:
+            raise ValueError(f"candidates: expected a number from 1, found {self.candidates}")
+
+
+def check_dynamic_ids(given: object, problem: ShardingProblem, ranks: int) -> dict[str, DynamicIds]:
+    """By table, in the order of the problem. Raises a TypeError or ValueError for what does not fit."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(one, DynamicIds) for one in given.values()):
+        raise TypeError("dynamic_ids: expected a dict with a DynamicIds for each table that has them, found "
+                        f"{_fields.shown(given)}")
+    tables = {table.name: table for table in problem.tables}
+    for name in given:
+        if name not in tables:
+            raise ValueError(f"dynamic_ids: expected tables of {', '.join(tables)}, found "
+                             f"{_fields.shown(name)}")
+        rows = tables[name].rows
+        if rows <= ranks:
+            raise ValueError(f"dynamic_ids: table \"{name}\": expected at least {ranks + 1} rows, one for "
+                             f"each of {ranks} ranks and the shared one, found {rows}")
+        if rows // ranks > MOST_ROWS:
+            raise ValueError(f"dynamic_ids: table \"{name}\": expected at most {MOST_ROWS} rows for each "
+                             f"rank, found {rows} rows on {ranks} ranks")
+    if given and problem.batch.id_type != "i64":
+        raise ValueError("dynamic_ids: expected a problem whose batch has ids of type i64, found "
+                         f"{problem.batch.id_type}")
+    return {name: given[name] for name in tables if name in given}

@@ -1,0 +1,91 @@
+"""Tables of dynamic ids on 1, 2, 3 and 4 ranks. Each number of ranks is one job; cases are in
+distributed_dynamic.py and distributed_dynamic_checkpoints.py."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distributed_dynamic import POLICIES
+from distributed_models import KINDS
+from neuroshard.distributed._dynamic_ids.dealing import deal
+from support.ranks import Ranks
+
+ALL = bool(os.environ.get("NEUROSHARD_ALL"))
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
+
+
+def same_bits(**options):
+    return ":".join(["dynamic.same_bits", *(f"{key}={value}" for key, value in options.items())])
+
+
+POLICY = [same_bits(policy=one) for one in POLICIES]
+CUT = [same_bits(kind=kind, optimizer=OPTIMIZERS[(number + 2) % 4])
+       for number, kind in enumerate(KINDS)]
+EMULATED = [same_bits(kind=kind, optimizer=OPTIMIZERS[number % 4], device="emulator", steps=8)
+            for number, kind in enumerate(("rows", "columns", "rows_and_columns", "replicated", "copies"))]
+EVERY = [same_bits(kind=kind, optimizer=optimizer, type=type, device=device) for kind in KINDS
+         for optimizer in OPTIMIZERS for type in ("f32", "bf16") for device in ("cpu", "emulator")]
+FORMS = [same_bits(pooling="none"), same_bits(type="bf16", kind="columns", optimizer="adam"),
+         same_bits(tier="ssd", kind="rows"),
+         same_bits(tier="dram", kind="columns", device="emulator", optimizer="rowwise_adagrad", steps=8)]
+HELD = [*(f"dynamic.held:way={way}" for way in ("accumulate", "two_forwards", "step")),
+        "dynamic.held:policy=lfu", "dynamic.held:policy=age:way=two_forwards", "dynamic.started"]
+MODES = [*(f"dynamic.modes:mode={mode}" for mode in ("eval", "no_grad", "frozen")),
+         "dynamic.modes:device=emulator"]
+ERRORS = ["dynamic.refuse", "dynamic.errors", "dynamic.wrong_steps", "dynamic.static_errors"]
+OTHERS = ["dynamic.threads", "dynamic.compiled", "dynamic.memory", "dynamic.two_tables"]
+SAVED = [*(f"dynamic_checkpoints.resume:policy={one}" for one in POLICIES),
+         "dynamic_checkpoints.resume:by=state_dict", "dynamic_checkpoints.whole",
+         "dynamic_checkpoints.errors"]
+FEWER = [f"dynamic_checkpoints.other_ranks:policy={one}:first={first}:second={second}"
+         for one, first, second in (("lru", 4, 3), ("lfu_after", 4, 3), ("share", 3, 4), ("lfu", 1, 4))]
+
+CASES = {1: [POLICY[0], POLICY[3], HELD[0], MODES[0], ERRORS[0], ERRORS[2], SAVED[0]],
+         2: [*POLICY, *CUT, *EMULATED, *FORMS, *HELD, *MODES, *ERRORS, *OTHERS, *SAVED],
+         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, OTHERS[-1], *SAVED[::3]],
+         4: [POLICY[3], CUT[5], EMULATED[2], *FEWER]}
+if ALL:
+    CASES = {ranks: list(dict.fromkeys([*cases, *EVERY])) for ranks, cases in CASES.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(request, tmp_path_factory):
+    """By number of ranks, the selected cases."""
+    folder = tmp_path_factory.mktemp("dynamic")
+    chosen = [item.callspec.params for item in request.session.items
+              if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
+    cases = {ranks: [one["case"] for one in chosen if one["ranks"] == ranks] for ranks in CASES}
+    return {ranks: Ranks(ranks, some, folder, environment={"NEUROSHARD_CACHE": str(folder / "cache")},
+                         modules=("neuroshard.distributed", "torch._dynamo"))
+            for ranks, some in cases.items()}
+
+
+@pytest.mark.parametrize(("ranks", "case"),
+                         [(ranks, case) for ranks, cases in CASES.items() for case in cases])
+def test_ranks(runs, ranks, case):
+    runs[ranks].check(case)
+
+
+@pytest.mark.parametrize(("used", "free", "shares"), [
+    ([0, 0, 0], 7, [3, 2, 2]), ([5, 0, 1], 6, [0, 4, 2]), ([9, 1, 2], 3, [0, 2, 1]), ([4, 4], 0, [0, 0]),
+    ([10, 2, 7], 100, [29, 38, 33])])
+def test_deal(used, free, shares):
+    """Ranks with the fewest used rows get free ones, until all have as many."""
+    assert deal(used, free) == shares
+
+
+def test_killed(tmp_path):
+    """When a rank is killed the others end with an error that names it, before the timeout of the group."""
+    worker = Path(__file__).with_name("dynamic_ids_killed.py")
+    ranks = [subprocess.Popen([sys.executable, worker, str(rank), tmp_path / "store"], text=True,
+                              env={**os.environ, "NEUROSHARD_CACHE": str(tmp_path / "cache"),
+                                   "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE)
+             for rank in range(3)]
+    texts = [one.communicate(timeout=50)[1] for one in ranks]
+    assert ranks[1].returncode == -9
+    for rank in (0, 2):
+        assert ranks[rank].returncode == 1, texts[rank]
+        assert "rank 1" in texts[rank] and "DistBackendError" in texts[rank], texts[rank]
