@@ -70,11 +70,12 @@ def configs(kind, pooling=None):
             kind(name="t2", embedding_dim=last, num_embeddings=20, feature_names=["f2"], **pooling)]
 
 
-def sharded_like(context, module, **rest):
+def sharded_like(context, module, mean_pooling=1, **options):
     """Our module with torchrec's weights."""
     problem = ns.distributed.problem_of(module, batch=16, topology=f"{context.size}xCPU@4GiB",
-                                        **rest)
-    tables = context.make(make_plan(problem, KINDS, context.size, 3), problem, 0.25)
+                                        mean_pooling=mean_pooling)
+    tables = context.make(make_plan(problem, KINDS, context.size, 3), problem,
+                          **{"learning_rate": 0.25, **options})
     holders = dict(module.embedding_bags.items() if hasattr(module, "embedding_bags")
                    else module.embeddings.items())
     for shard in tables.local_shards():

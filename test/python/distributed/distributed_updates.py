@@ -5,8 +5,12 @@ import contextlib
 import torch
 import torch.distributed as dist
 
+from torchrec.modules.embedding_configs import EmbeddingBagConfig, PoolingType
+from torchrec.modules.embedding_modules import EmbeddingBagCollection
+
 import neuroshard as ns
 from distributed_context import raises, whole
+from distributed_inputs import configs, sharded_like, variable_batch
 from distributed_models import random_parts
 from distributed_steps import given, small
 from distributed_training import Training, describe, local_sizes
@@ -329,6 +333,56 @@ def case_clipped(context, number="0", at="step"):
         return
     gpu = context.make(plan, problem, update_at=at, device="emulator")
     raises(ValueError, "works on device \"cpu\" alone", lambda: gpu.clip_grad_norm_(1.0))
+
+
+def case_trained(context, steps="300"):
+    """Losses of many steps equal those of TorchRec's EmbeddingBagCollection on one process: features with
+    batches of their own, two backwards for each update, rates by table that a schedule changes, the norm
+    clipped together with that of a dense part, and a table that is frozen half of the time."""
+    torch.manual_seed(5)
+    theirs = EmbeddingBagCollection(tables=configs(EmbeddingBagConfig, PoolingType.SUM))
+    _, tables, holders = sharded_like(context, theirs, mean_pooling={"f1": 3}, update_at="step",
+                                      learning_rate=[{"tables": ["t2"], "lr": 0.05}, {"lr": 0.02}])
+    dense = [torch.nn.Linear(28, 1) for _ in range(2)]
+    dense[1].load_state_dict(dense[0].state_dict())
+    optimizers = [torch.optim.SGD(dense[0].parameters(), lr=0.02), torch.optim.SGD([
+        {"params": [holders["t2"].weight], "lr": 0.05},
+        {"params": [holders["t1"].weight, *dense[1].parameters()], "lr": 0.02}])]
+    schedules = [torch.optim.lr_scheduler.ExponentialLR(one, 0.995)
+                 for one in (tables.optimizer, *optimizers)]
+    generator = context.generator()
+
+    def loss_of(vectors, top):
+        return (top(vectors.values()).tanh() - 0.5).square().mean()
+
+    for step in range(int(steps)):
+        half = step >= int(steps) // 2
+        holders["t1"].weight.requires_grad_(not half)
+        (tables.freeze if half else tables.unfreeze)("t1")
+        losses = []
+        for _ in range(2):
+            batches = [variable_batch(generator, (30, 20, 30)) for _ in range(context.size)]
+            expected = sum(loss_of(theirs(batch), dense[1]) for batch in batches) / context.size
+            (expected / 2).backward()
+            own = loss_of(tables(batches[context.rank]), dense[0])
+            (own / 2).backward()
+            losses.append((own.item(), expected.item()))
+        found = torch.tensor(losses, dtype=torch.float64)
+        dist.all_reduce(found)
+        found /= context.size
+        assert (found[:, 0] - found[:, 1]).abs().max() < 1e-6, (step, found)
+        for one in dense[0].parameters():
+            dist.all_reduce(one.grad)
+            one.grad /= context.size
+        norms = (tables.clip_grad_norm_(0.1, dense[0].parameters()),
+                 torch.nn.utils.clip_grad_norm_([*theirs.parameters(), *dense[1].parameters()], 0.1))
+        torch.testing.assert_close(*norms, rtol=1e-4, atol=1e-6)
+        for one in (tables.optimizer, *optimizers):
+            one.step()
+            one.zero_grad()
+        for one in schedules:
+            one.step()
+    assert tables.step == int(steps)
 
 
 def case_disagreement(context):
