@@ -94,7 +94,7 @@ void Maker::addTable(double logPooling, double poolingSpread, bool knownAccess,
 }
 
 void Maker::addTables() {
-  constexpr std::array<OptimizerKind, 3> kOptimizers = {
+  constexpr std::array<OptimizerKind, 3> kDrawnOptimizers = {
       OptimizerKind::SGD, OptimizerKind::Adagrad,
       OptimizerKind::RowWiseAdagrad};
   // As many small tasks as large ones, by orders of magnitude.
@@ -104,7 +104,7 @@ void Maker::addTables() {
   double logPooling = between(0.0, std::log(20.0));
   double spread = between(0.3, 1.8);
   bool knownAccess = random.below(2) == 0;
-  OptimizerKind kind = kOptimizers[random.below(kOptimizers.size())];
+  OptimizerKind kind = kDrawnOptimizers[random.below(kDrawnOptimizers.size())];
   for (int i = 0; i < tables; ++i)
     addTable(logPooling, spread, knownAccess, kind);
 }

@@ -82,7 +82,7 @@ class Slot(Structure):
 
     def is_row_state(self, state: int) -> bool:
         """Whether a state has one value per row and not per element: the last ones have."""
-        return state >= self.num_states - self.num_row_states
+        return self.num_states - self.num_row_states <= state < self.num_states
 
 
 class Lookup(Structure):

@@ -8,10 +8,14 @@
 #ifndef NEUROSHARD_TOOLS_BENCH_KERNELS_CONTENDER_H
 #define NEUROSHARD_TOOLS_BENCH_KERNELS_CONTENDER_H
 
+#include "neuroshard/Model/Optimizer.h"
+
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace neuroshard::bench {
@@ -35,7 +39,16 @@ struct Shape {
   int64_t rowBytes() const { return dim * elementBytes(); }
   int64_t tableBytes() const { return rows * rowBytes(); }
   /// Floats in a row of each state of the optimizer.
-  std::vector<int64_t> stateWidths() const;
+  std::vector<int64_t> stateWidths() const {
+    auto known = std::ranges::find(kOptimizers, std::string_view(optimizer),
+                                   &OptimizerProperties::name);
+    if (known == kOptimizers.end())
+      return {};
+    std::vector<int64_t> widths(static_cast<size_t>(known->states.perElement),
+                                dim);
+    widths.insert(widths.end(), static_cast<size_t>(known->states.perRow), 1);
+    return widths;
+  }
   int64_t numIds() const { return tables * batch * pooling; }
 };
 

@@ -2,11 +2,8 @@
 
 #include "Contender.h"
 
-#include "neuroshard/Model/Optimizer.h"
-
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <random>
 
 namespace neuroshard::bench {
@@ -86,14 +83,6 @@ Shape training(const std::string &optimizer, int64_t rows) {
 }
 
 } // namespace
-
-std::vector<int64_t> Shape::stateWidths() const {
-  std::optional<OptimizerKind> kind = parseOptimizerKind(optimizer);
-  OptimizerStates states = kind ? optimizerStates(*kind) : OptimizerStates();
-  std::vector<int64_t> widths(static_cast<size_t>(states.perElement), dim);
-  widths.insert(widths.end(), static_cast<size_t>(states.perRow), 1);
-  return widths;
-}
 
 std::vector<IdSet> makeIdSets(const Shape &shape, uint64_t seed) {
   std::mt19937_64 random(seed);
