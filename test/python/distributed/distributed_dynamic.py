@@ -330,10 +330,10 @@ def case_errors(context):
             ({"a": {"admit_after": 2}}, TypeError, "a dict with a DynamicIds for each table"),
             (["a"], TypeError, "a dict with a DynamicIds for each table")):
         raises(kind, text, lambda given=given: context.make(plan, problem, dynamic_ids=given))
-    for given, text in (({"admit_after": 0}, "admit_after: expected a number from 1, found 0"),
+    for given, text in (({"admit_after": 0}, "admit_after: expected a number from 1 to 1099511627776, found 0"),
                         ({"evict_by": "fifo"}, "evict_by: expected one of lru, lfu, age, found 'fifo'"),
                         ({"when_full": "grow"}, "when_full: expected one of evict, share, refuse"),
-                        ({"candidates": 0}, "candidates: expected a number from 1, found 0")):
+                        ({"candidates": 0}, "candidates: expected a number from 1 to 1099511627776, found 0")):
         raises(ValueError, text, lambda given=given: ns.DynamicIds(**given))
     narrow = problem.replace(batch=problem.batch.replace(id_type="i32"))
     raises(ValueError, "whose batch has ids of type i64, found i32",

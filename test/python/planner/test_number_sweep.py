@@ -21,6 +21,7 @@ RECORDS = {
     "CacheRun": lambda **c: ns.CacheRun(**{"rows": 4, "hits": 2, "written": 1, "wait_ms": 0.5, **c}),
     "Device": lambda **c: ns.Device(**{"device_class": "CPU", "memory_bytes": 1 << 30, **c}),
     "Disk": lambda **c: ns.Disk(**c),
+    "DynamicIds": lambda **c: ns.DynamicIds(**c),
     "Feature": lambda **c: ns.Feature(**{"name": "f", "table": "user", "mean_pooling": 2, **c}),
     "FeatureStatistics": lambda **c: ns.FeatureStatistics(**{"feature": "user", **c}),
     "Host": lambda **c: ns.Host(**{"memory_bytes": 1 << 30, **c}),
@@ -150,7 +151,7 @@ def test_numbers_out_of_range(field):
 
 
 def test_every_field_of_a_problem_has_a_range():
-    made = set(RECORDS) - {"CacheRun", "Objective", "Plan", "PublishedSettings", "Run", "Shard",
+    made = set(RECORDS) - {"CacheRun", "DynamicIds", "Objective", "Plan", "PublishedSettings", "Run", "Shard",
                            "WarmStart"}
     assert {f"{name}.{field}" for name in made for field in numeric_fields(name)} == set(OUTSIDE)
 

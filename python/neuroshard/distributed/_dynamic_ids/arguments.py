@@ -10,6 +10,7 @@ from neuroshard.problem import ShardingProblem
 
 EVICT_BY = ("lru", "lfu", "age")
 WHEN_FULL = ("evict", "share", "refuse")
+LARGEST = 2**40  # batches of an id, and ids that are counted
 MOST_ROWS = 2**31 - 2  # of a rank: slots are numbered with 32 bits
 
 
@@ -31,15 +32,17 @@ class DynamicIds:
     candidates: int | None = None
 
     def __post_init__(self) -> None:
-        if _fields.whole(self.admit_after, "admit_after") < 1:
-            raise ValueError(f"admit_after: expected a number from 1, found {self.admit_after}")
+        for what in ("admit_after", "candidates"):
+            value = getattr(self, what)
+            if value is None and what == "candidates":
+                continue
+            if not 1 <= _fields.whole(value, what) <= LARGEST:
+                raise ValueError(f"{what}: expected a number from 1 to {LARGEST}, found {_fields.shown(value)}")
         for what, known in (("when_full", WHEN_FULL), ("evict_by", EVICT_BY)):
             value = getattr(self, what)
             if value not in known:
                 raise ValueError(f"{what}: expected one of {', '.join(known)}, found "
                                  f"{_fields.shown(value)}")
-        if self.candidates is not None and _fields.whole(self.candidates, "candidates") < 1:
-            raise ValueError(f"candidates: expected a number from 1, found {self.candidates}")
 
 
 def check_dynamic_ids(given: object, problem: ShardingProblem, ranks: int) -> dict[str, DynamicIds]:
