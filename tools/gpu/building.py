@@ -44,8 +44,8 @@ def sources():
     return [*sorted((ROOT / "lib" / "RuntimeCuda").rglob("*.cpp")),
             *sorted((ROOT / "lib" / "Artifact").rglob("*.cpp")),
             *(ROOT / "lib" / "Runtime" / name for name in SHARED),
-            # The names of types, optimizers and tiers, as files have them.
-            ROOT / "lib" / "Model" / "Names.cpp"]
+            # The names of types, optimizers and tiers, as files have them, and settings of optimizers.
+            *(ROOT / "lib" / "Model" / name for name in ("Names.cpp", "Optimizer.cpp"))]
 
 
 def compile_cuda(include, target):
