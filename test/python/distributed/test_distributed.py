@@ -9,7 +9,7 @@ import torch
 import neuroshard as ns
 from distributed_models import COUNT, lone, make_problem
 from support import matrix
-from support.ranks import Ranks
+from support.ranks import Ranks, chosen_cases
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 # Of each number of ranks, how many problems are drawn.
@@ -101,13 +101,10 @@ CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED} | MANY
 def runs(request, tmp_path_factory):
     """By number of ranks, the selected cases."""
     folder = tmp_path_factory.mktemp("distributed")
-    chosen = [item.callspec.params for item in request.session.items
-              if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
-    cases = {ranks: [one["case"] for one in chosen if one["ranks"] == ranks] for ranks in CASES}
     return {ranks: Ranks(ranks, some, folder,
                          environment={"NEUROSHARD_CACHE": str(folder / "cache")},
                          modules=("neuroshard.distributed", compiler_for(some)))
-            for ranks, some in cases.items()}
+            for ranks, some in chosen_cases(request, CASES).items()}
 
 
 def compiler_for(cases):

@@ -11,7 +11,7 @@ import pytest
 from distributed_dynamic import POLICIES
 from distributed_models import KINDS
 from neuroshard.distributed._dynamic_ids.dealing import deal
-from support.ranks import Ranks
+from support.ranks import Ranks, chosen_cases
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
@@ -55,12 +55,9 @@ if ALL:
 def runs(request, tmp_path_factory):
     """By number of ranks, the selected cases."""
     folder = tmp_path_factory.mktemp("dynamic")
-    chosen = [item.callspec.params for item in request.session.items
-              if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
-    cases = {ranks: [one["case"] for one in chosen if one["ranks"] == ranks] for ranks in CASES}
     return {ranks: Ranks(ranks, some, folder, environment={"NEUROSHARD_CACHE": str(folder / "cache")},
                          modules=("neuroshard.distributed", "torch._dynamo"))
-            for ranks, some in cases.items()}
+            for ranks, some in chosen_cases(request, CASES).items()}
 
 
 @pytest.mark.parametrize(("ranks", "case"),

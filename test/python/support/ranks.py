@@ -57,6 +57,14 @@ class Ranks:
         return texts | {case: ["not reached"] * self.ranks for case in rest}
 
 
+def chosen_cases(request, cases):
+    """By number of ranks, those of `cases` that the selected tests named test_ranks of a module run.
+    request: that of a fixture of the module."""
+    chosen = [item.callspec.params for item in request.session.items
+              if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
+    return {ranks: [one["case"] for one in chosen if one["ranks"] == ranks] for ranks in cases}
+
+
 class Run:
     """One job, from its start to its end."""
 
