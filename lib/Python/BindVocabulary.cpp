@@ -2,6 +2,7 @@
 
 #include "Bindings.h"
 
+#include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/Model/Constraints.h"
 #include "neuroshard/Model/Optimizer.h"
 #include "neuroshard/Model/ShardingProblem.h"
@@ -70,6 +71,10 @@ nb::dict vocabulary() {
   words["id_bytes"] = bytesOf(&parseIdType, &idBytes);
   words["poolings"] = namesOf<Pooling>();
   words["optimizers"] = namesOf<OptimizerKind>();
+  nb::list priced;
+  for (OptimizerKind kind : kPricedOptimizers)
+    priced.append(toString(kind));
+  words["priced_optimizers"] = priced;
   words["optimizer_states"] = stateNames();
   words["weight_decay_modes"] = namesOf<WeightDecayMode>();
   words["semantics"] = namesOf<OptimizerSemantics>();

@@ -16,6 +16,7 @@ WIRE_TYPES = tuple(_WORDS["wire_types"])
 ID_TYPES = tuple(_WORDS["id_bytes"])
 POOLINGS = tuple(_WORDS["poolings"])
 OPTIMIZERS = tuple(_WORDS["optimizers"])
+PRICED_OPTIMIZERS = tuple(_WORDS["priced_optimizers"])  # that cost models were trained on
 WEIGHT_DECAY_MODES = tuple(_WORDS["weight_decay_modes"])
 SEMANTICS = tuple(_WORDS["semantics"])
 TIERS = tuple(_WORDS["tiers"])

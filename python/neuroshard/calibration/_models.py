@@ -8,12 +8,10 @@ import random
 import torch
 
 from neuroshard._jagged import Jagged
+from neuroshard._vocabulary import PRICED_OPTIMIZERS
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Feature, Table
 from neuroshard.topology import Topology
-
-# Optimizers with measured prices.
-MEASURED = ("sgd", "adagrad", "rowwise_adagrad", "adam")
 
 MEGABYTE = 1_000_000
 
@@ -24,7 +22,7 @@ def make_task(seed: int, topology: Topology | str, batch: int, megabytes: float,
     from 1 to 40 and some table that is looked up far more than the rest. fewest_rows: of a table; the
     logarithms of rows are spread evenly."""
     dice = random.Random(seed)
-    optimizer = dice.choice(MEASURED)
+    optimizer = dice.choice(PRICED_OPTIMIZERS)
     tables, features, left = [], [], megabytes * MEGABYTE
     for index in range(dice.randint(10, 30)):
         dim = dice.choice((8, 16, 32, 64, 128))
