@@ -184,7 +184,6 @@ private:
   bool lostUpdate = false; ///< a step was dropped after it sent gradients.
   /// What kept gradients lie in: a single device reads them in place.
   std::vector<at::Tensor> keptTensors;
-  std::vector<double> rates; ///< by table, as the device has them.
   int64_t updates = 0;
   const int process; ///< that opened the device.
 };

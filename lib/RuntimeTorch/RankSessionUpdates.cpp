@@ -148,19 +148,13 @@ void RankSession::runUpdate(Step &step, bool keeps) {
 
 /// One rate is an argument of the update; those of tables the device has.
 void RankSession::setRates(const std::vector<double> &learningRates) {
-  std::vector<double> ofTables;
+  std::vector<float> given;
   if (learningRates.size() > 1 || commonRate(learningRates) < 0)
-    ofTables = learningRates;
-  ofTables.resize(ofTables.empty() ? 0 : manifest.tables.size(),
-                  learningRates.front());
-  if (ofTables == rates)
-    return;
-  std::vector<float> given(ofTables.begin(), ofTables.end());
+    given.assign(learningRates.begin(), learningRates.end());
   TORCH_CHECK_VALUE(nsrt_device_set_rates(ownDevice, given.data(),
                                           static_cast<int32_t>(given.size())) ==
                         0,
                     nsrt_last_error());
-  rates = std::move(ofTables);
 }
 
 bool RankSession::keepsGradients() {

@@ -81,7 +81,7 @@ class Updates:
         self._arguments, self._optimizer, self._division = arguments, optimizer, division
         self._frozen: frozenset[str] = frozenset()
         self._blocks = 0
-        self._count = 0  # backwards since the last update
+        self._count = 0  # backwards that wait for an update
         self._keeps = self._overflowed = self._is_checked = self._is_clipped = False
         optimizer.on_step = self._update if arguments.at == "step" else None
         optimizer.on_zero_grad = self._drop
@@ -159,7 +159,7 @@ class Updates:
         most = _fields.number(most, "max_norm")
         if not most >= 0:
             raise ValueError(f"max_norm: expected a number from 0, found {most}")
-        if self._arguments.at != "step" and not self._blocks and self._arguments.every == 1:
+        if self._arguments.at != "step" and not self._blocks:
             raise ValueError("clip_grad_norm_ needs gradients that wait for an update: make the tables with "
                              "update_at=\"step\", or call it in a block of accumulate()")
         if self._engine.device.kind != "cpu":
@@ -195,7 +195,8 @@ class Updates:
         self._begin()
 
     def _drop(self) -> None:
-        self._engine.drop_kept()
+        if self._count:
+            self._engine.drop_kept()
         self._begin()
 
     def _begin(self) -> None:

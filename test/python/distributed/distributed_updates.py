@@ -320,6 +320,8 @@ def case_clipped(context, number="0", at="step"):
     assert tables.step == 2
     if at != "step":
         raises(ValueError, "update_at=\"step\"", lambda: tables.clip_grad_norm_(1.0))
+        every = context.make(plan, problem, update_every=2)
+        raises(ValueError, "update_at=\"step\"", lambda: every.clip_grad_norm_(1.0))
         return
     backward(tables, batches[0][context.rank])
     tables.clip_grad_norm_(1.0)
