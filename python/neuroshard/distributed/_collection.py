@@ -369,20 +369,21 @@ class _Sharded(Learning, torch.nn.Module):
     def _check_keyed(self, ids: Jagged) -> None:
         """Raises a TensorError for ids of a KeyedJaggedTensor whose results fit in none."""
 
-    def _as_jagged(self, features: object) -> Jagged:
+    def _as_jagged(self, features: object, counts: bool = True) -> Jagged:
+        """counts: whether ids out of range count."""
         expected = self._session.input
         ids = as_tensors(as_jagged(pick_features(features, expected, self._keys), expected),
                          expected)
         if not expected.weighted and ids.weights is not None:
             ids = ids._replace(weights=None)
-        return self._out_of_range.apply(ids)
+        return self._out_of_range.apply(ids, counts)
 
     # Hooks of nn.Module
 
     def __getattr__(self, name: str) -> object:
         """Names of the state dict, for torch.distributed.checkpoint.state_dict."""
         from neuroshard.distributed._checkpoint.state import StateNames, key_of_tables, state_of
-        if name not in (key_of_tables(type(self)), "step", "learning_rate") or "_session" not in vars(self):
+        if name != key_of_tables(type(self)) or "_session" not in vars(self):
             return super().__getattr__(name)
         if self._named_state is None:
             self._named_state = StateNames(state_of(self))

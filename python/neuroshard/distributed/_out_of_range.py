@@ -47,20 +47,22 @@ class OutOfRange:
         """How many there were so far."""
         return int(self._found)
 
-    def apply(self, ids: Jagged) -> Jagged:
-        """ids: as operators take them. Wrong offsets stay as they are: the step refuses them."""
+    def apply(self, ids: Jagged, counts: bool = True) -> Jagged:
+        """ids: as operators take them. Wrong offsets stay as they are: the step refuses them. counts:
+        whether they are among those found."""
         if self.form == "error":
             return ids
-        counts = counts_of(ids, len(self._rows))
-        if counts is None:
+        sizes = counts_of(ids, len(self._rows))
+        if sizes is None:
             return ids
         self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
-        limits = torch.repeat_interleave(self._rows, torch.tensor(counts, device=ids.ids.device),
+        limits = torch.repeat_interleave(self._rows, torch.tensor(sizes, device=ids.ids.device),
                                          output_size=ids.ids.shape[0])
         wrong = ((ids.ids < 0) | (ids.ids >= limits)) & (limits != ANY)
         if ids.ids.device.type == "cpu" and not bool(wrong.any()):
             return ids
-        self._found = self._found + wrong.sum()
+        if counts:
+            self._found = self._found + wrong.sum()
         if self.form == "drop":
             return dropped(ids, ~wrong)
         others = ids.ids.remainder(limits) if self.form == "modulo" \

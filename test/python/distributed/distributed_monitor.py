@@ -105,3 +105,23 @@ def case_no_advice(context):
     assert monitor.wait() is None
     tables.reshard(plan, process_group=dist.new_group())
     raises(TensorError, "make a new PlanMonitor", lambda: monitor.step(batch))
+
+
+def case_other_ids(context):
+    """Ids out of range are measured as they count, and are not counted twice; those of dynamic tables are
+    no rows."""
+    problem = problem_of(context)
+    plan = make_plan(problem, ["table_wise"] * 4, context.size, 3)
+    tables = context.make(plan, problem, out_of_range="drop")
+    monitor = ns.distributed.PlanMonitor(tables, every=1, batches=1)
+    batch = drifted(context, 0)
+    batch["f0"][0, 0] = -1
+    train(tables, batch)
+    monitor.step(batch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        monitor.wait()
+    assert tables.ids_out_of_range == 1
+    dynamic = context.make(plan, problem, dynamic_ids={"t0": ns.DynamicIds()})
+    raises(TensorError, "cannot move to another plan while they are open",
+           lambda: ns.distributed.PlanMonitor(dynamic))

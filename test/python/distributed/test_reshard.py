@@ -10,7 +10,7 @@ import torch
 import neuroshard as ns
 from distributed_models import COUNT, lone, make_problem
 from support import matrix
-from support.ranks import Ranks
+from support.ranks import Ranks, chosen_cases
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 NUMBERS = {2: COUNT if ALL else 3, 4: 6 if ALL else 1}
@@ -23,7 +23,7 @@ def drawn(ranks):
 
 CASES = {
     1: ["reshard.random:number=1:tiers=1:moves=1"],
-    2: ["monitor.advice", "monitor.no_advice", *drawn(2), "reshard.random:number=4:tiers=1", "reshard.blocks:number=5",
+    2: ["monitor.advice", "monitor.no_advice", "monitor.other_ids", *drawn(2), "reshard.random:number=4:tiers=1", "reshard.blocks:number=5",
         "reshard.same_object", "reshard.settings", "reshard.unpooled",
         *(f"reshard.semantics:source={one}:target={other}" for one in ("exact", "per_shard")
           for other in ("exact", "per_shard")),
@@ -38,13 +38,11 @@ CASES = {
 def runs(request, tmp_path_factory):
     """By number of ranks, the selected cases."""
     folder = tmp_path_factory.mktemp("reshard")
-    chosen = [item.callspec.params for item in request.session.items
-              if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
-    return {ranks: Ranks(ranks, [one["case"] for one in chosen if one["ranks"] == ranks], folder,
+    return {ranks: Ranks(ranks, cases, folder,
                          environment={"NEUROSHARD_CACHE": str(folder / "cache")},
                          modules=("neuroshard.distributed", "torch.distributed.checkpoint",
                                   "torch._dynamo"))
-            for ranks in CASES}
+            for ranks, cases in chosen_cases(request, CASES).items()}
 
 
 def test_without_process_group(tmp_path, monkeypatch):

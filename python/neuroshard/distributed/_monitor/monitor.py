@@ -42,6 +42,9 @@ class PlanMonitor:
         for key in ("progress", "warm_start"):
             if key in options:
                 raise TypeError(f"PlanMonitor: {key}: the monitor's own")
+        if tables.dynamic_ids:
+            raise TensorError("PlanMonitor: tables with dynamic ids cannot move to another plan while they are "
+                              "open, and their ids are no rows")
         self._tables, self._group = tables, tables.process_group
         self._every, self._batches = every, batches
         self._options = {"threads": 1, **options}
@@ -84,7 +87,8 @@ class PlanMonitor:
     def _add(self, features: object) -> None:
         if self._plan is not None:
             return
-        parts = gather(bags_of(self._tables._as_jagged(features), self._tables.features), self._group)
+        parts = gather(bags_of(self._tables._as_jagged(features, counts=False), self._tables.features),
+                       self._group)
         self._sampled += 1
         if self._is_first:
             self._sample.append(parts)
