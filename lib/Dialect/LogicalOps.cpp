@@ -14,9 +14,13 @@ using namespace neuroshard::ir;
 //===----------------------------------------------------------------------===//
 
 LogicalResult TableOp::verify() {
-  Type type = getElementType();
-  if (!type.isF32() && !type.isF16() && !type.isBF16())
-    return emitOpError("element type must be f32, f16 or bf16, got: ") << type;
+  if (failed(verifyElementType(*this, getElementType())))
+    return failure();
+  if (isa<QuantizedType>(getElementType()) && getOptimizer())
+    return emitOpError("of ") << getElementType()
+                              << " is served and not trained: it must have no "
+                                 "optimizer, got: "
+                              << *getOptimizer();
   return success();
 }
 

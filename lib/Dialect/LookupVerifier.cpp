@@ -9,6 +9,14 @@
 using namespace mlir;
 using namespace neuroshard::ir;
 
+LogicalResult neuroshard::ir::verifyElementType(Operation *op, Type type) {
+  if (type.isF32() || type.isF16() || type.isBF16() || isa<QuantizedType>(type))
+    return success();
+  return op->emitOpError("element type must be f32, f16, bf16 or a "
+                         "'!neuroshard.quantized', got: ")
+         << type;
+}
+
 LogicalResult neuroshard::ir::verifyLookup(Operation *op, LookupAttr lookup,
                                            JaggedType ids) {
   if (!ids.indexOf(lookup.getFeature()))

@@ -11,6 +11,12 @@
 
 namespace neuroshard::ir {
 
+/// Checks that a table may have elements of this type.
+mlir::LogicalResult verifyElementType(mlir::Operation *op, mlir::Type type);
+
+/// Checks that the elements of a table may have this type.
+mlir::LogicalResult verifyElementType(mlir::Operation *op, mlir::Type type);
+
 /// Checks that the ids have the feature, and weights where the lookup needs
 /// them, and that pooling and weights go together.
 mlir::LogicalResult verifyLookup(mlir::Operation *op, LookupAttr lookup,

@@ -123,9 +123,8 @@ static LogicalResult verifyBindings(OpT op, size_t bindings) {
 }
 
 LogicalResult LocalTableOp::verify() {
-  Type type = getElementType();
-  if (!type.isF32() && !type.isF16() && !type.isBF16())
-    return emitOpError("element type must be f32, f16 or bf16, got: ") << type;
+  if (failed(verifyElementType(*this, getElementType())))
+    return failure();
   if (static_cast<int64_t>(getDim()) < 1 || getDim() > getTableDim())
     return emitOpError("dim must be in [1, ")
            << getTableDim() << "], got: " << getDim();

@@ -107,6 +107,31 @@ void JaggedType::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// QuantizedType
+//===----------------------------------------------------------------------===//
+
+Type QuantizedType::parse(AsmParser &parser) {
+  llvm::SMLoc place;
+  StringRef name;
+  if (parser.parseLess())
+    return {};
+  place = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name) || parser.parseGreater())
+    return {};
+  std::optional<neuroshard::ElementType> format =
+      neuroshard::parseElementType(name);
+  if (!format || !isQuantized(*format)) {
+    parser.emitError(place, "expected int8, int4 or fp8, got: ") << name;
+    return {};
+  }
+  return get(parser.getContext(), *format);
+}
+
+void QuantizedType::print(AsmPrinter &printer) const {
+  printer << "<" << toString(getFormat()) << ">";
+}
+
+//===----------------------------------------------------------------------===//
 // DistType
 //===----------------------------------------------------------------------===//
 

@@ -146,6 +146,10 @@ void Checker::checkTables() {
     wantInteger(where + ".rows", table.rows, 1, kMaxRows);
     wantInteger(where + ".dim", table.dim, 1, kMaxDim);
     checkOptimizer(where + ".optimizer", table.optimizer);
+    if (isQuantized(table.elementType) && table.optimizer != Optimizer())
+      error(where + ".optimizer",
+            "a table of " + std::string(toString(table.elementType)) +
+                " is served and not trained: leave the optimizer away");
     if (table.access)
       checkAccess(where + ".access", *table.access);
   }
@@ -222,6 +226,10 @@ void Checker::checkBatch() {
   wantInteger("batch.global_size", problem.batch.globalSize, 1, kMaxBatch);
   wantInteger("batch.input_copies", problem.batch.inputCopies, 1,
               kMaxInputCopies);
+  if (isQuantized(problem.batch.outputType))
+    error("batch.output_type",
+          "expected f32, f16 or bf16, got: " +
+              std::string(toString(problem.batch.outputType)));
   wantNumber("cache_load_factor", problem.cacheLoadFactor, 0, 1);
 }
 

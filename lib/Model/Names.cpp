@@ -51,7 +51,7 @@ static constexpr auto kOptimizerKindNames = [] {
 ENUM_NAMES(Tier, "hbm", "dram", "ssd")
 ENUM_NAMES(CachePolicy, "lru", "lfu")
 ENUM_NAMES(Route, "auto", "direct", "relay")
-ENUM_NAMES(ElementType, "f32", "f16", "bf16")
+ENUM_NAMES(ElementType, "f32", "f16", "bf16", "int8", "int4", "fp8")
 ENUM_NAMES(WireFormat, "f32", "f16", "bf16", "int8", "fp8")
 ENUM_NAMES(IdType, "i32", "i64")
 ENUM_FUNCTIONS(OptimizerKind)

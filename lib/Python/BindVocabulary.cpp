@@ -66,7 +66,11 @@ std::vector<std::string> wireTypes() {
 
 nb::dict vocabulary() {
   nb::dict words;
-  words["element_bytes"] = bytesOf(&parseElementType, &elementBytes);
+  nb::dict floats;
+  for (ElementType type : kFloatTypes)
+    floats[nb::cast(toString(type))] = elementBytes(type);
+  words["element_bytes"] = floats;
+  words["element_types"] = namesOf<ElementType>();
   words["wire_types"] = wireTypes();
   words["id_bytes"] = bytesOf(&parseIdType, &idBytes);
   words["poolings"] = namesOf<Pooling>();

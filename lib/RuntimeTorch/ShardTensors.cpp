@@ -2,6 +2,8 @@
 
 #include "RankSession.h"
 
+#include "neuroshard/Model/RowLayout.h"
+
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 
@@ -15,6 +17,10 @@ static at::ScalarType scalarType(ElementType type) {
     return at::kHalf;
   case ElementType::BF16:
     return at::kBFloat16;
+  case ElementType::Int8:
+  case ElementType::Int4:
+  case ElementType::Fp8:
+    return at::kByte;
   }
   return at::kFloat;
 }
@@ -37,7 +43,8 @@ std::vector<at::Tensor> RankSession::shard(int32_t index) const {
         values, sizes, strides, [](void *) {},
         at::TensorOptions(elements).device(place), place));
   };
-  view(info.weights, {rows, cols}, info.weight_stride, scalarType(type));
+  int64_t values = isQuantized(type) ? rowBytes(cols, type) : cols;
+  view(info.weights, {rows, values}, info.weight_stride, scalarType(type));
   for (int32_t s = 0; s < info.num_states; ++s)
     if (s >= info.num_states - info.num_row_states)
       view(info.states[s], {rows}, info.state_stride[s], at::kFloat);

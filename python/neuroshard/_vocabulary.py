@@ -9,9 +9,10 @@ from neuroshard import _planner
 
 _WORDS = _planner.vocabulary()
 
-# By name.
+# By name; of values that are trained, and of results.
 ELEMENT_BYTES = _WORDS["element_bytes"]
 ELEMENT_TYPES = tuple(ELEMENT_BYTES)
+TABLE_TYPES = tuple(_WORDS["element_types"])
 WIRE_TYPES = tuple(_WORDS["wire_types"])
 ID_TYPES = tuple(_WORDS["id_bytes"])
 POOLINGS = tuple(_WORDS["poolings"])

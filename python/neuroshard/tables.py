@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields
 from neuroshard._vocabulary import (ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLINGS, REUSE_BINS,
-                                    WEIGHT_DECAY_MODES, WIRE_TYPES)
+                                    TABLE_TYPES, WEIGHT_DECAY_MODES, WIRE_TYPES)
 
 ElementType = Literal["f32", "f16", "bf16"]
+# The last three are for serving (neuroshard.freeze): int8 and int4 with a scale and a bias per row.
+TableType = Literal["f32", "f16", "bf16", "int8", "int4", "fp8"]
 # Of results and gradients, or of results / of gradients. int8 and fp8 (e4m3): rows with a scale each.
 WireType = Literal["f32", "f16", "bf16", "int8", "fp8", "f32/f16", "f32/bf16", "f32/int8",
                    "f32/fp8", "f16/f32", "f16/bf16", "f16/int8", "f16/fp8", "bf16/f32", "bf16/f16",
@@ -96,13 +98,13 @@ class Table(_fields.Record):
     name: str
     rows: int
     dim: int
-    type: ElementType = "f32"
+    type: TableType = "f32"
     optimizer: Optimizer = Optimizer()
     hashed: bool = False
     access: Access | None = None
 
     if TYPE_CHECKING:
-        def __init__(self, name: str, rows: int, dim: int, type: ElementType = "f32",
+        def __init__(self, name: str, rows: int, dim: int, type: TableType = "f32",
                      optimizer: Optimizer | OptimizerKind = Optimizer(), hashed: bool = False,
                      access: Access | None = None) -> None:
             ...
@@ -110,7 +112,7 @@ class Table(_fields.Record):
     def __post_init__(self) -> None:
         self._text("name")
         self._whole("rows", "dim")
-        self._choice("type", ELEMENT_TYPES)
+        self._choice("type", TABLE_TYPES)
         if isinstance(self.optimizer, str):
             self._set("optimizer", Optimizer(self.optimizer))
         self._record("optimizer", Optimizer)

@@ -58,8 +58,18 @@ neuroshard.topology @cluster devices [#neuroshard.devices<4 x "H200">]
 
 // -----
 
-// expected-error@below {{element type must be f32, f16 or bf16, got: 'f64'}}
+// expected-error@below {{element type must be f32, f16, bf16 or a '!neuroshard.quantized', got: 'f64'}}
 neuroshard.table @t : 10 x 4 x f64
+
+// -----
+
+// expected-error@below {{of '!neuroshard.quantized<int8>' is served and not trained: it must have no optimizer, got: #neuroshard.optimizer<sgd>}}
+neuroshard.table @t : 10 x 4 x !neuroshard.quantized<int8> {optimizer = #neuroshard.optimizer<sgd>}
+
+// -----
+
+// expected-error@below {{expected int8, int4 or fp8, got: f16}}
+neuroshard.table @t : 10 x 4 x !neuroshard.quantized<f16>
 
 // -----
 

@@ -150,7 +150,7 @@ neuroshard.plan @plan on @cluster semantics exact {
 }
 neuroshard.exchange @e of !ids on @plan lookups [#neuroshard.lookup<sum @t["a"]>] results [tensor<?x4xf32>]
 neuroshard.device_program @p for [0, 1] {
-  // expected-error@below {{element type must be f32, f16 or bf16, got: 'i8'}}
+  // expected-error@below {{element type must be f32, f16, bf16 or a '!neuroshard.quantized', got: 'i8'}}
   neuroshard.local_table 0 : 4 x i8 of 4 shards ["s", "s"]
 }
 

@@ -19,6 +19,8 @@ neuroshard.topology @cluster
 // CHECK: neuroshard.table private @user : 40000000 x 128 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
 neuroshard.table private @user : 40000000 x 128 x f32
   {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
+// CHECK: neuroshard.table @served : 10 x 8 x !neuroshard.quantized<int4>
+neuroshard.table @served : 10 x 8 x !neuroshard.quantized<int4>
 // CHECK: neuroshard.table @item : 1000 x 3 x bf16 {{.*}}hashed
 neuroshard.table @item : 1000 x 3 x bf16
   {hashed, optimizer = #neuroshard.optimizer<adam, beta1 = 0.8>}

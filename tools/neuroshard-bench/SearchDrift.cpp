@@ -94,7 +94,9 @@ void Moved::add(const ShardingProblem &problem, const ShardingPlan &before,
               overlap(old.colBegin, old.colEnd, shard.colBegin, shard.colEnd);
       const Table &table =
           problem.tables[static_cast<size_t>(problem.tableIndex(shard.table))];
-      double size = static_cast<double>(elementBytes(table.elementType));
+      double size =
+          static_cast<double>(rowBytes(table.dim, table.elementType)) /
+          static_cast<double>(table.dim);
       int64_t area = shard.rows() * shard.width();
       bytes += size * static_cast<double>(area - stays);
       all += size * static_cast<double>(area);

@@ -2,7 +2,9 @@
 
 #include "Reference.h"
 
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/Runtime/Numerics.h"
 
 #include <dlfcn.h>
 
@@ -11,14 +13,24 @@
 
 namespace neuroshard::run {
 
+/// As the reference reads it: a quantized table as f32.
 static Tensor readTable(nsrt_world *world, const TableSpec &table) {
-  Tensor values(std::string(toString(table.elementType)),
+  Tensor values(std::string(toString(valueType(table.elementType))),
                 {table.rows, table.dim});
+  int64_t bytes = rowBytes(table.dim, table.elementType);
+  std::vector<std::byte> stored(static_cast<size_t>(table.rows * bytes));
   int32_t index = nsrt_world_find_table(world, table.name.c_str());
-  if (index < 0 ||
-      nsrt_table_read(world, index, 0, table.rows, values.bytes.data()))
+  if (index < 0 || nsrt_table_read(world, index, 0, table.rows, stored.data()))
     throw std::runtime_error("table '" + table.name + "': " +
                              (index < 0 ? "not there" : nsrt_last_error()));
+  if (!isQuantized(table.elementType)) {
+    values.bytes = std::move(stored);
+    return values;
+  }
+  for (int64_t row = 0; row < table.rows; ++row)
+    runtime::dequantizeRow(stored.data() + row * bytes, table.dim,
+                           table.elementType,
+                           values.as<float>() + row * table.dim);
   return values;
 }
 

@@ -16,11 +16,15 @@ struct Precision {
 Precision precisionOf(ElementType type) {
   switch (type) {
   case ElementType::F32:
-    return {23, -126};
+    break;
   case ElementType::F16:
     return {10, -14};
   case ElementType::BF16:
     return {7, -126};
+  case ElementType::Int8:
+  case ElementType::Int4:
+  case ElementType::Fp8:
+    break; // read as f32
   }
   return {23, -126};
 }

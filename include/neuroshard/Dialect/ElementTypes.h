@@ -3,14 +3,18 @@
 #ifndef NEUROSHARD_DIALECT_ELEMENTTYPES_H
 #define NEUROSHARD_DIALECT_ELEMENTTYPES_H
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Model/Types.h"
+
+#include "mlir/IR/BuiltinTypes.h"
 
 namespace neuroshard {
 
-/// For f32, f16 or bf16, the only element types that the dialect's verifiers
-/// allow.
+/// For f32, f16, bf16 and the quantized types, the only element types that the
+/// dialect's verifiers allow.
 inline ElementType elementTypeOf(mlir::Type type) {
+  if (auto quantized = llvm::dyn_cast<ir::QuantizedType>(type))
+    return quantized.getFormat();
   if (type.isF16())
     return ElementType::F16;
   return type.isBF16() ? ElementType::BF16 : ElementType::F32;
@@ -24,6 +28,10 @@ inline mlir::Type typeOf(ElementType type, mlir::MLIRContext *context) {
     return mlir::Float16Type::get(context);
   case ElementType::BF16:
     return mlir::BFloat16Type::get(context);
+  case ElementType::Int8:
+  case ElementType::Int4:
+  case ElementType::Fp8:
+    return ir::QuantizedType::get(context, type);
   }
   return mlir::Float32Type::get(context);
 }

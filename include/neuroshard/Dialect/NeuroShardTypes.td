@@ -105,6 +105,22 @@ def NeuroShard_PartialsType : NeuroShard_Type<"Partials", "partials"> {
   let summary = "f32 rows of one step at their owners, in exchange layout";
 }
 
+def NeuroShard_QuantizedType : NeuroShard_Type<"Quantized", "quantized"> {
+  let summary = "element type of a table that is served, in 8 or 4 bits";
+  let description = [{
+    `int8` and `int4`: a row has an f16 scale and an f16 bias in front of its
+    elements, and a value is scale x element + bias. `fp8`: a sign, 4 bits of
+    exponent with bias 7, 3 of mantissa. All are FBGEMM's formats. Such a table
+    has no optimizer, and its lookups give f32, f16 or bf16.
+
+    ```mlir
+    neuroshard.table private @user : 40000000 x 128 x !neuroshard.quantized<int8>
+    ```
+  }];
+  let parameters = (ins "::neuroshard::ElementType":$format);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def NeuroShard_IdTensor : 1DTensorOf<[I32, I64]>;
 def NeuroShard_WeightTensor : 1DTensorOf<[F32]>;
 def NeuroShard_RowTensor : 2DTensorOf<[F32, F16, BF16]>;

@@ -17,9 +17,22 @@ inline constexpr int64_t kColumnAlignment = 4;
 /// multiples of this many bytes.
 inline constexpr int64_t kRowAlignmentBytes = 16;
 
-/// Bytes of one stored row of `width` elements, padded to kRowAlignmentBytes.
+/// Bytes in front of the elements of a row: its scale and bias (ElementType).
+constexpr int64_t rowPrefixBytes(ElementType type) {
+  return type == ElementType::Int8 || type == ElementType::Int4 ? 4 : 0;
+}
+
+/// Bytes of one row of `width` elements, without padding.
+constexpr int64_t rowBytes(int64_t width, ElementType type) {
+  if (!isQuantized(type))
+    return width * elementBytes(type);
+  return rowPrefixBytes(type) +
+         (type == ElementType::Int4 ? (width + 1) / 2 : width);
+}
+
+/// Bytes of one stored row, padded to kRowAlignmentBytes.
 constexpr int64_t paddedRowBytes(int64_t width, ElementType type) {
-  int64_t bytes = width * elementBytes(type) + kRowAlignmentBytes - 1;
+  int64_t bytes = rowBytes(width, type) + kRowAlignmentBytes - 1;
   return bytes / kRowAlignmentBytes * kRowAlignmentBytes;
 }
 

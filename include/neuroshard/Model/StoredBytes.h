@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_MODEL_STOREDBYTES_H
 #define NEUROSHARD_MODEL_STOREDBYTES_H
 
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/Table.h"
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace neuroshard {
 inline double storedBytes(const Table &table, int64_t rows, int64_t width,
                           int64_t shardWidth) {
   double elements = static_cast<double>(rows) * static_cast<double>(width);
-  double bytes =
-      elements * static_cast<double>(elementBytes(table.elementType));
+  double bytes = static_cast<double>(rows) *
+                 static_cast<double>(rowBytes(width, table.elementType));
   OptimizerStates states = optimizerStates(table.optimizer.kind);
   return bytes + states.perElement * 4 * elements +
          states.perRow * 4 * elements / static_cast<double>(shardWidth);

@@ -20,17 +20,16 @@ inline constexpr WireFormat kWireFormats[] = {
     WireFormat::F32, WireFormat::F16, WireFormat::BF16, WireFormat::Int8,
     WireFormat::Fp8};
 
-/// That of values as they are stored.
+/// That of values as results have them.
 constexpr WireFormat formatOf(ElementType type) {
   switch (type) {
-  case ElementType::F32:
-    return WireFormat::F32;
   case ElementType::F16:
     return WireFormat::F16;
   case ElementType::BF16:
     return WireFormat::BF16;
+  default:
+    return WireFormat::F32;
   }
-  return WireFormat::F32;
 }
 
 /// Whether rows have a scale.

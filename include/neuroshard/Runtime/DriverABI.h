@@ -36,8 +36,16 @@ typedef struct nsrt_world nsrt_world;
 /// pointers to scalars, pointers to handles.
 typedef void (*nsrt_host_function)(void **args);
 
-/// Element types of tables and results.
-enum { NSRT_F32 = 0, NSRT_F16 = 1, NSRT_BF16 = 2 };
+/// Element types of tables; the first three also of results. The rows of the
+/// others are bytes, whose layout Model/Types.h gives.
+enum {
+  NSRT_F32 = 0,
+  NSRT_F16 = 1,
+  NSRT_BF16 = 2,
+  NSRT_INT8 = 3,
+  NSRT_INT4 = 4,
+  NSRT_FP8 = 5
+};
 
 /// Message of the last call of this thread that failed; "" if none has. Valid
 /// until the next failing call of this thread.
@@ -84,7 +92,7 @@ typedef struct nsrt_table_info {
   const char *name; ///< lives as long as the world.
   int64_t rows;
   int64_t dim;
-  int32_t element_type; ///< NSRT_F32, NSRT_F16 or NSRT_BF16.
+  int32_t element_type; ///< NSRT_F32, ...
   int32_t num_states;   ///< f32 state arrays: 0 SGD, 1 Adagrad, 2 Adam.
   /// f32 values per row of each state array: dim; or 1 for a row-wise state;
   /// or, with per-shard semantics, the largest number of column shards any row
@@ -100,7 +108,9 @@ int32_t nsrt_world_table_info(const nsrt_world *, int32_t table,
 
 /// Copies the table's rows [row_begin, row_end) from or to a dense row-major
 /// [row_end - row_begin, dim] buffer of the table's element type, over all
-/// shards and replicas. A read fails if replicas differ.
+/// shards and replicas. A read fails if replicas differ. Rows of a quantized
+/// type are one after the other, without padding, each with its scale and bias,
+/// which are the same for all column shards of a row.
 int32_t nsrt_table_write(nsrt_world *, int32_t table, int64_t row_begin,
                          int64_t row_end, const void *values);
 int32_t nsrt_table_read(nsrt_world *, int32_t table, int64_t row_begin,
@@ -142,7 +152,7 @@ typedef struct nsrt_shard_info {
   int64_t row_begin, row_end;
   int64_t col_begin, col_end;
   void *weights;         ///< of the table's element type.
-  int64_t weight_stride; ///< elements from one row to the next.
+  int64_t weight_stride; ///< elements (quantized: bytes) from row to row.
   int32_t num_states;    ///< f32 state arrays.
   /// Of these the last ones, which have one value per row and not per element.
   int32_t num_row_states;

@@ -28,8 +28,8 @@ inline uint64_t mixBits(uint64_t x) {
 class TableInitializer {
 public:
   TableInitializer(const TableSpec &table, uint64_t seed)
-      : bound(static_cast<float>(1.0 /
-                                 std::sqrt(static_cast<double>(table.rows)))),
+      : largest(static_cast<float>(1.0 /
+                                   std::sqrt(static_cast<double>(table.rows)))),
         key(mixBits(seed)) {
     for (char character : table.name)
       key = mixBits(key ^ static_cast<unsigned char>(character));
@@ -41,11 +41,13 @@ public:
                             static_cast<uint64_t>(column)) >>
                     40;
     return (static_cast<float>(static_cast<int32_t>(bits)) * 0x1p-23f - 1.0f) *
-           bound;
+           largest;
   }
 
+  float bound() const { return largest; }
+
 private:
-  float bound;
+  float largest;
   uint64_t key;
 };
 

@@ -7,7 +7,8 @@
 //
 // Conventions shared by all kernels
 //  - weights: row-major rows of the shard's columns, each row padded to a
-//    multiple of 16 bytes (nsrt_row_stride elements from row to row).
+//    multiple of 16 bytes (nsrt_row_stride elements from row to row). Rows of
+//    quantized types (Model/Types.h) are bytes.
 //  - optimizer state is f32; one value per row (row-wise) or one value per
 //    element with rows padded like f32 weights rows.
 //  - ids are row numbers local to the shard and already checked.
@@ -94,7 +95,7 @@ typedef struct nsrt_lookup_entry {
 /// lookups).
 typedef struct nsrt_slot_entry {
   int32_t dim;            ///< columns of the shard.
-  int32_t element_bytes;  ///< 4 or 2.
+  int32_t row_bytes;      ///< of one row of weights, without padding.
   int32_t state_elements; ///< f32 state arrays with one value per element.
   int32_t state_rows;     ///< f32 state arrays with one value per row.
   int32_t weighted;
@@ -104,7 +105,7 @@ typedef struct nsrt_slot_entry {
 } nsrt_slot_entry;
 
 /// Of this file and HostProgramABI.h.
-#define NSRT_PROGRAM_VERSION 5
+#define NSRT_PROGRAM_VERSION 6
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"

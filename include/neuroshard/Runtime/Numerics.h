@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -81,6 +83,10 @@ inline void storeElements(const float *values, int64_t count, ElementType type,
     for (int64_t i = 0; i < count; ++i)
       halves[i] = toBF16(values[i]);
     return;
+  case ElementType::Int8:
+  case ElementType::Int4:
+  case ElementType::Fp8:
+    assert(false && "quantized rows are stored by quantizeRow");
   }
 }
 
@@ -100,6 +106,10 @@ inline void loadElements(const std::byte *in, int64_t count, ElementType type,
     for (int64_t i = 0; i < count; ++i)
       values[i] = fromBF16(halves[i]);
     return;
+  case ElementType::Int8:
+  case ElementType::Int4:
+  case ElementType::Fp8:
+    assert(false && "kernels read quantized rows");
   }
 }
 
@@ -193,6 +203,60 @@ inline void loadRow(const std::byte *row, int64_t column, int64_t count,
   else
     for (int64_t i = 0; i < count; ++i)
       values[i] = fromFp8(bytes[i]) * scale;
+}
+
+/// Rounds a row of values in [low, high] to a quantized type (Model/Types.h),
+/// with the scale and bias of that range. Values outside get its ends.
+inline void quantizeRow(const float *values, int64_t count, ElementType type,
+                        float low, float high, std::byte *out) {
+  auto *bytes = reinterpret_cast<uint8_t *>(out);
+  if (type == ElementType::Fp8) {
+    for (int64_t i = 0; i < count; ++i)
+      bytes[i] = toFp8(values[i]);
+    return;
+  }
+  const float largest = type == ElementType::Int8 ? 255.0f : 15.0f;
+  uint16_t bias = toF16(low), scale = toF16((high - fromF16(bias)) / largest);
+  if (fromF16(scale) == 0)
+    scale = toF16(1.0f);
+  std::memcpy(out, &scale, sizeof(scale));
+  std::memcpy(out + sizeof(scale), &bias, sizeof(bias));
+  uint8_t *elements = bytes + sizeof(scale) + sizeof(bias);
+  if (type == ElementType::Int4)
+    std::memset(elements, 0, static_cast<size_t>((count + 1) / 2));
+  for (int64_t i = 0; i < count; ++i) {
+    float steps = (values[i] - fromF16(bias)) / fromF16(scale);
+    auto element = static_cast<uint8_t>(
+        std::min(std::max(std::nearbyint(steps), 0.0f), largest));
+    if (type == ElementType::Int8)
+      elements[i] = element;
+    else
+      elements[i / 2] |= static_cast<uint8_t>(element << (i % 2 * 4));
+  }
+}
+
+/// The values of a quantized row of `count` columns.
+inline void dequantizeRow(const std::byte *row, int64_t count, ElementType type,
+                          float *values) {
+  const auto *bytes = reinterpret_cast<const uint8_t *>(row);
+  if (type == ElementType::Fp8) {
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = (bytes[i] & 0x7f) == 0x7f
+                      ? std::copysign(480.0f, fromFp8(bytes[i]))
+                      : fromFp8(bytes[i]);
+    return;
+  }
+  uint16_t scale, bias;
+  std::memcpy(&scale, row, sizeof(scale));
+  std::memcpy(&bias, row + sizeof(scale), sizeof(bias));
+  const uint8_t *elements = bytes + sizeof(scale) + sizeof(bias);
+  for (int64_t i = 0; i < count; ++i) {
+    int element = type == ElementType::Int8
+                      ? elements[i]
+                      : elements[i / 2] >> (i % 2 * 4) & 15;
+    values[i] =
+        std::fma(static_cast<float>(element), fromF16(scale), fromF16(bias));
+  }
 }
 
 /// Divides the sum of a bag by its count; leaves the sum of an empty bag.

@@ -130,7 +130,8 @@ private:
     std::vector<int64_t> whole = {table.rows, table.dim};
     bool isFitting =
         value.kind == ValueKind::Weights
-            ? value.type == toString(table.elementType) && value.shape == whole
+            ? value.type == toString(valueType(table.elementType)) &&
+                  value.shape == whole
             : value.type == "f32" && value.state < table.states().count() &&
                   (value.shape == whole ||
                    value.shape == std::vector<int64_t>{table.rows});

@@ -36,6 +36,12 @@ T readName(const Value &value, std::initializer_list<T> all) {
 
 ElementType readElementType(const Value &value) {
   return readName(value,
+                  {ElementType::F32, ElementType::F16, ElementType::BF16,
+                   ElementType::Int8, ElementType::Int4, ElementType::Fp8});
+}
+
+ElementType readResultType(const Value &value) {
+  return readName(value,
                   {ElementType::F32, ElementType::F16, ElementType::BF16});
 }
 
@@ -111,7 +117,7 @@ ExchangeLookup readLookup(const Value &value, const Manifest &manifest,
   if (Value padding = value["padding_idx"]; !padding.isNull())
     lookup.paddingIdx =
         padding.integer(0, manifest.tables[lookup.table].rows - 1);
-  lookup.resultType = readElementType(value["result_type"]);
+  lookup.resultType = readResultType(value["result_type"]);
   return lookup;
 }
 

@@ -245,6 +245,11 @@ FailureOr<GpuProgram> ProgramBuilder::run() {
 FailureOr<GpuProgram> buildGpuModule(ModuleOp parent,
                                      const ProgramSpec &program,
                                      const GpuProgramOptions &options) {
+  for (const SlotSpec &slot : program.slots)
+    if (isQuantized(slot.element))
+      return parent.emitError("tables of ")
+             << toString(slot.element)
+             << " are served by CPUs alone; for GPUs take f16";
   OpBuilder b = OpBuilder::atBlockEnd(parent.getBody());
   parent->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());

@@ -118,7 +118,7 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
   settings.badId = isLookup ? arguments[kBadId] : Value();
   settings.taskNumber = arguments[kTaskNumber];
   TaskInputs inputs(b, task, items, settings);
-  RowBuilder rows(b, spec.kernel.dim, shape.rows);
+  RowBuilder rows(b, spec.kernel.dim, spec.kernel.element, shape.rows);
   LookupBody body{{b, rows, spec.kernel}, inputs};
   body.isMean = spec.isMean;
   body.weights = task.array(offsetof(nsg_lookup_task, weights),
@@ -168,7 +168,7 @@ VariantBuilder::makeUpdateInputs(ValueRange arguments) {
 void VariantBuilder::emitRunBody(ValueRange arguments) {
   DeviceStruct slot(b, arguments[kSlot]), sorted(b, arguments[kSorted]);
   std::unique_ptr<UpdateInputs> inputs = makeUpdateInputs(arguments);
-  RowBuilder rows(b, spec.kernel.dim, shape.rows);
+  RowBuilder rows(b, spec.kernel.dim, spec.kernel.element, shape.rows);
   UpdateBody body{{b, rows, spec.kernel}, *inputs};
   bool isPartial = spec.kernel.kind == KernelKind::Partial;
   bool isApply = spec.kernel.kind == KernelKind::Apply;

@@ -11,6 +11,7 @@
 #include "HostInputs.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,13 +56,20 @@ class Signature {
 public:
   Signature(Builder &b, const KernelSpec &spec) : b(b), spec(spec) {}
 
-  /// Rows of the shard as they are stored: padded to 16 bytes.
-  void rows(Role role, Type element, Access access) {
+  /// Rows of `length` elements as they are stored: padded to 16 bytes.
+  void rows(Role role, Type element, int64_t length, Access access) {
     int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-    pointer(role, {kUnbounded, nsrt_row_stride(spec.dim, bytes)}, element,
-            access, /*alignment=*/16);
+    pointer(role, {kUnbounded, nsrt_row_stride(length, bytes)}, element, access,
+            /*alignment=*/16);
   }
+  void rows(Role role, Type element, Access access) {
+    rows(role, element, spec.dim, access);
+  }
+  /// Quantized rows are bytes.
   void weights(Access access) {
+    if (isQuantized(spec.element))
+      return rows(Role::Weights, b.getI8Type(),
+                  rowBytes(spec.dim, spec.element), access);
     rows(Role::Weights, typeOf(spec.element, b.getContext()), access);
   }
   void flat(Role role, Type element, Access access = Access::Read) {
@@ -247,7 +255,7 @@ static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
 
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
-  RowBuilder rows(b, spec.dim, shape);
+  RowBuilder rows(b, spec.dim, spec.element, shape);
   KernelBody body{b, rows, spec};
   Arguments arguments(b, signature.roles, entry->getArguments());
   bool isLookup = spec.kind == KernelKind::Lookup ||

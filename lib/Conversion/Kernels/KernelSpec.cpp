@@ -36,6 +36,9 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
     return "an unpooled lookup cannot be weighted";
   if (!readsOptimizer(spec.kind))
     return std::nullopt;
+  if (isQuantized(spec.element))
+    return "weights of " + std::string(toString(spec.element)) +
+           " are not trained";
   if (auto problem = findProblem(spec.optimizer))
     return problem;
   if (spec.tableDim != 0 && spec.tableDim < spec.dim)

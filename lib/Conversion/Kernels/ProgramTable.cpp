@@ -9,6 +9,7 @@
 #include "neuroshard/Conversion/Kernels/ProgramTable.h"
 
 #include "neuroshard/Conversion/Kernels/HostKernels.h"
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -139,7 +140,7 @@ static Value makeEntry(ImplicitLocOpBuilder &b, LLVM::LLVMStructType type,
                        const SlotSpec &slot, const SlotKernels &kernels) {
   StructBuilder entry(b, type);
   entry.integer(slot.dim);
-  entry.integer(elementBytes(slot.element));
+  entry.integer(rowBytes(slot.dim, slot.element));
   OptimizerStates states = slot.optimizer
                                ? optimizerStates(slot.optimizer->kind)
                                : OptimizerStates();

@@ -8,6 +8,9 @@
 #include "RowBuilder.h"
 
 #include "Prefetch.h"
+#include "QuantizedRows.h"
+
+#include "neuroshard/Model/RowLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,9 +24,9 @@ using namespace mlir;
 
 namespace neuroshard {
 
-RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim,
+RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim, ElementType bytes,
                        const RowVectors &shape)
-    : b(b), dim(dim), shape(shape) {}
+    : b(b), dim(dim), bytes(bytes), shape(shape) {}
 
 Value RowBuilder::index(int64_t value) {
   return arith::ConstantIndexOp::create(b, value);
@@ -137,7 +140,15 @@ Row RowBuilder::extend(const Row &stored) {
   });
 }
 
+static bool isOfBytes(const RowAddress &address) {
+  return cast<MemRefType>(address.memref.getType())
+      .getElementType()
+      .isInteger(8);
+}
+
 Row RowBuilder::read(const RowAddress &address, const ColumnBlock &block) {
+  if (isOfBytes(address))
+    return readQuantized(b, address, block, bytes);
   return extend(readStored(address, block));
 }
 
@@ -162,6 +173,8 @@ void RowBuilder::prefetch(const RowAddress &address, const ColumnBlock &block,
                           bool forWrite) {
   if (!address.row)
     return;
+  if (isOfBytes(address))
+    return prefetchBytes(address, block, forWrite);
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
   int64_t step = kCacheLineBytes / (element.getIntOrFloatBitWidth() / 8);
   int64_t width = block.slices.back().offset + block.slices.back().width;
@@ -169,6 +182,26 @@ void RowBuilder::prefetch(const RowAddress &address, const ColumnBlock &block,
     memref::PrefetchOp::create(b, address.memref,
                                indices(address, block, offset), forWrite,
                                kPrefetchLocality, /*isDataCache=*/true);
+}
+
+/// Rows start at multiples of 16 bytes, so that the last byte may lie on one
+/// more cache line than there are whole ones.
+void RowBuilder::prefetchBytes(const RowAddress &address,
+                               const ColumnBlock &block, bool forWrite) {
+  int64_t width = block.slices.back().offset + block.slices.back().width;
+  int64_t count = rowBytes(width, bytes);
+  Value first = byteOfBlock(b, block, bytes);
+  SmallVector<int64_t> offsets;
+  for (int64_t offset = 0; offset < count; offset += kCacheLineBytes)
+    offsets.push_back(offset);
+  if (count - offsets.back() > kRowAlignmentBytes)
+    offsets.push_back(count - 1);
+  for (int64_t offset : offsets)
+    memref::PrefetchOp::create(
+        b, address.memref,
+        ValueRange{address.row,
+                   b.createOrFold<arith::AddIOp>(first, index(offset))},
+        forWrite, kPrefetchLocality, /*isDataCache=*/true);
 }
 
 template <typename Op>

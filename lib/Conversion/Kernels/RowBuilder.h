@@ -47,7 +47,8 @@ struct RowAddress {
 
 class RowBuilder {
 public:
-  RowBuilder(mlir::ImplicitLocOpBuilder &b, int64_t dim,
+  /// `bytes`: what rows of i8 stand for.
+  RowBuilder(mlir::ImplicitLocOpBuilder &b, int64_t dim, ElementType bytes,
              const RowVectors &shape);
 
   const RowVectors &getShape() const { return shape; }
@@ -69,7 +70,8 @@ public:
   mlir::Value constant(double value);
   Row zeros(const ColumnBlock &block);
 
-  /// Reads a block of a row; f16 and bf16 are extended to f32.
+  /// Reads a block of a row; f16, bf16 and quantized values are extended to
+  /// f32.
   Row read(const RowAddress &address, const ColumnBlock &block);
   /// The two steps of read: load as stored, then convert to f32.
   Row readStored(const RowAddress &address, const ColumnBlock &block);
@@ -112,9 +114,12 @@ private:
   mlir::Value makeMask(const Slice &slice);
   Row broadcast(mlir::Value scalar, const Row &like);
   mlir::Value sumLanes(llvm::ArrayRef<mlir::Value> parts);
+  void prefetchBytes(const RowAddress &address, const ColumnBlock &block,
+                     bool forWrite);
 
   mlir::ImplicitLocOpBuilder &b;
   int64_t dim;
+  ElementType bytes;
   RowVectors shape;
 };
 

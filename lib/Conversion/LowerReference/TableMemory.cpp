@@ -3,6 +3,7 @@
 #include "TableMemory.h"
 
 #include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Dialect/ElementTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -101,9 +102,10 @@ static LogicalResult addArguments(ModuleOp module, func::FuncOp function,
   for (auto table : module.getOps<ir::TableOp>()) {
     if (!needs.read.contains(table.getSymNameAttr()))
       continue;
+    ElementType values = valueType(elementTypeOf(table.getElementType()));
     auto weights = MemRefType::get({static_cast<int64_t>(table.getRows()),
                                     static_cast<int64_t>(table.getDim())},
-                                   table.getElementType());
+                                   typeOf(values, module.getContext()));
     if (failed(addArgument(function, table, weights, kWeightsArgumentAttr)))
       return failure();
     if (!needs.updated.contains(table.getSymNameAttr()))

@@ -61,8 +61,8 @@ double stateBytesPerRow(const ShardWork &shard) {
 
 Bytes countBytes(const ShardWork &shard) {
   double width = static_cast<double>(shard.width);
-  double rowBytes = wholeSectors(
-      width * static_cast<double>(elementBytes(shard.elementType)));
+  double storedBytes = wholeSectors(
+      static_cast<double>(rowBytes(shard.width, shard.elementType)));
   double idBytes =
       static_cast<double>(shard.idBytes) + (shard.weighted ? 4 : 0);
   double resultBytes =
@@ -73,22 +73,22 @@ Bytes countBytes(const ShardWork &shard) {
   bytes.forwardStream = shard.lookups * idBytes +
                         shard.outputRows * static_cast<double>(shard.idBytes) +
                         shard.outputRows * width * resultBytes;
-  bytes.uniqueRows = unique * rowBytes;
-  bytes.repeatedRows = (shard.lookups - unique) * rowBytes;
+  bytes.uniqueRows = unique * storedBytes;
+  bytes.repeatedRows = (shard.lookups - unique) * storedBytes;
   double updatedRows = std::min(shard.updateUniqueRows, shard.updateLookups);
   bytes.backwardStream =
       shard.updateGradientRows * width * kGradientBytes +
-      2 * updatedRows * (rowBytes + stateBytesPerRow(shard)) +
+      2 * updatedRows * (storedBytes + stateBytesPerRow(shard)) +
       shard.updateLookups * kSortPairBytes * 2 * kSortPasses;
   // Reduced gradients wait for the norms of the other columns.
   if (shard.exactNorms)
     bytes.backwardStream +=
         2 * updatedRows * (width * kGradientBytes + kNormBytes);
   bytes.backwardRepeated = shard.updateLookups * width * kGradientBytes;
-  bytes.forwardHost = shard.hostRows * rowBytes;
+  bytes.forwardHost = shard.hostRows * storedBytes;
   // A row-wise state stays on the device. docs/memory.md says what is where.
   bytes.backwardHost =
-      2 * shard.hostUpdateRows * (rowBytes + elementStateBytes(shard));
+      2 * shard.hostUpdateRows * (storedBytes + elementStateBytes(shard));
   return bytes;
 }
 

@@ -168,7 +168,8 @@ void putCounts(const ShardWork &shard, Writer &out) {
 }
 
 void putTypes(const ShardWork &shard, Writer &out) {
-  out.put(static_cast<double>(elementBytes(shard.elementType)) / 4);
+  out.put(static_cast<double>(rowBytes(shard.width, shard.elementType)) / 4 /
+          static_cast<double>(shard.width));
   out.put(shard.elementType == ElementType::BF16);
   out.put(static_cast<double>(elementBytes(shard.outputType)) / 4);
   out.put(static_cast<double>(shard.idBytes) / 8);
@@ -182,7 +183,7 @@ void putTypes(const ShardWork &shard, Writer &out) {
 
 void putBytes(const ShardWork &shard, Writer &out) {
   double width = static_cast<double>(shard.width);
-  double row = width * static_cast<double>(elementBytes(shard.elementType));
+  double row = static_cast<double>(rowBytes(shard.width, shard.elementType));
   out.putLog(static_cast<double>(shard.rows) * row);
   out.putLog(shard.lookups * row);
   double unique = std::min(shard.uniqueRows, shard.lookups);

@@ -25,7 +25,7 @@ namespace {
 
 nsrt_shard_info infoOf(const runtime::Shard &shard) {
   const ShardSpec &spec = shard.spec();
-  int64_t elementSize = elementBytes(shard.table().elementType);
+  ElementType type = shard.table().elementType;
   nsrt_shard_info info{};
   info.name = spec.name.c_str();
   info.table = spec.table;
@@ -35,7 +35,9 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
   info.col_begin = spec.cols.begin;
   info.col_end = spec.cols.end;
   info.weights = shard.allWeights();
-  info.weight_stride = shard.weightStrideBytes() / elementSize;
+  info.weight_stride = shard.weightStrideBytes();
+  if (!isQuantized(type))
+    info.weight_stride /= elementBytes(type);
   OptimizerStates states = shard.table().states();
   info.num_states = states.count();
   info.num_row_states = states.perRow;

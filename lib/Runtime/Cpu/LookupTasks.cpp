@@ -107,6 +107,10 @@ int64_t numIds(const LookupPart &part, bool isPooled) {
   return isPooled ? ids.offsets[ids.bags] - ids.offsets[0] : ids.numIds;
 }
 
+bool isF32(const nsrt_slot_entry &slot) {
+  return slot.row_bytes == slot.dim * static_cast<int32_t>(sizeof(float));
+}
+
 LookupTask makeTask(const nsrt_program &program, std::span<const Shard> slots,
                     const LookupPart &part) {
   const nsrt_lookup_entry &entry = program.lookups[part.lookup];
@@ -122,11 +126,11 @@ LookupTask makeTask(const nsrt_program &program, std::span<const Shard> slots,
                   part.stride,
                   0,
                   entry.pooled ? part.ids.bags : part.ids.numIds,
-                  numIds(part, entry.pooled) * slot.dim * slot.element_bytes,
+                  numIds(part, entry.pooled) * slot.row_bytes,
                   part.divisors};
-  if (slot.element_bytes == sizeof(float) && !part.ids.weights)
+  if (isF32(slot) && !part.ids.weights)
     task.single = {reinterpret_cast<const float *>(weights),
-                   nsrt_row_stride(slot.dim, slot.element_bytes), part.ids.ids,
+                   nsrt_row_stride(slot.dim, sizeof(float)), part.ids.ids,
                    entry.id_bytes};
   return task;
 }

@@ -52,8 +52,8 @@ private:
     std::string name =
         "slot " + std::to_string(index) + " (shard \"" + shard.name + "\") ";
     expect(name + "columns", shard.cols.size(), slot.dim);
-    expect(name + "element bytes", elementBytes(table.elementType),
-           slot.element_bytes);
+    expect(name + "bytes of a row",
+           rowBytes(shard.cols.size(), table.elementType), slot.row_bytes);
     bool trains = slot.update || slot.reduce || slot.apply;
     if (trains && !table.trained())
       fail(where, ": ", name, "has update kernels, but table \"", table.name,

@@ -22,8 +22,7 @@ namespace {
 constexpr int64_t kFloatBytes = sizeof(float);
 
 int64_t weightStride(const ShardSpec &spec, const TableSpec &table) {
-  int64_t bytes = elementBytes(table.elementType);
-  return nsrt_row_stride(spec.cols.size(), bytes) * bytes;
+  return paddedRowBytes(spec.cols.size(), table.elementType);
 }
 
 int64_t stateRowFloats(const ShardSpec &spec, const TableSpec &table,
@@ -245,7 +244,12 @@ void Shard::initialize(uint64_t seed, ThreadPool &threads) {
       for (int64_t c = 0; c < dim; ++c)
         values[static_cast<size_t>(c)] =
             initializer.value(row, shardSpec->cols.begin + c);
-      storeElements(values.data(), dim, tableSpec->elementType, part.row(row));
+      if (isQuantized(tableSpec->elementType))
+        quantizeRow(values.data(), dim, tableSpec->elementType,
+                    -initializer.bound(), initializer.bound(), part.row(row));
+      else
+        storeElements(values.data(), dim, tableSpec->elementType,
+                      part.row(row));
     });
   });
   resetState(threads);

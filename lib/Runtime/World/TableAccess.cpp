@@ -9,6 +9,7 @@
 #include "TableAccess.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Model/RowLayout.h"
 
 #include <algorithm>
 #include <cstring>
@@ -104,6 +105,21 @@ bool isFirstState(const Manifest &manifest, const Device &device,
          shard.spec().cols.begin == 0;
 }
 
+/// The bytes of a shard's part of a whole row of its table: the scale and bias
+/// in front of it, which all column shards have, and the elements.
+struct RowPart {
+  explicit RowPart(const Shard &shard) {
+    ElementType type = shard.table().elementType;
+    const Range &cols = shard.spec().cols;
+    whole = rowBytes(shard.table().dim, type);
+    prefix = rowPrefixBytes(type);
+    begin = rowBytes(cols.begin, type);
+    size = rowBytes(cols.size(), type) - prefix;
+  }
+
+  int64_t whole, prefix, begin, size;
+};
+
 } // namespace
 
 void writeTable(nsrt_world &world, int32_t table, Range rows,
@@ -111,13 +127,13 @@ void writeTable(nsrt_world &world, int32_t table, Range rows,
   checkRange(world, table, rows);
   forShards(world, table, [&](Device &device, Shard &shard) {
     finishDeferred(device);
-    int64_t size = elementBytes(shard.table().elementType);
-    const Range &cols = shard.spec().cols;
+    RowPart own(shard);
     shard.writeWeights(rows, [&](const HostRows &part) {
       forRows(device.threads, part.rows, [&](int64_t row) {
-        int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
-        std::memcpy(part.row(row), values + offset * size,
-                    static_cast<size_t>(cols.size() * size));
+        const std::byte *from = values + (row - rows.begin) * own.whole;
+        std::memcpy(part.row(row), from, static_cast<size_t>(own.prefix));
+        std::memcpy(part.row(row) + own.prefix, from + own.begin,
+                    static_cast<size_t>(own.size));
       });
     });
   });
@@ -128,14 +144,15 @@ void readTable(nsrt_world &world, int32_t table, Range rows,
   world.requireWhole("reading a table");
   checkRange(world, table, rows);
   forShards(world, table, [&](Device &device, Shard &shard) {
-    int64_t size = elementBytes(shard.table().elementType);
-    const Range &cols = shard.spec().cols;
+    RowPart own(shard);
     bool first = isFirstCopy(device, shard);
+    bool firstPart = first && shard.spec().cols.begin == 0;
     shard.readWeights(rows, [&](const HostRows &part) {
       forRows(device.threads, part.rows, [&](int64_t row) {
-        int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
-        take(first, part.row(row), values + offset * size, cols.size() * size,
-             shard, "weights", row);
+        std::byte *to = values + (row - rows.begin) * own.whole;
+        take(firstPart, part.row(row), to, own.prefix, shard, "scales", row);
+        take(first, part.row(row) + own.prefix, to + own.begin, own.size, shard,
+             "weights", row);
       });
     });
   });

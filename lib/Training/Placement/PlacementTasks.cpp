@@ -116,7 +116,7 @@ void Maker::setMemory(int devices) {
   double fill = between(settings.minFill, settings.maxFill);
   auto bytes = [](const Table &table) {
     return static_cast<double>(table.rows) *
-           static_cast<double>(table.dim * elementBytes(table.elementType));
+           static_cast<double>(rowBytes(table.dim, table.elementType));
   };
   double capacity = 0;
   for (bool again = true; again;) {

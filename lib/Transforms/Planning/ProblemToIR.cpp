@@ -110,7 +110,9 @@ void ModuleWriter::writeTables() {
         builder.getStringAttr("private"), builder.getI64IntegerAttr(table.rows),
         builder.getI64IntegerAttr(table.dim),
         TypeAttr::get(typeOf(table.elementType, context)),
-        ir::OptimizerAttr::get(context, table.optimizer),
+        isQuantized(table.elementType)
+            ? ir::OptimizerAttr()
+            : ir::OptimizerAttr::get(context, table.optimizer),
         table.access ? accessAttr(*table.access, context) : ir::AccessAttr(),
         table.hashed ? builder.getUnitAttr() : UnitAttr());
     symbols.insert(op);

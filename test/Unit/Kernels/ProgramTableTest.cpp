@@ -7,6 +7,7 @@
 #include "KernelGrid.h"
 
 #include "neuroshard/Conversion/Kernels/HostKernels.h"
+#include "neuroshard/Model/RowLayout.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -32,7 +33,7 @@ TEST(ProgramTable, HasEverySlot) {
     const nsrt_slot_entry &entry = grid.program->slots[i];
     SCOPED_TRACE(describe(slot));
     EXPECT_EQ(entry.dim, slot.dim);
-    EXPECT_EQ(entry.element_bytes, slot.element == ElementType::F32 ? 4 : 2);
+    EXPECT_EQ(entry.row_bytes, rowBytes(slot.dim, slot.element));
     EXPECT_EQ(entry.weighted, slot.weighted);
     EXPECT_EQ(entry.update != nullptr, slot.optimizer && !slot.twoPhase);
     EXPECT_EQ(entry.reduce != nullptr, slot.twoPhase);

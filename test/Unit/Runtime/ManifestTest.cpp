@@ -236,12 +236,12 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     field = kept;
   };
   expectError(program.version, 1,
-              "expected interface version 5 of compiled programs, found 1; "
+              "expected interface version 6 of compiled programs, found 1; "
               "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");
   expectError(slot.dim, slot.dim + 1, "slot 0 (shard \"shard0\") columns");
-  expectError(slot.element_bytes, 8, "element bytes");
+  expectError(slot.row_bytes, 8, "bytes of a row");
   expectError(slot.state_rows, 0, "states per row");
   expectError(slot.state_elements, 1, "states per element");
   expectError(slot.weighted, 1 - slot.weighted, "weighted flag");

@@ -141,7 +141,7 @@ nsrt_slot_entry makeSlot(const Model &model, const json &shards,
       static_cast<int>(shard["cols"][1]) - static_cast<int>(shard["cols"][0]);
   nsrt_slot_entry slot = {};
   slot.dim = dim;
-  slot.element_bytes = table.type == Element::F32 ? 4 : 2;
+  slot.row_bytes = dim * (table.type == Element::F32 ? 4 : 2);
   slot.weighted = weighted;
   if (table.frozen)
     return slot;

@@ -16,7 +16,7 @@ WORDS = _planner.vocabulary()
 
 @pytest.mark.parametrize("literal, word", [
     (tables.ElementType, "element_bytes"), (tables.IdType, "id_bytes"),
-    (tables.WireType, "wire_types"),
+    (tables.WireType, "wire_types"), (tables.TableType, "element_types"),
     (tables.OptimizerKind, "optimizers"), (tables.WeightDecayMode, "weight_decay_modes"),
     (tables.Pooling, "poolings"),
     (shards.Tier, "tiers"), (shards.CachePolicy, "cache_policies"),

@@ -35,7 +35,8 @@ struct KernelSpec {
   KernelKind kind = KernelKind::Lookup;
   /// Columns of the shard, at least 1.
   int64_t dim = 0;
-  /// Element type of the weights (all but Reduce).
+  /// Element type of the weights (all but Reduce); quantized only for Lookup
+  /// and WeightGradient.
   ElementType element = ElementType::F32;
   /// Type of the ids (Lookup, WeightGradient).
   IdType id = IdType::I64;
