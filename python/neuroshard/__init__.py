@@ -25,6 +25,7 @@ if TYPE_CHECKING:
                                      evaluate, inspect, plan)
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
+    from neuroshard.serving import ServedTables, freeze, serve
     from neuroshard.results import (Breakdown, CacheCost, DeviceCost, DeviceMemory, Memory, Migration,
                                     PlanResult, PredictionInterval, SnapshotCost, TableMove)
     from neuroshard.runs import CacheRun, Run
@@ -43,8 +44,9 @@ __all__ = [
     "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
     "Table", "TableMove", "TableRule", "TableStatistics", "TensorError", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
-    "DynamicIds", "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
-    "device_classes", "evaluate", "export", "inspect", "load_export", "plan", "what_if",
+    "DynamicIds", "EmbeddingTables", "ServedTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
+    "algorithms", "device_classes", "evaluate", "export", "freeze", "inspect", "load_export", "plan", "serve",
+    "what_if",
 ]
 
 # The module of each public name; names that need torch are below.
@@ -65,13 +67,17 @@ _MODULES = {
     "topology": "Device Disk Host Level Topology",
     "what_if_cases": "WhatIf WhatIfCase what_if",
 }
-_NEED_TORCH = ("DynamicIds", "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
-               "distributed")
+# By the package that has them.
+_NEED_TORCH = {
+    "distributed": ("DynamicIds", "EmbeddingTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection"),
+    "serving": ("ServedTables", "freeze", "serve"),
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in _NEED_TORCH:
-        return _of_torch(name)
+    for package, names in _NEED_TORCH.items():
+        if name == package or name in names:
+            return _of_torch(package, name)
     if name == "export":  # a callable package, which imports torch when it is called
         from importlib import import_module
         return import_module("neuroshard.export")
@@ -107,14 +113,14 @@ def _load(name: str) -> None:
         globals().update({name: getattr(loaded, name) for name in names.split()})
 
 
-def _of_torch(name: str) -> object:
+def _of_torch(package: str, name: str) -> object:
     from importlib import import_module
 
     try:
-        distributed = import_module("neuroshard.distributed")
+        module = import_module(f"neuroshard.{package}")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
         raise ImportError(f"neuroshard.{name} needs torch, which is not installed: pip install "
                           "\"neuroshard[torch]\"") from None
-    return distributed if name == "distributed" else getattr(distributed, name)
+    return module if name == package else getattr(module, name)

@@ -72,6 +72,9 @@ struct Manifest : ExchangePlan {
   std::vector<ExchangeLayout> layouts;
   std::vector<FunctionSpec> functions;
   std::optional<ReferenceProgram> reference;
+  /// The file of each shard's weights, by shard, of an artifact that brings them
+  /// (WeightFiles.h); else empty.
+  std::vector<std::string> weights;
   /// The hash (hashOf) of each other file of the artifact, by its path in the
   /// folder. Empty for programs of this process.
   std::map<std::string, std::string> files;
@@ -86,7 +89,7 @@ std::string writeManifest(const Manifest &manifest);
 /// Reads and checks a manifest. Throws a RuntimeError that names the place in
 /// the file (`$.shards[3].rows`), what is expected and what was found. Unknown
 /// fields are ignored; every field is required, but for `target_features`,
-/// `wire_type`, `groups`, `reference` and `files`.
+/// `wire_type`, `groups`, `reference`, `weights` and `files`.
 Manifest parseManifest(const std::string &text);
 
 /// The second half of parseManifest: checks that hold between the parts.

@@ -58,7 +58,8 @@ const char *nsrt_last_error(void);
 /// Opens `directory`/manifest.json and its program libraries. Each device
 /// computes on `threads_per_device` threads, the calling one included; 0
 /// divides the machine's threads evenly. Weights are zero and optimizer state
-/// has its initial values until the caller fills them. Null on failure.
+/// has its initial values until the caller fills them, but for artifacts that bring
+/// their weights. Null on failure.
 nsrt_world *nsrt_world_open(const char *directory, int32_t threads_per_device);
 
 /// The same for programs in this process: manifest_json is the text of a

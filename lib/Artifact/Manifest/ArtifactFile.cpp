@@ -1,47 +1,16 @@
 //===- ArtifactFile.cpp - Files of an artifact, read and checked ----------===//
-//
-// Reads regular files alone: a pipe would have to be waited for.
-//
-//===----------------------------------------------------------------------===//
 
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "JsonValue.h"
+#include "OpenFile.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Support/InputLimits.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace neuroshard {
 
 namespace {
-
-class OpenFile {
-public:
-  /// Does not wait for a writer of a pipe.
-  explicit OpenFile(const char *path)
-      : number(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
-  OpenFile(const OpenFile &) = delete;
-  ~OpenFile() {
-    if (number >= 0)
-      close(number);
-  }
-
-  const int number;
-};
-
-const char *kindOf(mode_t mode) {
-  if (S_ISDIR(mode))
-    return "a directory";
-  return S_ISFIFO(mode) ? "a pipe" : "something else";
-}
 
 /// What a sealed manifest has between its other fields and its hash, and behind
 /// it.
@@ -52,41 +21,14 @@ constexpr size_t kHashDigits = 32;
 } // namespace
 
 std::string readFile(const std::filesystem::path &path) {
-  OpenFile file(path.c_str());
-  struct stat status = {};
-  if (file.number < 0 || fstat(file.number, &status) != 0)
-    fail("cannot read '", path.string(), "': ", std::strerror(errno));
-  if (!S_ISREG(status.st_mode))
-    fail("cannot read '", path.string(), "': expected a file, found ",
-         kindOf(status.st_mode));
-  if (static_cast<uint64_t>(status.st_size) > kMaxInputBytes)
+  OpenFile file(path);
+  if (static_cast<uint64_t>(file.size()) > kMaxInputBytes)
     fail("cannot read '", path.string(), "': ", expectedSize(), ", found ",
-         status.st_size);
-  std::string bytes(static_cast<size_t>(status.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t count = read(file.number, &bytes[done], bytes.size() - done);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      fail("cannot read '", path.string(), "': ", std::strerror(errno));
-    if (count == 0) // somebody cuts it short just now
-      break;
-    done += static_cast<size_t>(count);
-  }
-  bytes.resize(done);
+         file.size());
+  std::string bytes(static_cast<size_t>(file.size()), '\0');
+  // Less if somebody cuts it short just now.
+  bytes.resize(static_cast<size_t>(file.read(bytes.data(), file.size())));
   return bytes;
-}
-
-std::string hashOf(std::string_view bytes) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical,
-                           XXH3_128bits(bytes.data(), bytes.size()));
-  std::string text;
-  for (unsigned char byte : canonical.digest)
-    for (int digit : {byte >> 4, byte & 15})
-      text += "0123456789abcdef"[digit];
-  return text;
 }
 
 std::string sealManifest(std::string_view manifest) {
@@ -170,8 +112,11 @@ filesOfArtifact(const std::filesystem::path &folder) {
 
 void checkArtifact(const std::filesystem::path &folder) {
   Manifest manifest = openManifest(folder);
+  std::set<std::string> weights(manifest.weights.begin(),
+                                manifest.weights.end());
   for (const auto &[name, hash] : manifest.files)
-    readListed(folder, manifest, name);
+    if (!weights.count(name)) // each is checked when it is read
+      readListed(folder, manifest, name);
 }
 
 } // namespace neuroshard

@@ -275,7 +275,7 @@ std::vector<FunctionSpec> readFunctions(const Value &value,
 
 /// The name of a library beside the manifest: what else lies on the machine is
 /// not loaded.
-std::string readLibrary(const Value &value) {
+std::string readFileName(const Value &value) {
   std::string name = value.text();
   if (name.empty() || name.find('/') != std::string::npos)
     value.wrong("the name of a file beside the manifest");
@@ -309,7 +309,7 @@ Manifest readManifest(const Value &root) {
   manifest.shards = root["shards"].list(
       [&](const Value &item) { return readShard(item, manifest); });
   manifest.programs = root["programs"].list([](const Value &item) {
-    return ProgramFiles{readLibrary(item["library"])};
+    return ProgramFiles{readFileName(item["library"])};
   });
   manifest.bindings = root["bindings"].list(
       [&](const Value &item) { return readBinding(item, manifest); });
@@ -319,11 +319,21 @@ Manifest readManifest(const Value &root) {
   manifest.functions = readFunctions(root["functions"], manifest);
   if (root.has("reference"))
     manifest.reference = {
-        readLibrary(root["reference"]["library"]),
+        readFileName(root["reference"]["library"]),
         readFunctions(root["reference"]["functions"], manifest)};
   if (root.has("files"))
     for (auto &[name, hash] : root["files"].fields(readFileHash))
       manifest.files[name] = hash;
+  if (root.has("weights"))
+    manifest.weights = root["weights"].list([&](const Value &item) {
+      if (!manifest.files.count(readFileName(item)))
+        item.wrong("a file that $.files lists");
+      return item.text();
+    });
+  if (!manifest.weights.empty() &&
+      manifest.weights.size() != manifest.shards.size())
+    root["weights"].wrong(std::to_string(manifest.shards.size()) +
+                          " files, one per shard");
   return manifest;
 }
 

@@ -155,6 +155,8 @@ std::string writeManifest(const Manifest &manifest) {
     json["reference"] = {
         {"library", manifest.reference->library},
         {"functions", functionsJson(manifest.reference->functions)}};
+  if (!manifest.weights.empty())
+    json["weights"] = manifest.weights;
   if (!manifest.files.empty())
     json["files"] = manifest.files;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

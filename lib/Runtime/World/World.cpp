@@ -7,6 +7,7 @@
 #include "World.h"
 #include "Communicators/StagedCommunicator.h"
 #include "Host/TensorPool.h"
+#include "LoadWeights.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/CpuFeatures.h"
 #include "neuroshard/Artifact/Error.h"
@@ -103,9 +104,11 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
   nsrt_world::Libraries libraries;
   for (size_t program = 0; program < manifest.programs.size(); ++program)
     libraries.push_back(loadProgram(root, manifest, program));
-  return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
-                                      threadsPerDevice, backends,
-                                      tierDirectory);
+  auto world =
+      std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
+                                   threadsPerDevice, backends, tierDirectory);
+  loadWeights(*world, root);
+  return world;
 }
 
 std::unique_ptr<nsrt_world>
@@ -122,9 +125,11 @@ joinWorld(const std::string &directory, int threads,
   auto own = static_cast<size_t>(
       manifest.bindings[static_cast<size_t>(communicator->rank())].program);
   libraries[own] = loadProgram(root, manifest, own);
-  return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
-                                      threads, std::move(communicator),
-                                      backends, tierDirectory);
+  auto world = std::make_unique<nsrt_world>(
+      std::move(manifest), std::move(libraries), threads,
+      std::move(communicator), backends, tierDirectory);
+  loadWeights(*world, root);
+  return world;
 }
 
 } // namespace neuroshard::runtime

@@ -34,6 +34,7 @@ from neuroshard._jagged import Jagged
 if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
     from neuroshard.distributed._checkpoint.full import full_state_dict
+    from neuroshard.distributed._checkpoint.whole_tables import read_tables
     from neuroshard.distributed._monitor.advice import Advice
     from neuroshard.distributed._monitor.monitor import PlanMonitor
     from neuroshard.distributed._reshard.join import join_resharded
@@ -44,11 +45,11 @@ __all__ = ["Advice", "CacheFigures", "CheckpointError", "DynamicIds", "Embedding
            "IdFigures", "IdTable", "Jagged", "LocalShard", "Pending", "PlanMonitor", "Resharded",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan",
            "full_state_dict", "join_resharded", "latest",
-           "load", "lockstep", "pipeline", "plan", "problem_of", "save"]
+           "load", "lockstep", "pipeline", "plan", "problem_of", "read_tables", "save"]
 
 # Those of the first four use torch.distributed.checkpoint, which takes as long to import as all else.
 _LATER = {"_checkpoint.checkpoint": ("CheckpointError", "latest", "load", "save"),
-          "_checkpoint.full": ("full_state_dict",),
+          "_checkpoint.full": ("full_state_dict",), "_checkpoint.whole_tables": ("read_tables",),
           "_reshard.join": ("join_resharded",), "_reshard.reshard": ("Resharded",),
           "_monitor.advice": ("Advice",), "_monitor.monitor": ("PlanMonitor",)}
 

@@ -110,9 +110,9 @@ def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Pat
 
 
 def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,
-                 options: Sequence[str] = ()) -> None:
-    """Compiles a problem's tables and features, with updates, by a plan. The folder appears once
-    it is complete. options: further options of neuroshard-compile."""
+                 options: Sequence[str] = (), *, training: bool = True) -> None:
+    """Compiles a problem's tables and features by a plan. The folder appears once it is complete.
+    options: further options of neuroshard-compile. training: with updates."""
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
@@ -122,5 +122,5 @@ def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike
         plan.save(scratch / "plan.json")
         run(compiler.with_name("neuroshard-translate"), "--workload-to-mlir",
             scratch / "workload.json", "-o", scratch / "model.mlir")
-        run(compiler, scratch / "model.mlir", "--plan", scratch / "plan.json", "--training",
-            *options, "-o", folder)
+        run(compiler, scratch / "model.mlir", "--plan", scratch / "plan.json",
+            *(["--training"] if training else []), *options, "-o", folder)

@@ -1,0 +1,217 @@
+//===- DirectLookup.cpp - Lookups without a step --------------------------===//
+//
+// The ids of a lookup are checked, and the rows of the first of them fetched
+// into the caches, while the lookup before it runs: kernels fetch the rows of
+// later ids themselves, and the few ids of a request would wait for memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DirectLookup.h"
+
+#include "Cpu/BadIds.h"
+#include "Cpu/CheckOffsets.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Runtime/Numerics.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+namespace {
+
+/// How far ahead kernels fetch rows.
+constexpr int64_t kIdsAhead = 48;
+constexpr int64_t kCacheLineBytes = 64;
+
+/// The ids of one lookup of a request.
+struct Part {
+  const nsrt_lookup_entry *kernel;
+  const ExchangeLookup *lookup;
+  const Shard *shard;
+  /// Where bags begin: offsets[0] to offsets[batch].
+  const int64_t *offsets;
+  bool leavesOut = false; ///< padding, or unknown ids.
+};
+
+template <typename Id> class Request {
+public:
+  Request(const nsrt_world &world, const JaggedInput &input, int64_t batch,
+          bool dropsUnknown)
+      : manifest(world.manifest()), device(*world.devices.front()),
+        exchange(manifest.exchanges.front()), input(input), batch(batch),
+        dropsUnknown(dropsUnknown), ids(static_cast<const Id *>(input.ids)) {}
+
+  void run(float *const *outs, const int64_t *strides) const {
+    const std::vector<LookupBinding> &bound = manifest.bindings.front().lookups;
+    if (bound.empty())
+      return;
+    Part next = check(bound[0]);
+    for (size_t i = 0; i < bound.size(); ++i) {
+      Part part = next;
+      if (i + 1 < bound.size())
+        next = check(bound[i + 1]);
+      answer(part, outs[bound[i].lookup], strides[bound[i].lookup]);
+    }
+  }
+
+private:
+  Part check(const LookupBinding &bound) const {
+    Part part;
+    size_t index = &bound - manifest.bindings.front().lookups.data();
+    part.kernel = &device.program.lookups[index];
+    part.lookup = &exchange.lookups[static_cast<size_t>(bound.lookup)];
+    part.shard = &device.slots[static_cast<size_t>(bound.slot)];
+    part.offsets = input.offsets + part.lookup->feature * batch;
+    Id last = lastRowOf<Id>(part.shard->table().rows);
+    int64_t begin = part.offsets[0], end = part.offsets[batch];
+    Id bad = 0; // sign bit; no early exit, to vectorise
+    for (int64_t i = begin; i < end; ++i)
+      bad |= outOfRange(ids[i], last);
+    part.leavesOut = bad < 0;
+    if (bad < 0 && !dropsUnknown)
+      throwBadId(part, bound.lookup, last);
+    if (part.lookup->dropsPadding()) {
+      auto padding = static_cast<Id>(*part.lookup->paddingIdx);
+      part.leavesOut |= std::find(ids + begin, ids + end, padding) != ids + end;
+    }
+    prefetch(part, last);
+    return part;
+  }
+
+  [[noreturn]] void throwBadId(const Part &part, int32_t lookup,
+                               Id last) const {
+    const Id *found =
+        std::find_if(ids + part.offsets[0], ids + part.offsets[batch],
+                     [&](Id id) { return outOfRange(id, last) < 0; });
+    throwBadIdAt(found - ids, exchange, lookup, input, manifest, batch);
+  }
+
+  void prefetch(const Part &part, Id last) const {
+    const std::byte *weights = part.shard->weights();
+    int64_t stride = part.shard->weightStrideBytes();
+    int64_t end = std::min(part.offsets[0] + kIdsAhead, part.offsets[batch]);
+    for (int64_t i = part.offsets[0]; i < end; ++i) {
+      if (outOfRange(ids[i], last) < 0)
+        continue;
+      const std::byte *row = weights + static_cast<int64_t>(ids[i]) * stride;
+      for (int64_t byte = 0; byte < stride; byte += kCacheLineBytes)
+        __builtin_prefetch(row + byte);
+      __builtin_prefetch(row + stride - 1);
+    }
+  }
+
+  void answer(const Part &part, float *out, int64_t stride) const {
+    if (part.lookup->pooled() && part.leavesOut)
+      return answerWithout(part, out, stride);
+    if (part.leavesOut)
+      return answerRowByRow(part, out, stride);
+    int64_t begin = part.offsets[0];
+    if (!part.lookup->pooled())
+      return runKernel(part, ids + begin, nullptr, nullptr, out, stride,
+                       part.offsets[batch] - begin);
+    const float *weights = part.lookup->weighted ? input.weights : nullptr;
+    runKernel(part, ids, part.offsets, weights, out, stride, batch);
+    divideMeans(part, part.offsets, out, stride);
+  }
+
+  void runKernel(const Part &part, const Id *from, const int64_t *offsets,
+                 const float *weights, float *out, int64_t stride,
+                 int64_t count) const {
+    part.kernel->forward(part.shard->weights(), from, offsets, weights, out,
+                         stride, 0, count);
+  }
+
+  void divideMeans(const Part &part, const int64_t *offsets, float *out,
+                   int64_t stride) const {
+    if (part.lookup->pooling != Pooling::Mean)
+      return;
+    for (int64_t bag = 0; bag < batch; ++bag)
+      divideRow(out + bag * stride, part.shard->table().dim,
+                static_cast<float>(offsets[bag + 1] - offsets[bag]));
+  }
+
+  /// With the ids that stay, copied.
+  void answerWithout(const Part &part, float *out, int64_t stride) const {
+    Id last = lastRowOf<Id>(part.shard->table().rows);
+    std::vector<Id> kept;
+    std::vector<float> weights;
+    std::vector<int64_t> offsets = {0};
+    for (int64_t bag = 0; bag < batch; ++bag) {
+      for (int64_t i = part.offsets[bag]; i < part.offsets[bag + 1]; ++i) {
+        bool isPadding = part.lookup->dropsPadding() &&
+                         ids[i] == static_cast<Id>(*part.lookup->paddingIdx);
+        if (isPadding || outOfRange(ids[i], last) < 0)
+          continue;
+        kept.push_back(ids[i]);
+        if (part.lookup->weighted)
+          weights.push_back(input.weights[i]);
+      }
+      offsets.push_back(static_cast<int64_t>(kept.size()));
+    }
+    runKernel(part, kept.data(), offsets.data(), weights.data(), out, stride,
+              batch);
+    divideMeans(part, offsets.data(), out, stride);
+  }
+
+  /// Zeros for ids that no row has.
+  void answerRowByRow(const Part &part, float *out, int64_t stride) const {
+    Id last = lastRowOf<Id>(part.shard->table().rows);
+    for (int64_t i = part.offsets[0]; i < part.offsets[batch]; ++i) {
+      if (outOfRange(ids[i], last) < 0)
+        std::fill_n(out, part.shard->table().dim, 0.0f);
+      else
+        runKernel(part, ids + i, nullptr, nullptr, out, stride, 1);
+      out += stride;
+    }
+  }
+
+  const Manifest &manifest;
+  const Device &device;
+  const ExchangeSpec &exchange;
+  const JaggedInput &input;
+  int64_t batch;
+  bool dropsUnknown;
+  const Id *ids;
+};
+
+void checkInput(const ExchangeSpec &exchange, const JaggedInput &input,
+                int64_t batch) {
+  if (batch < 0)
+    fail(exchange.where, "expected a batch of at least 0, found ", batch);
+  if (exchange.weighted != (input.weights != nullptr) && input.numIds > 0)
+    fail(exchange.where, exchange.weighted
+                             ? "expected a weight for each id, found none"
+                             : "expected no weights, found some");
+  checkOffsets(exchange, input);
+}
+
+} // namespace
+
+void requireDirect(const nsrt_world &world) {
+  const Manifest &manifest = world.manifest();
+  if (manifest.numDevices != 1)
+    fail("lookups without a step need an artifact for 1 device, found one for ",
+         manifest.numDevices, ": run its function \"forward\" instead");
+  if (manifest.exchanges.size() != 1)
+    fail("lookups without a step need an artifact with one input, found ",
+         manifest.exchanges.size());
+  if (manifest.shards.size() != manifest.tables.size())
+    fail("lookups without a step need whole tables, but the plan cuts some");
+  if (world.devices.front()->memory || manifest.hasRowCaches())
+    fail("lookups without a step need all rows in memory of the host");
+}
+
+void lookUpDirectly(const nsrt_world &world, const JaggedInput &input,
+                    int64_t batch, bool dropsUnknown, float *const *outs,
+                    const int64_t *strides) {
+  requireDirect(world);
+  const ExchangeSpec &exchange = world.manifest().exchanges.front();
+  checkInput(exchange, input, batch);
+  if (exchange.idType == IdType::I32)
+    Request<int32_t>(world, input, batch, dropsUnknown).run(outs, strides);
+  else
+    Request<int64_t>(world, input, batch, dropsUnknown).run(outs, strides);
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,29 @@
+//===- DirectLookup.h - Lookups without a step -----------------*- C++ -*-===//
+//
+// For serving: answers in the caller's thread, several at a time, from tables
+// that do not change. No exchange, no state, no allocation but for bags that
+// leave ids out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_WORLD_DIRECTLOOKUP_H
+#define NEUROSHARD_LIB_RUNTIME_WORLD_DIRECTLOOKUP_H
+
+#include "World.h"
+
+namespace neuroshard::runtime {
+
+/// Throws a RuntimeError unless the world is one device of the host, with one
+/// input, and all rows in memory.
+void requireDirect(const nsrt_world &world);
+
+/// Runs all lookups of the input; lookup i writes its f32 rows to outs[i],
+/// strides[i] values apart. Ids out of range throw a RuntimeError, or are left
+/// out of their bags as padding is (an unpooled lookup gives zeros for them).
+void lookUpDirectly(const nsrt_world &world, const JaggedInput &input,
+                    int64_t batch, bool dropsUnknown, float *const *outs,
+                    const int64_t *strides);
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_WORLD_DIRECTLOOKUP_H

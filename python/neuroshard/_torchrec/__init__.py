@@ -1,0 +1,1 @@
+"""TorchRec's sharding plans, in the words of this package's."""

@@ -1,0 +1,47 @@
+"""The tables of a checkpoint, whole, in one process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+
+from neuroshard import _fields
+from neuroshard.distributed._checkpoint import files
+from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
+from neuroshard.errors import CheckpointError
+
+
+def read_tables(path: str | os.PathLike[str],
+                names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
+    """The weights of the tables `names`, one after the other, as (name, tensor [rows, dim]), from a checkpoint
+    of ns.distributed.save() or of torch.distributed.checkpoint, under whatever plan it was written. No process
+    group is needed, and memory for one table.
+
+    Raises a CheckpointError if the checkpoint cannot be read, or has none or several of a table."""
+    where = Path(os.path.realpath(_fields.path(path, "read_tables: path")))
+    try:
+        folder = files.locate(where)
+        metadata = files.Reader(folder).read_metadata()
+        for name in names:
+            key = key_of_table(metadata, name, where)
+            entry = metadata.state_dict_metadata[key]
+            value = torch.empty(entry.size, dtype=entry.properties.dtype)
+            dcp.load({key: value}, storage_reader=files.Reader(folder), planner=PlainPlanner(), no_dist=True)
+            yield name, value
+    except (OSError, ValueError, dcp.api.CheckpointException) as error:
+        raise CheckpointError(f"reading {where}: {error}") from error
+
+
+def key_of_table(metadata: Metadata, name: str, where: Path) -> str:
+    """The key of a table's weights: <names of modules>.<table>.weight."""
+    found = [key for key, entry in metadata.state_dict_metadata.items()
+             if isinstance(entry, TensorStorageMetadata) and f".{key}".endswith(f".{name}.weight")]
+    if len(found) == 1:
+        return found[0]
+    seen = f"several: {', '.join(sorted(found))}" if found else "none"
+    raise CheckpointError(f"reading {where}: expected one key that ends in {name}.weight, found {seen}")

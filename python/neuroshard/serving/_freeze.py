@@ -1,0 +1,131 @@
+"""Freezes tables: quantizes their weights and compiles their lookups."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import BinaryIO, get_args
+
+import torch
+
+from neuroshard import _fields, _planner
+from neuroshard._manifest import load_manifest
+from neuroshard.constraints import Constraints
+from neuroshard.distributed import compile_plan
+from neuroshard.errors import TensorError
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+from neuroshard.serving._quantize import PREFIX_BYTES, quantize, row_bytes
+from neuroshard.serving._sources import Source, weights_of
+from neuroshard.shards import Shard
+from neuroshard.tables import Optimizer, Table, TableType
+
+TYPES = get_args(TableType)
+ROWS_AT_ONCE = 1 << 16
+
+
+def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, *,
+           dtype: TableType | Mapping[str, TableType] = "int8", plan: Plan | None = None,
+           target_cpu: str = "host") -> pathlib.Path:
+    """Writes the tables of a problem for serving into `folder`: compiled lookups, and the weights in `dtype`.
+
+    source: a checkpoint of ns.distributed.save() or torch.distributed.checkpoint, a file of a state dict (.pt,
+    .safetensors), a state dict, or a module. dtype: one for all tables, or by table; int8 and int4 have a scale
+    and a bias for each row, fp8 is e4m3; f16, bf16 and f32 leave values as they are but for their rounding.
+    plan: None: whole tables on one CPU, as serve() and the C interface want them; a plan of served(problem) for
+    several devices runs by neuroshard-run and ns.ShardedEmbeddingBagCollection. target_cpu: LLVM's name of the
+    CPU that will serve.
+
+    The folder appears once it is complete, in place of an earlier one. Raises a TensorError, a CheckpointError or
+    a CompileError, and then leaves what was there."""
+    folder = pathlib.Path(_fields.path(folder, "freeze: folder"))
+    problem = served(problem, dtype)
+    if plan is None:
+        problem = problem.replace(topology="1xCPU")
+        plan = Plan(device_count=1, shards=[
+            Shard(table=table.name, rows=(0, table.rows), cols=(0, table.dim), devices=0)
+            for table in problem.tables])
+    _require_replaceable(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+        made = pathlib.Path(scratch, "frozen")
+        compile_plan(plan, problem, made, ["--target-cpu", target_cpu], training=False)
+        _write_weights(made, source, problem)
+        if folder.exists():
+            folder.rename(pathlib.Path(scratch, "before"))
+        made.rename(folder)
+    return folder
+
+
+def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] = "int8") -> ShardingProblem:
+    """The problem whose tables have these types and are not trained, to plan and to freeze."""
+    types = dtype if isinstance(dtype, Mapping) else {table.name: dtype for table in problem.tables}
+    for name in sorted({*types} ^ {table.name for table in problem.tables}):
+        known = "is not a table of the problem" if name in types else "has no type"
+        raise TensorError(f"freeze: dtype: table \"{name}\" {known}; expected one of {', '.join(TYPES)} for each "
+                          "table, or one for all")
+    for name, one in types.items():
+        if one not in TYPES:
+            raise TensorError(f"freeze: dtype: expected one of {', '.join(TYPES)}, found {one!r} for table \"{name}\"")
+    tables = [table.replace(type=types[table.name], optimizer=Optimizer()) for table in problem.tables]
+    return problem.replace(tables=tables, constraints=Constraints())
+
+
+def _require_replaceable(folder: pathlib.Path) -> None:
+    """Raises a TensorError if something else than an earlier freeze is there."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    try:
+        known = "weights" in load_manifest(folder)
+    except TensorError:
+        known = False
+    if not known:
+        raise TensorError(f"{folder} is there and is not a folder that freeze has written; name another one")
+
+
+class _ShardFile:
+    """The rows of one shard, in the order of the table."""
+
+    def __init__(self, file: BinaryIO, rows: tuple[int, int], columns: tuple[int, int], dtype: str) -> None:
+        self.file, self.rows = file, rows
+        begin, end = (row_bytes(column, dtype) for column in columns)
+        self.prefix = PREFIX_BYTES if dtype in ("int8", "int4") else 0
+        self.bytes = slice(begin, end)
+
+    def write(self, first: int, stored: torch.Tensor) -> None:
+        """Its part of the whole rows [first, first + len(stored)) of the table."""
+        begin, end = (min(max(row - first, 0), len(stored)) for row in self.rows)
+        if begin < end:
+            part = stored[begin:end]
+            part = torch.cat([part[:, :self.prefix], part[:, self.bytes]], 1) if self.prefix else part[:, self.bytes]
+            self.file.write(part.contiguous().numpy().tobytes())
+
+
+def _write_weights(folder: pathlib.Path, source: Source, problem: ShardingProblem) -> None:
+    manifest = load_manifest(folder)
+    names = [f"weights{index}.bin" for index in range(len(manifest["shards"]))]
+    numbers = {table["name"]: index for index, table in enumerate(manifest["tables"])}
+    for table, values in weights_of(source, problem.tables):
+        own = [index for index, shard in enumerate(manifest["shards"])
+               if shard["table"] == numbers.get(table.name)]
+        _write_table(table, values, {folder / names[index]: manifest["shards"][index] for index in own})
+    _planner.add_weights(os.fspath(folder), names)
+
+
+def _write_table(table: Table, values: torch.Tensor, shards: Mapping[pathlib.Path, dict]) -> None:
+    files = [_ShardFile(path.open("wb"), tuple(shard["rows"]), tuple(shard["cols"]), table.type)
+             for path, shard in shards.items()]
+    try:
+        for first in range(0, table.rows, ROWS_AT_ONCE):
+            try:
+                stored = quantize(values[first:first + ROWS_AT_ONCE], table.type)
+            except TensorError as error:
+                raise TensorError(f"table \"{table.name}\", rows from {first} on: {error}") from None
+            for one in files:
+                one.write(first, stored)
+    finally:
+        for one in files:
+            one.file.close()

@@ -1,0 +1,81 @@
+"""Rows of values as the bytes of a table that is served.
+
+The formats are those of include/neuroshard/Model/Types.h and of FBGEMM, and so is the rounding of int8 and
+int4: FloatOrHalfToFusedNBitRowwiseQuantizedSBHalf, with scale and bias in front of a row."""
+
+from __future__ import annotations
+
+import torch
+
+from neuroshard._dtypes import DTYPES
+from neuroshard.errors import TensorError
+
+LEVELS = {"int8": 255, "int4": 15}
+PREFIX_BYTES = 4  # of a scale and a bias, both f16
+LARGEST_FP8 = 448.0
+
+
+def row_bytes(dim: int, dtype: str) -> int:
+    """Of one row, without padding."""
+    if dtype in DTYPES:
+        return dim * DTYPES[dtype].itemsize
+    if dtype == "fp8":
+        return dim
+    return PREFIX_BYTES + (dim if dtype == "int8" else (dim + 1) // 2)
+
+
+def quantize(values: torch.Tensor, dtype: str) -> torch.Tensor:
+    """Bytes [rows, row_bytes(dim, dtype)] of values [rows, dim]. Raises a TensorError that names the first row
+    whose values the type cannot hold."""
+    values = values.float()
+    if dtype in DTYPES:
+        stored = values.to(DTYPES[dtype])
+        _require(torch.isfinite(stored).all(1), f"finite values of {dtype}", values)
+        return stored.contiguous().view(torch.uint8).reshape(len(values), -1)
+    if dtype == "fp8":
+        _require(values.abs().amax(1) <= LARGEST_FP8, f"values from -{LARGEST_FP8:.0f} to {LARGEST_FP8:.0f}",
+                 values)
+        return values.to(torch.float8_e4m3fn).view(torch.uint8)
+    return _with_scales(values, dtype)
+
+
+def dequantize(stored: torch.Tensor, dim: int, dtype: str) -> torch.Tensor:
+    """The values, f32 [rows, dim], of bytes as quantize() gives."""
+    stored = stored.contiguous()
+    if dtype in DTYPES:
+        return stored.view(DTYPES[dtype]).float()
+    if dtype == "fp8":
+        return stored.view(torch.float8_e4m3fn).float()
+    scale, bias = stored[:, :PREFIX_BYTES].contiguous().view(torch.float16).float().unsqueeze(2).unbind(1)
+    elements = stored[:, PREFIX_BYTES:]
+    if dtype == "int4":
+        elements = torch.stack([elements & 15, elements >> 4], 2).flatten(1)[:, :dim]
+    # One rounding, as a fused multiply-add has.
+    return (elements.double() * scale.double() + bias.double()).float()
+
+
+def _with_scales(values: torch.Tensor, dtype: str) -> torch.Tensor:
+    levels = LEVELS[dtype]
+    least, most = values.amin(1), values.amax(1)
+    bias = least.half()
+    scale = ((most - bias.float()) / levels).half()
+    _require(torch.isfinite(bias) & torch.isfinite(scale), "values that a scale and a bias of f16 can reach",
+             values)
+    # Rows of one value, or of a range that f16 has no scale for.
+    scale = torch.where((scale == 0) | torch.isinf(1 / scale.float()), torch.ones_like(scale), scale)
+    steps = (values - bias.float()[:, None]) * (1 / scale.float())[:, None]
+    elements = steps.round().clamp(0, levels).to(torch.uint8)
+    if dtype == "int4":
+        if elements.shape[1] % 2:
+            elements = torch.nn.functional.pad(elements, (0, 1))
+        elements = elements[:, 0::2] | elements[:, 1::2] << 4
+    prefix = torch.stack([scale, bias], 1).view(torch.uint8)
+    return torch.cat([prefix, elements], 1)
+
+
+def _require(holds: torch.Tensor, expected: str, values: torch.Tensor) -> None:
+    if holds.all():
+        return
+    row = int((~holds).nonzero()[0])
+    raise TensorError(f"expected {expected}, found row {row} with values from {values[row].min():g} to "
+                      f"{values[row].max():g}")

@@ -1,0 +1,140 @@
+"""Frozen tables that answer lookups."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from typing import NamedTuple
+
+import torch
+
+from neuroshard import _fields
+from neuroshard._jagged import Jagged, as_jagged
+from neuroshard._manifest import load_manifest
+from neuroshard.errors import TensorError
+from neuroshard.serving._library import Batch, LookupInfo, runtime
+
+UNPOOLED = 2
+
+
+class _Input(NamedTuple):
+    """The input of ids, as as_jagged() wants it."""
+
+    name: str
+    features: tuple[str, ...]
+    unpooled: bool
+
+
+class _Lookup(NamedTuple):
+    name: str  # of its result
+    feature: int
+    dim: int
+    unpooled: bool
+
+
+def serve(folder: str | os.PathLike) -> ServedTables:
+    """Opens what freeze() has written for one device. Reads all weights into memory."""
+    return ServedTables(folder)
+
+
+class ServedTables:
+    """Answers lookups from frozen tables, on the caller's thread; any number of threads may call it at a time.
+
+    tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor or a Jagged; every
+    feature, and the same batch for each. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
+    feature is not pooled; of a feature that several tables have, "feature@table" for each. drop_unknown: ids that
+    no row has are left out of their bags instead of raising a TensorError."""
+
+    def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
+        path = _fields.path(folder, "serve: folder")
+        if "weights" not in load_manifest(path):
+            raise TensorError(f"{path} has no weights; expected a folder that neuroshard.freeze has written")
+        self._runtime = runtime()
+        self._open = threading.Lock()
+        self._world = self._runtime.nsrt_world_open(os.fsencode(path), 1)
+        if not self._world:
+            raise TensorError(self._error())
+        self.drop_unknown = drop_unknown
+        features = tuple(self._runtime.nsrt_world_feature(self._world, index).decode()
+                         for index in range(self._runtime.nsrt_world_num_features(self._world)))
+        infos = [self._info(index) for index in range(self._runtime.nsrt_world_num_lookups(self._world))]
+        read = [info.feature for info in infos]
+        self._lookups = [
+            _Lookup(info.feature.decode() if read.count(info.feature) == 1
+                    else f"{info.feature.decode()}@{info.table.decode()}",
+                    info.feature_index, info.dim, info.pooling == UNPOOLED) for info in infos]
+        self._input = _Input("ids", features, any(lookup.unpooled for lookup in self._lookups))
+        wide = self._runtime.nsrt_world_id_bytes(self._world) == 8
+        self._id_type = torch.int64 if wide else torch.int32
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        return self._input.features
+
+    def __call__(self, ids: object) -> dict[str, torch.Tensor]:
+        jagged = as_jagged(ids, self._input)
+        offsets = self._offsets(jagged)
+        batch = (offsets.numel() - 1) // max(1, len(self.features))
+        values = jagged.ids.to("cpu", self._id_type).contiguous()
+        weights = None if jagged.weights is None else jagged.weights.to("cpu", torch.float32).contiguous()
+        results = {lookup.name: self._result(lookup, offsets, batch) for lookup in self._lookups}
+        outs = (ctypes.POINTER(ctypes.c_float) * len(results))(
+            *(ctypes.cast(one.data_ptr(), ctypes.POINTER(ctypes.c_float)) for one in results.values()))
+        strides = (ctypes.c_int64 * len(results))(*(one.stride(0) for one in results.values()))
+        given = Batch(values.data_ptr(), values.numel(), offsets.data_ptr(), batch,
+                      None if weights is None else weights.data_ptr(), self.drop_unknown)
+        if self._world is None:
+            raise TensorError("these tables were closed")
+        if self._runtime.nsrt_look_up(self._world, ctypes.byref(given), outs, strides):
+            raise TensorError(self._error())
+        return results
+
+    def close(self) -> None:
+        """Frees the tables; no call may be running."""
+        with self._open:
+            if self._world is not None:
+                self._runtime.nsrt_world_close(self._world)
+            self._world = None
+
+    def __enter__(self) -> ServedTables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_world", None) is not None:
+            self.close()
+
+    def _offsets(self, jagged: Jagged) -> torch.Tensor:
+        if jagged.batches is not None or jagged.inverse is not None:
+            raise TensorError("expected the same batch for each feature, without inverse indices")
+        if jagged.offsets is not None:
+            offsets = jagged.offsets.cpu()
+            if (offsets.numel() - 1) % max(1, len(self.features)):
+                raise TensorError(f"expected {len(self.features)} x batch + 1 offsets, found {offsets.numel()}")
+            return offsets
+        if jagged.pooling == 0:
+            raise TensorError("expected offsets, or pooling above 0")
+        if jagged.ids.numel() % (jagged.pooling * len(self.features)):
+            raise TensorError(f"expected {len(self.features)} features x batch x {jagged.pooling} ids, found "
+                              f"{jagged.ids.numel()}")
+        return torch.arange(0, jagged.ids.numel() + 1, jagged.pooling)
+
+    @staticmethod
+    def _result(lookup: _Lookup, offsets: torch.Tensor, batch: int) -> torch.Tensor:
+        rows = batch
+        if lookup.unpooled:
+            begin, end = lookup.feature * batch, (lookup.feature + 1) * batch
+            rows = max(0, int(offsets[end] - offsets[begin]))
+        return torch.empty(rows, lookup.dim)
+
+    def _info(self, index: int) -> LookupInfo:
+        info = LookupInfo()
+        if self._runtime.nsrt_world_lookup_info(self._world, index, ctypes.byref(info)):
+            raise TensorError(self._error())
+        return info
+
+    def _error(self) -> str:
+        return self._runtime.nsrt_last_error().decode(errors="replace")

@@ -1,0 +1,84 @@
+"""Where the weights of frozen tables come from."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+
+from neuroshard.distributed import full_state_dict, read_tables
+from neuroshard.errors import TensorError
+from neuroshard.tables import Table
+
+Source = "str | os.PathLike | Mapping[str, torch.Tensor] | torch.nn.Module"
+
+
+def weights_of(source: Source, tables: Sequence[Table]) -> Iterator[tuple[Table, torch.Tensor]]:
+    """Each table with its weights [rows, dim], one after the other. Raises a TensorError if the source has none
+    of a table or of another shape, a CheckpointError if it cannot be read."""
+    by_name = {table.name: table for table in tables}
+    for name, value in _values(source, list(by_name)):
+        table = by_name[name]
+        if tuple(value.shape) != (table.rows, table.dim) or not value.dtype.is_floating_point:
+            raise TensorError(f"table \"{name}\": expected floating-point weights [{table.rows}, {table.dim}] as the "
+                              f"problem says, found {value.dtype} {list(value.shape)}")
+        yield table, value.detach().to("cpu")
+
+
+def _values(source: Source, names: list[str]) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(source, (str, os.PathLike)):
+        path = pathlib.Path(source)
+        if path.is_dir() or not path.suffix:
+            yield from read_tables(path, names)
+            return
+        source = _file(path)
+    elif isinstance(source, torch.nn.Module):
+        source = full_state_dict(source)
+    if not isinstance(source, Mapping):
+        raise TypeError("freeze: expected a checkpoint's folder, a file of a state dict, a state dict or a module, "
+                        f"found {type(source).__name__}")
+    for name in names:
+        yield name, _one(source, name)
+
+
+def _file(path: pathlib.Path) -> Mapping[str, torch.Tensor]:
+    if path.suffix == ".safetensors":
+        try:
+            from safetensors.torch import load_file
+        except ModuleNotFoundError:
+            raise TensorError(f"{path}: reading it needs the package safetensors: pip install safetensors") from None
+        read = load_file
+    else:
+        def read(name: str) -> Mapping[str, torch.Tensor]:
+            return torch.load(name, map_location="cpu", weights_only=True)
+    try:
+        found = read(os.fspath(path))
+    except Exception as error:  # of several libraries, for whatever is in the file
+        raise TensorError(f"{path} cannot be read as a state dict: {error}") from error
+    if not isinstance(found, Mapping):
+        raise TensorError(f"{path}: expected a state dict, found {type(found).__name__}")
+    return _flat(found)
+
+
+def _flat(found: Mapping) -> dict[str, torch.Tensor]:
+    """Of dicts in dicts, as whole training states are."""
+    flat = {}
+    for key, value in found.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{inner}": one for inner, one in _flat(value).items()}
+        else:
+            flat[str(key)] = value
+    return flat
+
+
+def _one(state: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
+    """The weights of a table: under its own name, or a key that ends in <table>.weight."""
+    found = [key for key, value in state.items() if isinstance(value, torch.Tensor)
+             and (key == name or f".{key}".endswith(f".{name}.weight"))]
+    if len(found) != 1:
+        seen = ", ".join(sorted(found)) if found else f"none; there are {', '.join(sorted(state)[:10]) or 'no keys'}"
+        raise TensorError(f"table \"{name}\": expected one tensor by its name or by a key that ends in "
+                          f"{name}.weight, found {seen}")
+    return state[found[0]]
