@@ -121,6 +121,14 @@ def conclude(out: str | None, plan: ns.Plan, updates: Sequence[checks.Update],
             and all(abs(run.auc - reference.auc) <= checks.ALLOWED_AUC for run in rounded))
 
 
+def conclude_served(trained: Run, served: dict[str, float]) -> bool:
+    """Prints what freezing the tables costs; whether that of int8 is within its limit."""
+    for dtype, auc in served.items():
+        allowed = f" (allowed: {checks.ALLOWED_SERVED_AUC:g})" if dtype == "int8" else ""
+        print(f"test AUC with tables served as {dtype} over the trained one: {auc - trained.auc:+.4f}{allowed}")
+    return abs(served.get("int8", trained.auc) - trained.auc) <= checks.ALLOWED_SERVED_AUC
+
+
 def quartiles(run: Run) -> list[float]:
     """The quartiles of the milliseconds of a step."""
     timed = run.seconds[WARM_UP:] if len(run.seconds) > 2 * WARM_UP else run.seconds

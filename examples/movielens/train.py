@@ -24,6 +24,7 @@ from movielens.data import Batch, MovieLens
 from movielens.model import Dlrm, Trainer
 from movielens.neuroshard_tables import NeuroShardTables
 from movielens.problem import sharding_problem
+from movielens.served_tables import FrozenTables
 from movielens.torchrec_tables import TorchRecTables
 from movielens.unsharded import UnshardedTables
 
@@ -79,10 +80,12 @@ class Job:
         for run in runs:
             run.auc = self.auc(run)
             self.gather(run)
+        served = self.serve(runs[0])
         if self.rank != 0:
             return True
         report.print_runs(runs)
-        return report.conclude(self.options.out, self.plan, updates, runs)
+        agrees = report.conclude(self.options.out, self.plan, updates, runs)
+        return report.conclude_served(runs[0], served) and agrees
 
     def check_updates(self) -> list[Update]:
         if self.rank == 0:
@@ -108,6 +111,15 @@ class Job:
             runs.append(Run(wire_type, self.trainer(tables, True), True))
         unsharded = UnshardedTables(self.data, weights, OPTIMIZER, LEARNING_RATE)
         return [*runs, Run("unsharded", self.trainer(unsharded, False), False)]
+
+    def serve(self, trained: Run) -> dict[str, float]:
+        """The AUCs of a trained model whose tables are frozen, by type; on the first rank."""
+        weights, _ = trained.trainer.embeddings.whole()
+        aucs = {}
+        for dtype in self.options.serve:
+            tables = FrozenTables(weights, self.problem, dtype) if self.rank == 0 else None
+            aucs[dtype] = self.auc(Run(dtype, Trainer(tables, trained.trainer.dense, False), False))
+        return aucs
 
     def trainer(self, embeddings: object, distributed: bool) -> Trainer:
         dense = Dlrm(list(self.data.features), self.options.dim, self.data.dense_width)
@@ -177,6 +189,9 @@ def main() -> None:
     parser.add_argument("--wire", nargs="+", default=[], choices=SMALLER_WIRE_TYPES, metavar="TYPE",
                         help="a run more for each type in which results and gradients travel: "
                              + ", ".join(SMALLER_WIRE_TYPES))
+    parser.add_argument("--serve", nargs="*", default=["int8"], choices=("f16", "int8", "int4", "fp8"),
+                        metavar="TYPE", help="freezes the trained tables in each of these types and tells the AUC: "
+                                             "f16, int8 (default), int4, fp8")
     parser.add_argument("--out", help="folder for the plot, the plan and the figures")
     options = parser.parse_args()
     processes = int(os.environ.get("WORLD_SIZE", "0"))

@@ -159,7 +159,7 @@ class Plan(_fields.Record):
         """The plan for TorchRec's DistributedModelParallel; see neuroshard.torchrec.to_torchrec.
 
         modules: of each module's path in the model, the names of its tables."""
-        from neuroshard._torchrec.plans import sharding_plan_of
+        from neuroshard._torchrec_plans import sharding_plan_of
 
         return sharding_plan_of(self.shards, self.device_count, modules, **options)
 
@@ -170,7 +170,7 @@ class Plan(_fields.Record):
         """A plan of TorchRec as one of ours; see neuroshard.torchrec.from_torchrec.
 
         tables: (module path, table name) -> (rows, dim)."""
-        from neuroshard._torchrec.plans import shards_of_plan
+        from neuroshard._torchrec_plans import shards_of_plan
 
         shards, by_columns = shards_of_plan(plan, tables, device_count)
         return cls(shards=shards, device_count=device_count, optimizer_semantics=optimizer_semantics

@@ -72,8 +72,8 @@ struct Manifest : ExchangePlan {
   std::vector<ExchangeLayout> layouts;
   std::vector<FunctionSpec> functions;
   std::optional<ReferenceProgram> reference;
-  /// The file of each shard's weights, by shard, of an artifact that brings them
-  /// (WeightFiles.h); else empty.
+  /// The file of each shard's weights, by shard, of an artifact that brings
+  /// them (WeightFiles.h); else empty.
   std::vector<std::string> weights;
   /// The hash (hashOf) of each other file of the artifact, by its path in the
   /// folder. Empty for programs of this process.

@@ -58,8 +58,8 @@ const char *nsrt_last_error(void);
 /// Opens `directory`/manifest.json and its program libraries. Each device
 /// computes on `threads_per_device` threads, the calling one included; 0
 /// divides the machine's threads evenly. Weights are zero and optimizer state
-/// has its initial values until the caller fills them, but for artifacts that bring
-/// their weights. Null on failure.
+/// has its initial values until the caller fills them, but for artifacts that
+/// bring their weights. Null on failure.
 nsrt_world *nsrt_world_open(const char *directory, int32_t threads_per_device);
 
 /// The same for programs in this process: manifest_json is the text of a
@@ -129,7 +129,8 @@ int32_t nsrt_state_read(nsrt_world *, int32_t table, int32_t state,
 
 /// Fills weights with uniform values in [-1/sqrt(rows), 1/sqrt(rows)) that
 /// depend on nothing but (seed, table name, row, column), and state with its
-/// initial values. table -1 means all.
+/// initial values. table -1 means all. Tables whose artifact brings weights
+/// keep them.
 int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
 
 /// Writes to all pages of all shards, so that the operating system provides

@@ -212,6 +212,8 @@ void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
 
 void initializeTable(nsrt_world &world, int32_t table, uint64_t seed) {
   checkRange(world, table, {0, 0});
+  if (!world.manifest().weights.empty())
+    return;
   forShards(world, table, [&](Device &device, Shard &shard) {
     finishDeferred(device);
     shard.initialize(seed, device.threads);

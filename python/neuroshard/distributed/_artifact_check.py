@@ -51,14 +51,16 @@ def shown(value: Any) -> str:
 
 
 def differences(manifest: Manifest, problem: ShardingProblem) -> Iterator[Difference]:
-    """All facts that both the manifest and the problem state, and that differ."""
-    compiled, given = facts_of_manifest(manifest), facts_of_problem(problem)
+    """All facts that both the manifest and the problem state, and that differ. Frozen tables are not trained,
+    whatever the optimizer."""
+    frozen = bool(manifest.plain.get("weights"))
+    compiled, given = facts_of_manifest(manifest, frozen), facts_of_problem(problem, frozen)
     for what in [*given, *(one for one in compiled if one not in given)]:
         if compiled.get(what) != given.get(what):
             yield Difference(what, compiled.get(what, "none"), given.get(what, "none"))
 
 
-def facts_of_manifest(manifest: Manifest) -> dict[str, Any]:
+def facts_of_manifest(manifest: Manifest, frozen: bool) -> dict[str, Any]:
     plain, only = manifest.plain, only_input_of(manifest)
     facts = {"tables": listed(table["name"] for table in plain["tables"]),
              "features": listed(only.features), "wire type": plain.get("wire_type", "f32"),
@@ -67,7 +69,7 @@ def facts_of_manifest(manifest: Manifest) -> dict[str, Any]:
              "groups of devices": plain.get("groups", [])}
     for table in plain["tables"]:
         facts |= facts_of_table(table["name"], table["rows"], table["dim"], table["element_type"],
-                                table["optimizer"])
+                                None if frozen else table["optimizer"])
     for lookup in manifest.exchanges[0]["lookups"]:
         facts |= facts_of_feature(
             only.features[lookup["feature"]], manifest.table(lookup["table"])["name"],
@@ -75,7 +77,7 @@ def facts_of_manifest(manifest: Manifest) -> dict[str, Any]:
     return facts
 
 
-def facts_of_problem(problem: ShardingProblem) -> dict[str, Any]:
+def facts_of_problem(problem: ShardingProblem, frozen: bool) -> dict[str, Any]:
     batch, topology = problem.batch, problem.topology
     facts = {"tables": listed(table.name for table in problem.tables),
              "features": listed(feature.name for feature in problem.features),
@@ -84,7 +86,7 @@ def facts_of_problem(problem: ShardingProblem) -> dict[str, Any]:
              "groups of devices": _planner.device_groups(topology.levels[-1].groups)}
     for table in problem.tables:
         facts |= facts_of_table(table.name, table.rows, table.dim, table.type,
-                                vars(table.optimizer))
+                                None if frozen else vars(table.optimizer))
     for feature in problem.features:
         facts |= facts_of_feature(feature.name, feature.table, feature.pooling, feature.weighted,
                                   None, batch.output_type)

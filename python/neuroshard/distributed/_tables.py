@@ -64,7 +64,6 @@ class EmbeddingTables(Learning, torch.nn.Module):
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
         # buffers.
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
         updates = UpdateArguments(update_at, update_every, grad_scaler)
         self._engine = Engine(pick_device(device))
         self._name = _arguments.name(name) or f"embedding_tables_{next(_numbers)}"
@@ -75,7 +74,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
         self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
         names = [table["name"] for table in self._manifest.plain["tables"]]
-        self._optimizer = FusedOptimizer(self._anchor, learning_rate, names)
+        self._optimizer = FusedOptimizer(learning_rate, names)
         self._updates = Updates(updates, self._optimizer, division=False)
         self._updates.use(self._engine, names, OneRank())
         self._shapes = shapes_of(self._manifest)
@@ -165,9 +164,11 @@ class EmbeddingTables(Learning, torch.nn.Module):
                               f"found {len(inputs)}")
         made = [complete(as_jagged(given, one), one) for given, one in zip(inputs, self._inputs)]
         self._check_now_and_then()
-        ticket = self._engine.start(self._token, *made)
-        learns = self.training and self._trainable and torch.is_grad_enabled()
-        results = self._engine.wait(self._token, ticket, *made,
+        ticket = self._engine.start(*made)
+        # A backward of weights says that the artifact has no update, if it has none.
+        asks = self._trainable or any(one.weights is not None and one.weights.requires_grad for one in made)
+        learns = self.training and asks and torch.is_grad_enabled()
+        results = self._engine.wait(ticket, *made,
                                     anchor=self._anchor if learns else None)
         rest, own = iter(results), []
         for ids, shapes in zip(made, self._shapes.inputs):
@@ -265,19 +266,9 @@ def close(engine: Engine, name: str) -> None:
 
 def complete(given: Jagged, expected: Input) -> Jagged:
     """The ids of an input as operators take them. Raises a TensorError for what does not fit."""
-    where = f"input \"{expected.name}\": expected"
     if (given.weights is not None) != expected.weighted:
         wanted, found = ("weights", "none") if expected.weighted else ("no weights", "some")
-        raise TensorError(f"{where} {wanted}, as the model was written, found {found}")
-    if given.offsets is not None and given.pooling:
-        raise TensorError(f"{where} either offsets or pooling, found both")
-    if given.offsets is None and not given.pooling:
-        raise TensorError(f"{where} offsets, or the ids of every bag as pooling, found neither")
-    features = len(expected.features)
-    if given.offsets is None and given.ids.dim() == 1 and \
-            given.ids.shape[0] % (features * given.pooling) != 0:
-        raise TensorError(f"{where} {features} features x batch x {given.pooling} ids, as it has "
-                          f"no offsets, found {given.ids.shape[0]}")
+        raise TensorError(f"input \"{expected.name}\": expected {wanted}, as the model was written, found {found}")
     return as_tensors(given, expected)
 
 

@@ -8,7 +8,7 @@ Programs without Python answer from the same folder by include/neuroshard/Runtim
 docs/serving.md explains it.
 """
 
-from neuroshard.serving._freeze import freeze
+from neuroshard.serving._freeze import freeze, served
 from neuroshard.serving._served_tables import ServedTables, serve
 
-__all__ = ["ServedTables", "freeze", "serve"]
+__all__ = ["ServedTables", "freeze", "serve", "served"]

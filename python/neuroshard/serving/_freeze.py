@@ -36,7 +36,7 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
     .safetensors), a state dict, or a module. dtype: one for all tables, or by table; int8 and int4 have a scale
     and a bias for each row, fp8 is e4m3; f16, bf16 and f32 leave values as they are but for their rounding.
     plan: None: whole tables on one CPU, as serve() and the C interface want them; a plan of served(problem) for
-    several devices runs by neuroshard-run and ns.ShardedEmbeddingBagCollection. target_cpu: LLVM's name of the
+    several devices is for ns.ShardedEmbeddingBagCollection(plan, served(problem), artifact=folder). target_cpu: LLVM's name of the
     CPU that will serve.
 
     The folder appears once it is complete, in place of an earlier one. Raises a TensorError, a CheckpointError or

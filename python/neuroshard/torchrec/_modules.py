@@ -12,7 +12,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ModuleSharder
 
 from neuroshard._dtypes import ELEMENT_TYPES
-from neuroshard._torchrec.plans import table_name
+from neuroshard._torchrec_plans import table_name
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.constraints import TableRule
 from neuroshard.errors import Unsupported

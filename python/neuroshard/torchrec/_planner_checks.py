@@ -13,7 +13,7 @@ from torchrec.distributed.planner.types import Topology as TorchRecTopology
 from torchrec.distributed.types import ModuleSharder, ShardingType
 
 from neuroshard import _fields
-from neuroshard._torchrec.checks import count, expect
+from neuroshard._torchrec_checks import count, expect
 from neuroshard.costs import device_classes
 from neuroshard.errors import Unsupported
 

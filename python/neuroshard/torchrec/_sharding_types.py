@@ -10,7 +10,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_configs import BaseEmbeddingConfig
 
-from neuroshard._torchrec.plans import KINDS
+from neuroshard._torchrec_plans import KINDS
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.errors import Unsupported
 

@@ -15,7 +15,7 @@ import neuroshard as ns
 from neuroshard.torchrec import NeuroShardPlanner, to_torchrec
 from neuroshard.errors import Unsupported
 from neuroshard.torchrec._sharding_types import Cluster, allowed_kinds, can_be_cut
-from neuroshard._torchrec.plans import sharding_of
+from neuroshard._torchrec_plans import sharding_of
 from support import matrix
 from support.ranks import Ranks
 

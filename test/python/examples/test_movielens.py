@@ -190,6 +190,11 @@ def test_report_holds_the_auc_of_a_smaller_wire_type(auc, agrees):
     assert report.conclude(None, None, [Update("sgd", 0.0, 0.1)], runs) == agrees
 
 
+@pytest.mark.parametrize("auc,agrees", [(0.7309, True), (0.7291, True), (0.7311, False), (0.7289, False)])
+def test_report_holds_the_auc_of_served_tables(auc, agrees):
+    assert report.conclude_served(SimpleNamespace(auc=0.73), {"int8": auc, "int4": 0.5}) == agrees
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """The files that the example writes, trained with small batches and narrow tables."""
@@ -200,6 +205,7 @@ def trained(tmp_path_factory):
     result = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
          str(RANKS), "-m", "movielens.train", "--batch", "512", "--dim", "16", "--wire", "bf16", "int8",
+         "--serve", "f16", "int8", "int4", "fp8",
          "--steps",
          str(STEPS), "--out", folder / "out"],
         env=environment, capture_output=True, text=True, timeout=1200)
@@ -242,5 +248,6 @@ def test_predictions_are_better_than_chance_and_alike(trained):
 
 
 def test_output_names_what_was_compared(trained):
-    for text in ("one update from identical state", "TorchRec", "largest difference", "test AUC"):
+    for text in ("one update from identical state", "TorchRec", "largest difference", "test AUC",
+                 "served as int8", "served as int4"):
         assert text in trained.text

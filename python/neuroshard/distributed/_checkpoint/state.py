@@ -53,8 +53,11 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
 
 def state_of_table(key: str, plan: Any, table: Any, held: Sequence[Any],
                    only: Contents | None = None) -> dict[str, Sharded]:
-    """The values of one table, by keys that begin with `key`. held: a rank's shards of it."""
+    """The values of one table, by keys that begin with `key`; none of a quantized one, which is frozen. held: a
+    rank's shards of it."""
     result: dict[str, Sharded] = {}
+    if table.type not in DTYPES:
+        return result
     if only != "optimizer":
         result[f"{key}.weight"] = _elements(table, DTYPES[table.type],
                                             [(one, one.weights) for one in held])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -28,20 +29,22 @@ def read_tables(path: str | os.PathLike[str],
         folder = files.locate(where)
         metadata = files.Reader(folder).read_metadata()
         for name in names:
-            key = key_of_table(metadata, name, where)
+            key = key_of_table(metadata, name)
             entry = metadata.state_dict_metadata[key]
             value = torch.empty(entry.size, dtype=entry.properties.dtype)
-            dcp.load({key: value}, storage_reader=files.Reader(folder), planner=PlainPlanner(), no_dist=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that there is no process group
+                dcp.load({key: value}, storage_reader=files.Reader(folder), planner=PlainPlanner(), no_dist=True)
             yield name, value
-    except (OSError, ValueError, dcp.api.CheckpointException) as error:
+    except (CheckpointError, OSError, ValueError, dcp.api.CheckpointException) as error:
         raise CheckpointError(f"reading {where}: {error}") from error
 
 
-def key_of_table(metadata: Metadata, name: str, where: Path) -> str:
+def key_of_table(metadata: Metadata, name: str) -> str:
     """The key of a table's weights: <names of modules>.<table>.weight."""
     found = [key for key, entry in metadata.state_dict_metadata.items()
              if isinstance(entry, TensorStorageMetadata) and f".{key}".endswith(f".{name}.weight")]
     if len(found) == 1:
         return found[0]
     seen = f"several: {', '.join(sorted(found))}" if found else "none"
-    raise CheckpointError(f"reading {where}: expected one key that ends in {name}.weight, found {seen}")
+    raise CheckpointError(f"expected one key that ends in {name}.weight, found {seen}")

@@ -9,7 +9,7 @@ from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, Shard
 from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSharding,
                                         ShardingPlan)
 
-from neuroshard._torchrec import checks
+from neuroshard import _torchrec_checks as checks
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.errors import Unsupported
 from neuroshard.shards import Shard

@@ -1,1 +1,0 @@
-"""TorchRec's sharding plans, in the words of this package's."""
