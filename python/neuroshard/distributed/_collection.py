@@ -128,7 +128,6 @@ class _Sharded(Learning, torch.nn.Module):
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
         # buffers. They are what operators take, whatever the caller's defaults are.
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
         self._frozen = False
         self._policies: Mapping[str, DynamicIds] = {}
         self._seed = 0  # of rows that dynamic ids get
@@ -308,7 +307,7 @@ class _Sharded(Learning, torch.nn.Module):
             raise
         if self._translation:
             ids = self._translation.translate(ids, self._learns())
-        ticket = self._engine.start(self._token, ids)
+        ticket = self._engine.start(ids)
         if self._translation:
             self._translation.note_step(ticket)
         return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
@@ -341,21 +340,21 @@ class _Sharded(Learning, torch.nn.Module):
         self._sent_ahead = None
 
     def _look_up(self, ticket: torch.Tensor) -> torch.Tensor:
-        return self._engine.look_up(self._token, ticket)
+        return self._engine.look_up(ticket)
 
     def _make_anchor(self, ticket: torch.Tensor, ids: Jagged) -> torch.Tensor | None:
         """Lets the update be apart from the backward of wait, unless no gradients travel or that
         waits for the gradients of sample weights anyway."""
         if self._session.size == 1 or ids.weights is not None or not self._learns():
             return None
-        return self._engine.anchor(self._token, ticket, ids, anchor=self._anchor)
+        return self._engine.anchor(ticket, ids, anchor=self._anchor)
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool,
                 anchor: torch.Tensor | None) -> object:
         learns = self._learns()
         is_apart = learns and anchor is not None
         results = self._engine.wait(
-            self._token, ticket, ids, updates=not is_apart,
+            ticket, ids, updates=not is_apart,
             joined=keyed and self._session.joins and ids.batches is None and ids.inverse is None,
             anchor=anchor if is_apart else self._anchor if learns else None)
         return self._as_output(results, ids, keyed)

@@ -64,7 +64,6 @@ class EmbeddingTables(Learning, torch.nn.Module):
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
         # buffers.
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
         updates = UpdateArguments(update_at, update_every, grad_scaler)
         self._engine = Engine(pick_device(device))
         self._name = _arguments.name(name) or f"embedding_tables_{next(_numbers)}"
@@ -165,9 +164,9 @@ class EmbeddingTables(Learning, torch.nn.Module):
                               f"found {len(inputs)}")
         made = [complete(as_jagged(given, one), one) for given, one in zip(inputs, self._inputs)]
         self._check_now_and_then()
-        ticket = self._engine.start(self._token, *made)
+        ticket = self._engine.start(*made)
         learns = self.training and self._trainable and torch.is_grad_enabled()
-        results = self._engine.wait(self._token, ticket, *made,
+        results = self._engine.wait(ticket, *made,
                                     anchor=self._anchor if learns else None)
         rest, own = iter(results), []
         for ids, shapes in zip(made, self._shapes.inputs):

@@ -33,6 +33,7 @@ CONVENTIONS = [f"steps.convention:optimizer={one}{division}"
                for division in ("", ":division=0")]
 COMPILED = [f"torch.compile:backend={backend}:kind={kind}" for backend in ("eager", "aot_eager")
             for kind in ("pooled", "weighted", "unpooled")]
+COMPILED += [f"torch.compiled_twice:backend=aot_eager:kind={kind}" for kind in ("twice", "broken")]
 INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
             for kind in ("pooled", "weighted", "unpooled")]
 EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
