@@ -98,7 +98,7 @@ struct Wait : torch::autograd::Function<Wait> {
                          const at::Tensor &ticket, at::TensorList inputs,
                          const OptionalTensor &anchor, bool updates,
                          bool joined) {
-    Tensors saved = {ticket, anchor.value_or(at::Tensor())};
+    Tensors saved = {ticket};
     saved.insert(saved.end(), inputs.begin(), inputs.end());
     saveStep(context, model, std::move(saved));
     context->saved_data["updates"] = updates;
@@ -108,8 +108,8 @@ struct Wait : torch::autograd::Function<Wait> {
   /// A result that the loss does not read gets a gradient of zeros.
   static Tensors backward(AutogradContext *context, const Tensors &gradients) {
     Tensors saved = context->get_saved_variables();
-    at::Tensor ticket = saved[0], anchor = saved[1];
-    Tensors inputs(saved.begin() + 2, saved.end());
+    at::Tensor ticket = saved[0];
+    Tensors inputs(saved.begin() + 1, saved.end());
     const std::string &model = context->saved_data["model"].toStringRef();
     auto [ofWeights, ofAnchor] =
         sendGradients(model, ticket, gradients, inputs);
@@ -128,7 +128,7 @@ struct Wait : torch::autograd::Function<Wait> {
       result.back() = ofWeights.narrow_symint(0, begin, input.sym_numel());
       begin += input.sym_numel();
     }
-    result.push_back(anchor.defined() ? ofAnchor : at::Tensor());
+    result.push_back(ofAnchor);
     result.resize(result.size() + 2); // of updates and joined
     return result;
   }
@@ -143,6 +143,8 @@ at::Tensor anchorWithBackward(const std::string &model,
 Tensors waitWithBackward(const std::string &model, const at::Tensor &ticket,
                          at::TensorList inputs, const OptionalTensor &anchor,
                          bool updates, bool joined) {
+  if (!anchor) // nothing learns, whatever weights require
+    return wait(model, ticket, inputs, anchor, updates, joined);
   return Wait::apply(model, ticket, inputs, anchor, updates, joined);
 }
 
