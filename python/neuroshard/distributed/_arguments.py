@@ -23,7 +23,7 @@ def name(value: object) -> str | None:
 
 
 def threads(value: object) -> int | None:
-    if value is not None and not (is_whole(value) and 0 <= value <= MOST_THREADS):
+    if value is not None and not (is_whole(value) and 1 <= value <= MOST_THREADS):
         raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, "
                          f"found {_fields.shown(value)}")
     return value

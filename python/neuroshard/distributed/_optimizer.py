@@ -74,6 +74,21 @@ class FusedOptimizer(torch.optim.Optimizer):
         if is_first or before is None or bool(torch.isfinite(before)):
             self._anchor.grad = torch.full_like(self._anchor, 0.0 if finite else torch.inf)
 
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """Refused for all but the groups that the optimizer is made with."""
+        if "tables" not in group:
+            raise ValueError("expected no further group of parameters: this optimizer is that of tables alone, "
+                             "whose groups are those of learning_rate")
+        super().add_param_group(group)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Raises a ValueError for groups of other tables."""
+        found = [group.get("tables") for group in state["param_groups"]]
+        own = [group["tables"] for group in self.param_groups]
+        if found != own:
+            raise ValueError(f"expected rates of the groups of tables {own}, found {found}")
+        super().load_state_dict(state)
+
     def step(self, closure=None):
         """Updates the tables if they were made with update_at="step"; else backwards have done it."""
         loss = None
@@ -167,7 +182,7 @@ class Learning:
         return self._updates.no_sync()
 
     def clip_grad_norm_(self, max_norm: float,
-                        parameters: Iterable[torch.Tensor] = ()) -> torch.Tensor:
+                        parameters: torch.Tensor | Iterable[torch.Tensor] = ()) -> torch.Tensor:
         """Scales the gradients that wait for an update, and those of `parameters`, so that their norm
         together is at most max_norm, as torch.nn.utils.clip_grad_norm_ does; gives the norm before it.
 

@@ -66,7 +66,7 @@ TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2,
 UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")),
            "updates.dropped", "updates.wrong_ids", "updates.pipeline", "updates.frozen", "updates.rates",
            "updates.scaler", "updates.scaler:at=step", "updates.scaler:micro=3",
-           "updates.scaler:at=step:micro=2", "updates.arguments", "updates.trained",
+           "updates.scaler:at=step:micro=2", "updates.arguments", "updates.optimizer", "updates.trained",
            *(f"updates.clipped:number={number}" for number in (1, 4, 8, 14)), "updates.clipped:at=backward"]
 TORCH = ["torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
 # These need several ranks.
