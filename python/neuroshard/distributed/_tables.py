@@ -264,19 +264,9 @@ def close(engine: Engine, name: str) -> None:
 
 def complete(given: Jagged, expected: Input) -> Jagged:
     """The ids of an input as operators take them. Raises a TensorError for what does not fit."""
-    where = f"input \"{expected.name}\": expected"
     if (given.weights is not None) != expected.weighted:
         wanted, found = ("weights", "none") if expected.weighted else ("no weights", "some")
-        raise TensorError(f"{where} {wanted}, as the model was written, found {found}")
-    if given.offsets is not None and given.pooling:
-        raise TensorError(f"{where} either offsets or pooling, found both")
-    if given.offsets is None and not given.pooling:
-        raise TensorError(f"{where} offsets, or the ids of every bag as pooling, found neither")
-    features = len(expected.features)
-    if given.offsets is None and given.ids.dim() == 1 and \
-            given.ids.shape[0] % (features * given.pooling) != 0:
-        raise TensorError(f"{where} {features} features x batch x {given.pooling} ids, as it has "
-                          f"no offsets, found {given.ids.shape[0]}")
+        raise TensorError(f"input \"{expected.name}\": expected {wanted}, as the model was written, found {found}")
     return as_tensors(given, expected)
 
 

@@ -234,6 +234,15 @@ def case_out_of_range(context, form):
         torch.testing.assert_close(values, whole(plain)[name][0], rtol=0, atol=0)
     assert tables.ids_out_of_range == int(wrong.sum())
     raises(ValueError, "offsets", lambda: tables((ids, part.offsets + 1, weights[0].detach())))
+    turned = part.offsets.clone()
+    turned[1] = len(ids) + 5
+    raises(ValueError, "offsets", lambda: tables((ids, turned, weights[0].detach())))
+    if form != "drop":  # whose number of ids depends on them
+        before = tables.ids_out_of_range
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda *one: tables(one), backend="aot_eager", fullgraph=True)
+        check(plain((meant, part.offsets, other)), compiled(ids, part.offsets, weights[0]))
+        assert tables.ids_out_of_range == before + int(wrong.sum())
     for odd in ("ignore", None, 20, -21, True):
         raises(ValueError, "out_of_range: expected", lambda odd=odd: context.make(plan, problem, out_of_range=odd))
 
