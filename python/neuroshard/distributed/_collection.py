@@ -101,7 +101,7 @@ class _Sharded(Learning, torch.nn.Module):
             _arguments.threads(threads)
             self._check_features(problem)
             check_form(out_of_range, self._unpooled, [table.rows for table in problem.tables])
-            return (FusedOptimizer(self._anchor, learning_rate, [table.name for table in problem.tables]),
+            return (FusedOptimizer(learning_rate, [table.name for table in problem.tables]),
                     UpdateArguments(update_at, update_every, grad_scaler),
                     Engine(pick_device(device)), _arguments.tier_directory(tier_directory),
                     check_dynamic_ids(dynamic_ids, problem, size_of(process_group)))

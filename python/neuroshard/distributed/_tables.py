@@ -74,7 +74,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
         self._inputs, self._names = inputs_of(self._manifest), names_of_results(self._manifest)
         self._trainable = any(table["optimizer"] for table in self._manifest.plain["tables"])
         names = [table["name"] for table in self._manifest.plain["tables"]]
-        self._optimizer = FusedOptimizer(self._anchor, learning_rate, names)
+        self._optimizer = FusedOptimizer(learning_rate, names)
         self._updates = Updates(updates, self._optimizer, division=False)
         self._updates.use(self._engine, names, OneRank())
         self._shapes = shapes_of(self._manifest)

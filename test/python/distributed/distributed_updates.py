@@ -271,6 +271,8 @@ def case_scaler(context, at="backward", micro="1"):
             for part in parts:
                 backward(plain, part)
         assert_same(whole(tables), whole(plain))
+    scaler.scale(sum(one.sum() for one in plain(given(parts[0])).values())).backward()
+    raises(AssertionError, "No inf checks were recorded", lambda: scaler.step(plain.optimizer))
     assert tables.step == 4
     assert scales == [2.0**10, 2.0**11, 2.0**10, 2.0**10, 2.0**11], scales
 

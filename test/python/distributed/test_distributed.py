@@ -144,7 +144,7 @@ def test_schedulers_step_alone():
     """The backward updates, so nobody calls step() of the optimizer inside, and none warns."""
     from neuroshard.distributed._optimizer import FusedOptimizer
 
-    optimizer = FusedOptimizer(torch.zeros((), requires_grad=True), 0.5, ["a"])
+    optimizer = FusedOptimizer(0.5, ["a"])
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
     schedule.step()
     schedule.step()
