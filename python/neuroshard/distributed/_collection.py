@@ -95,7 +95,7 @@ class _Sharded(Learning, torch.nn.Module):
         self._begin()
 
         def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None, dict[str, DynamicIds]]:
-            check_types(plan, problem, gradient_division)
+            _arguments.types(plan, problem, gradient_division)
             _arguments.seed(seed)
             _arguments.name(name)
             _arguments.threads(threads)
@@ -318,6 +318,9 @@ class _Sharded(Learning, torch.nn.Module):
 
         Wrong ids, offsets or tensors on any rank raise an error on all ranks that names rank,
         feature, position and id; the tables stay unchanged."""
+        if isinstance(features, torch.fx.Proxy):  # symbolic tracing, as by TorchRec's pipelines
+            return features.tracer.create_proxy("call_module", features.tracer.path_of_module(self),
+                                                (features,), {})
         return self.start(features).wait()
 
     def send_ahead(self) -> SentIds[Pending]:
@@ -489,10 +492,3 @@ class ShardedEmbeddingCollection(_Sharded):
         rows = {self.features[one.feature]: (values, offsets[one.feature])
                 for one, values in zip(self._session.results, results)}
         return make_jagged_tensors(rows) if keyed else rows
-
-
-def check_types(plan: object, problem: object, gradient_division: object) -> None:
-    for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem),
-                                ("gradient_division", gradient_division, bool)):
-        if not isinstance(value, wanted):
-            raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")

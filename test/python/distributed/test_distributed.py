@@ -51,7 +51,7 @@ STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "ste
 PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
             "pipeline.same_bits:optimizer=adam", "pipeline.what_is_sent", "pipeline.other_ids",
             "pipeline.other_ids:depth=3", "pipeline.held_by_its_error", "pipeline.not_taken", "pipeline.modes",
-            "pipeline.several_modules", "pipeline.uneven", "pipeline.arguments",
+            "pipeline.several_modules", "pipeline.of_torchrec", "pipeline.no_loader", "pipeline.uneven", "pipeline.arguments",
             *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "empty", "loader"))]
 TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:depth={depth}"
            for optimizer, type, policy, depth in (
