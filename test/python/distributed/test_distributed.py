@@ -79,12 +79,14 @@ RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
           "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2",
           "steps.dropped_on_one_rank:groups=2:thread=1", "steps.dropped_looked_up:groups=2"]
 
+INITIAL = ["training.initial_values", "training.initial_values:number=5"]
+
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TIERS, *UPDATES, *TORCH,
-            "training.seeds"]
+            "training.seeds", *INITIAL]
 SOME = {
     1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
-        "torch.operators", "torch.closed", *TORCH[3:], "training.seeds", "errors.disagreement",
+        "torch.operators", "torch.closed", *TORCH[3:], "training.seeds", *INITIAL, "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
