@@ -1,8 +1,11 @@
 """Cases: the forms of ids and results, compared with TorchRec's collections."""
 
 import torch
+import torch.distributed as dist
 from torchrec.modules.embedding_configs import (EmbeddingBagConfig, EmbeddingConfig, PoolingType)
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
+from torchrec.modules.feature_processor_ import PositionWeightedModuleCollection
+from torchrec.modules.fp_embedding_modules import FeatureProcessedEmbeddingBagCollection
 from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
@@ -128,6 +131,39 @@ def variable_batch(generator, rows, weighted=False):
     return KeyedJaggedTensor(["f1", "f2", "g1"], torch.cat(ids), weights, torch.cat(lengths),
                              stride_per_key_per_rank=[[count] for count in batches],
                              inverse_indices=(["f1", "f2", "g1"], inverse))
+
+
+def case_position_weights(context):
+    """TorchRec's weights by position in front of the module train as its FeatureProcessedEmbeddingBagCollection."""
+    def processors():
+        return PositionWeightedModuleCollection({"f1": 3, "f2": 5, "g1": 4}, torch.device("cpu"))
+
+    torch.manual_seed(5)
+    collection = EmbeddingBagCollection(tables=configs(EmbeddingBagConfig, PoolingType.SUM), is_weighted=True)
+    _, tables, holders = sharded_like(context, collection, mean_pooling={"f1": 3})
+    own = processors()
+    theirs = FeatureProcessedEmbeddingBagCollection(collection, processors())
+    optimizers = [torch.optim.SGD(one.parameters(), 0.25) for one in (own, theirs)]
+    generator = context.generator()
+    for _ in range(3):
+        batches = []
+        for _ in range(context.size):
+            lengths = torch.randint(0, 4, (12,), generator=generator)
+            ids = torch.randint(0, 20, (int(lengths.sum()),), generator=generator)
+            batches.append(KeyedJaggedTensor(["f2", "g1", "f1"], ids, lengths=lengths))
+        (sum(theirs(one).values().square().mean() for one in batches) / context.size).backward()
+        tables(own(batches[context.rank])).values().square().mean().backward()
+        for one in own.parameters():
+            dist.all_reduce(one.grad)
+            one.grad /= context.size
+        for one in optimizers:
+            one.step()
+            one.zero_grad()
+    for one, other in zip(own.parameters(), theirs._feature_processors.parameters(), strict=True):
+        assert not torch.equal(one, torch.ones_like(one))
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    for name, (weights, _) in whole(tables).items():
+        torch.testing.assert_close(weights, holders[name].weight.data, rtol=1e-5, atol=1e-6)
 
 
 def case_variable_batches(context, pooling="SUM", weighted="0"):

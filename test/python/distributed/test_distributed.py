@@ -37,7 +37,7 @@ COMPILED += [f"torch.compiled_twice:backend=aot_eager:kind={kind}" for kind in (
 INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
             for kind in ("pooled", "weighted", "unpooled")]
 EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
-FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
+FORMS = ["inputs.forms", "inputs.position_weights", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
          "inputs.shared_feature", "inputs.shared_feature_unpooled", "inputs.variable_batches",
          "inputs.variable_batches:pooling=MEAN", "inputs.variable_batches:weighted=1",
