@@ -8,6 +8,7 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
+import torch.utils.checkpoint
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 
@@ -151,14 +152,39 @@ def case_compiled_twice(context, backend, kind):
             torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
 
 
-def case_export(context, kind):
+def case_recomputed(context):
+    """Activations that are computed again, also results of the module, train as those that are kept."""
+    problem, plan = small(context.size, "adagrad")
+    generator = context.generator()
+    parts = [random_parts(problem, [4] * context.size, generator)[context.rank].tensors() for _ in range(4)]
+    found = []
+    for options in (None, {"use_reentrant": False}, {"use_reentrant": True}):
+        tables = context.make(plan, problem, update_every=2)
+        step = Model(tables)
+        differentiable = torch.zeros((), requires_grad=True)  # without which reentrant ones have no backward
+        for part in parts:
+            result = step(*part) if options is None else torch.utils.checkpoint.checkpoint(
+                lambda _, *given: step(*given), differentiable, *part, **options)
+            result.square().sum().backward()
+        assert tables.step == 2
+        found.append(whole(tables))
+    for one in found[1:]:
+        for name, (weights, states) in one.items():
+            assert torch.equal(weights, found[0][name][0]), name
+            assert all(map(torch.equal, states, found[0][name][1])), name
+
+
+def case_export(context, kind, out_of_range="error"):
     """An exported program finds the tables by their name, also those of a later opening."""
     module, problem_and_plan = MODELS[kind]
     problem, plan = problem_and_plan(context.size)
     generator = context.generator(kind)
     first, second = (exportable_parts(problem, [size] * context.size, generator)[context.rank]
                      for size in (4, 7))
-    tables = context.make(plan, problem, name="exported")
+    if out_of_range != "error":
+        for part in (first, second):
+            part.ids.mul_(3)
+    tables = context.make(plan, problem, name="exported", out_of_range=out_of_range)
     model = module(tables).eval()
     features = len(problem.features)
     batch = torch.export.Dim("batch", min=2, max=4096)
@@ -168,7 +194,9 @@ def case_export(context, kind):
     assert "neuroshard.embeddings_wait" in str(program.graph)
     path = context.folder / f"{kind}-{context.rank}.pt2"
     torch.export.save(program, path)
+    before = tables.ids_out_of_range
     expected = model(*second.tensors())
+    assert (before, tables.ids_out_of_range > 0) == (0, out_of_range != "error")
     tables.close()
     loaded = torch.export.load(path).module()
     raises(ValueError, 'no open model named "exported"', lambda: loaded(*second.tensors()))

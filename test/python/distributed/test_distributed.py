@@ -37,6 +37,7 @@ COMPILED += [f"torch.compiled_twice:backend=aot_eager:kind={kind}" for kind in (
 INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
             for kind in ("pooled", "weighted", "unpooled")]
 EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
+EXPORTED += ["torch.export:kind=pooled:out_of_range=modulo"]
 FORMS = ["inputs.forms", "inputs.position_weights", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
          "inputs.shared_feature", "inputs.shared_feature_unpooled", "inputs.variable_batches",
@@ -68,7 +69,7 @@ UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", 
            "updates.scaler", "updates.scaler:at=step", "updates.scaler:micro=3",
            "updates.scaler:at=step:micro=2", "updates.arguments", "updates.optimizer", "updates.trained",
            *(f"updates.clipped:number={number}" for number in (1, 4, 8, 14)), "updates.clipped:at=backward"]
-TORCH = ["torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
+TORCH = ["torch.recomputed", "torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
           "errors.mixed_rates", "updates.disagreement", "steps.subgroups", "steps.other_orders",
@@ -86,7 +87,7 @@ ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STE
 SOME = {
     1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
-        "torch.operators", "torch.closed", *TORCH[3:], "training.seeds", *INITIAL, "errors.disagreement",
+        "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", *INITIAL, "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
