@@ -165,7 +165,9 @@ class EmbeddingTables(Learning, torch.nn.Module):
         made = [complete(as_jagged(given, one), one) for given, one in zip(inputs, self._inputs)]
         self._check_now_and_then()
         ticket = self._engine.start(*made)
-        learns = self.training and self._trainable and torch.is_grad_enabled()
+        # A backward of weights says that the artifact has no update, if it has none.
+        asks = self._trainable or any(one.weights is not None and one.weights.requires_grad for one in made)
+        learns = self.training and asks and torch.is_grad_enabled()
         results = self._engine.wait(ticket, *made,
                                     anchor=self._anchor if learns else None)
         rest, own = iter(results), []
