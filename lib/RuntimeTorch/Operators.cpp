@@ -2,10 +2,10 @@
 //
 // The operators in a traced program, and those with which Python opens and
 // configures a model. Operators take values only, so a model is passed by name.
-// `token` stands for the contents of the tables: embeddings_gradients and
-// embeddings_update are declared to change it, so that no tracer drops them or
-// moves a lookup over an update. Python registers shapes for tracing, and the
-// operators gradient_settings and are_finite_everywhere.
+// Operators of a step change nothing that tracers know of. Each takes what the
+// one before it returns, so that tracers keep them in order (Autograd.cpp).
+// Python registers shapes for tracing, and the operators gradient_settings and
+// are_finite_everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 #include <torch/library.h>
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 using namespace neuroshard::runtime;
@@ -51,6 +52,8 @@ int64_t stepOf(const at::Tensor &ticket) {
   return *ticket.const_data_ptr<int64_t>();
 }
 
+/// The second argument is another tensor for each call, so that tracers do not
+/// make one of two with the same inputs.
 at::Tensor embeddingsStart(const std::string &model, const at::Tensor &,
                            const std::vector<at::Tensor> &inputs) {
   auto session = findSession(model);
@@ -61,7 +64,7 @@ at::Tensor embeddingsStart(const std::string &model, const at::Tensor &,
 }
 
 /// The new ticket keeps the old one.
-at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
+at::Tensor embeddingsLookup(const std::string &model,
                             const at::Tensor &ticket) {
   int64_t step = stepOf(ticket);
   findSession(model)->lookUp(step);
@@ -71,7 +74,6 @@ at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
 /// Tracers take the shapes of the results from the inputs, those that
 /// embeddings_start got.
 std::vector<at::Tensor> embeddingsWait(const std::string &model,
-                                       const at::Tensor &,
                                        const at::Tensor &ticket, at::TensorList,
                                        const std::optional<at::Tensor> &, bool,
                                        bool joined) {
@@ -101,24 +103,32 @@ bool areFiniteEverywhere(const std::string &model, bool finite) {
   return operation.call(model, finite);
 }
 
-/// The gradients of all weights in one tensor: tracers take no lists from
-/// operators that change an argument.
-at::Tensor embeddingsGradients(const std::string &model, const at::Tensor &,
-                               const at::Tensor &ticket,
-                               at::TensorList gradients, at::TensorList) {
+/// The gradient of an anchor on a device.
+at::Tensor ofAnchor(c10::Device place) {
+  return at::zeros({}, at::TensorOptions(at::kFloat).device(place));
+}
+
+/// The gradients of all weights in one tensor, and that of the anchor.
+std::tuple<at::Tensor, at::Tensor> embeddingsGradients(const std::string &model,
+                                                       const at::Tensor &ticket,
+                                                       at::TensorList gradients,
+                                                       at::TensorList) {
   // Before anything is sent, since it may throw.
   UpdateSettings settings = settingsOf(model);
   std::vector<at::Tensor> ofWeights = findSession(model)->sendGradients(
       stepOf(ticket), gradients, std::move(settings));
+  at::Tensor done = ofAnchor(gradients.front().device());
   if (ofWeights.empty())
-    return at::empty({0}, gradients.front().options().dtype(at::kFloat));
-  return ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights);
+    return {at::empty({0}, gradients.front().options().dtype(at::kFloat)),
+            done};
+  return {ofWeights.size() == 1 ? ofWeights.front() : at::cat(ofWeights), done};
 }
 
 /// `kept`: the gradients and inputs that a single device reads in place, so
-/// that tracers do not give their memory to others before.
-void embeddingsUpdate(const std::string &model, const at::Tensor &token,
-                      const at::Tensor &ticket, at::TensorList) {
+/// that tracers do not give their memory to others before, and what comes
+/// before the update. Gives the gradient of the module's anchor.
+at::Tensor embeddingsUpdate(const std::string &model, const at::Tensor &ticket,
+                            at::TensorList) {
   auto session = findSession(model);
   int64_t step = stepOf(ticket);
   std::optional<bool> finite = session->hasFiniteGradients(step);
@@ -126,15 +136,14 @@ void embeddingsUpdate(const std::string &model, const at::Tensor &token,
     session->update(step);
   else
     session->dropGradients(step);
-  token.mutable_data_ptr<float>()[0] += 1;
+  return ofAnchor(at::kCPU);
 }
 
 /// What stands for the update of a step in autograd, on the device of its
 /// inputs (Autograd.cpp).
 at::Tensor embeddingsAnchor(const std::string &, const at::Tensor &,
-                            const at::Tensor &, at::TensorList inputs,
-                            const at::Tensor &) {
-  return at::zeros({}, inputs.front().options().dtype(at::kFloat));
+                            at::TensorList inputs, const at::Tensor &) {
+  return ofAnchor(inputs.front().device());
 }
 
 void join(const std::string &model, const std::string &directory,
@@ -220,17 +229,15 @@ std::vector<int64_t> bufferBytes(const std::string &model) {
 } // namespace
 
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
-  m.def("embeddings_start(str model, Tensor token, Tensor[] inputs) -> Tensor");
-  m.def("embeddings_lookup(str model, Tensor token, Tensor ticket) -> Tensor");
-  m.def("embeddings_anchor(str model, Tensor token, Tensor ticket, "
-        "Tensor[] inputs, Tensor anchor) -> Tensor");
-  m.def("embeddings_wait(str model, Tensor token, Tensor ticket, "
-        "Tensor[] inputs, Tensor? anchor, bool updates=True, "
-        "bool joined=False) -> Tensor[]");
-  m.def("embeddings_gradients(str model, Tensor(a!) token, Tensor ticket, "
-        "Tensor[] gradients, Tensor[] inputs) -> Tensor");
-  m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
-        "Tensor[] kept) -> ()");
+  m.def("embeddings_start(str model, Tensor call, Tensor[] inputs) -> Tensor");
+  m.def("embeddings_lookup(str model, Tensor ticket) -> Tensor");
+  m.def("embeddings_anchor(str model, Tensor ticket, Tensor[] inputs, "
+        "Tensor anchor) -> Tensor");
+  m.def("embeddings_wait(str model, Tensor ticket, Tensor[] inputs, "
+        "Tensor? anchor, bool updates=True, bool joined=False) -> Tensor[]");
+  m.def("embeddings_gradients(str model, Tensor ticket, Tensor[] gradients, "
+        "Tensor[] inputs) -> (Tensor, Tensor)");
+  m.def("embeddings_update(str model, Tensor ticket, Tensor[] kept) -> Tensor");
   m.def("gradient_settings(str model) -> float[]");
   m.def("are_finite_everywhere(str model, bool finite) -> bool");
   m.def("join(str model, str directory, str[] groups, str device, int threads, "

@@ -133,6 +133,8 @@ def require_batches(jagged: Jagged, exchange: Exchange) -> None:
                               f"found {found}")
     if inverse is None:
         return
+    if jagged.offsets is None or not jagged.offsets.numel():
+        raise TensorError(f"{where} offsets beside inverse, found none")
     if not (isinstance(inverse, (list, tuple)) and len(inverse) == features and all(
             isinstance(one, torch.Tensor) and one.dim() == 1 and one.dtype in ID_TYPES
             and one.shape == inverse[0].shape for one in inverse)):
@@ -171,6 +173,9 @@ def from_keyed(given: object, exchange: Exchange,
         if missing:
             raise TensorError(f"input \"{exchange.name}\": expected inverse indices of all features, found "
                               f"none of {missing[0]}")
+        if len(indices) != len(keys):
+            raise TensorError(f"input \"{exchange.name}\": expected inverse indices [{len(keys)}, batch], as "
+                              f"they have so many keys, found {len(indices)} rows")
         rows = [indices[keys.index(key)] for key in given.keys()]
     weights = given.weights_or_none() if hasattr(given, "weights_or_none") else None
     begin = given.offset_per_key() if (

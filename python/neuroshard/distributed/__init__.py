@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._compile_cache import compile_plan
-    from neuroshard.distributed._collection import (Pending, ShardedEmbeddingBagCollection,
+    from neuroshard.distributed._collection import (ShardedEmbeddingBagCollection,
                                                     ShardedEmbeddingCollection)
+    from neuroshard.distributed._pending import Pending
     from neuroshard.distributed._pipeline import pipeline
     from neuroshard.distributed._problem_of_modules import problem_of
     from neuroshard.distributed._planning import plan

@@ -6,8 +6,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuroshard import _fields
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
 
 MOST_THREADS = 1024  # As lib/Runtime/World takes.
+
+
+def types(plan: object, problem: object, gradient_division: object) -> None:
+    for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem),
+                                ("gradient_division", gradient_division, bool)):
+        if not isinstance(value, wanted):
+            raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")
 
 
 def seed(value: object) -> int:
@@ -23,7 +32,7 @@ def name(value: object) -> str | None:
 
 
 def threads(value: object) -> int | None:
-    if value is not None and not (is_whole(value) and 0 <= value <= MOST_THREADS):
+    if value is not None and not (is_whole(value) and 1 <= value <= MOST_THREADS):
         raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, "
                          f"found {_fields.shown(value)}")
     return value

@@ -19,10 +19,12 @@ from neuroshard.distributed._dynamic_ids.arguments import DynamicIds, check_dyna
 from neuroshard.distributed._dynamic_ids.id_table import IdTable
 from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._engine import Engine, tensors_of
+from neuroshard.distributed._initial_values import Function, check_initial_values, fill
 from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
+from neuroshard.distributed._pending import Pending
 from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._run_file import save_run
 from neuroshard.distributed._sent_ids import SentIds
@@ -40,41 +42,6 @@ if TYPE_CHECKING:
     from neuroshard.distributed._reshard.reshard import Resharded
 
 
-class Pending:
-    """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
-
-    def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool,
-                 anchor: torch.Tensor | None) -> None:
-        self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
-        self._anchor = anchor
-        self._looked_up = False
-        self._sent_ahead: SentIds[Pending] | None = None
-
-    def look_up(self) -> None:
-        """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
-        travel during the work before wait(). Results are of the tables as they are now: an update
-        between this call and wait() does not show in them. All ranks call it, in one order with
-        start(), as devices in groups hand ids out in it; or none does. Without it wait() does this.
-        Later calls do nothing."""
-        ticket = self._taken()
-        if not self._looked_up:
-            self._ticket = self._owner._look_up(ticket)
-            self._looked_up = True
-
-    def wait(self) -> object:
-        """The results, as calling the module returns them. To be called once."""
-        ticket, self._ticket = self._taken(), None
-        results = self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
-        if self._sent_ahead:
-            self._sent_ahead.send_next()
-        return results
-
-    def _taken(self) -> torch.Tensor:
-        if self._ticket is None:
-            raise TensorError("the results of these ids have been taken")
-        return self._ticket
-
-
 class _Sharded(Learning, torch.nn.Module):
     """The common base of the two collections."""
 
@@ -90,29 +57,33 @@ class _Sharded(Learning, torch.nn.Module):
                  update_at: str = "backward", update_every: int = 1,
                  grad_scaler: torch.amp.GradScaler | None = None,
                  out_of_range: str | int = "error",
-                 dynamic_ids: Mapping[str, DynamicIds] | None = None) -> None:
+                 dynamic_ids: Mapping[str, DynamicIds] | None = None,
+                 initial_values: Mapping[str, Function] | None = None) -> None:
         super().__init__()
         self._begin()
 
-        def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None, dict[str, DynamicIds]]:
-            check_types(plan, problem, gradient_division)
+        def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None, dict[str, DynamicIds],
+                            dict[str, Function]]:
+            _arguments.types(plan, problem, gradient_division)
             _arguments.seed(seed)
             _arguments.name(name)
             _arguments.threads(threads)
             self._check_features(problem)
             check_form(out_of_range, self._unpooled, [table.rows for table in problem.tables])
-            return (FusedOptimizer(self._anchor, learning_rate, [table.name for table in problem.tables]),
+            policies = check_dynamic_ids(dynamic_ids, problem, size_of(process_group))
+            return (FusedOptimizer(learning_rate, [table.name for table in problem.tables]),
                     UpdateArguments(update_at, update_every, grad_scaler),
                     Engine(pick_device(device)), _arguments.tier_directory(tier_directory),
-                    check_dynamic_ids(dynamic_ids, problem, size_of(process_group)))
+                    policies, check_initial_values(initial_values, problem, policies))
 
-        self._optimizer, updates, own_engine, files, policies = together(
+        self._optimizer, updates, own_engine, files, policies, functions = together(
             make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division),
                       "update_at": updates.at, "update_every": str(updates.every),
                       "grad_scaler": "none" if grad_scaler is None else "some",
                       "out_of_range": str(out_of_range), "dynamic_ids": str(policies),
+                      "initial_values": str(sorted(functions)),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         self._updates = Updates(updates, self._optimizer, gradient_division)
@@ -122,13 +93,19 @@ class _Sharded(Learning, torch.nn.Module):
                           self._updates)
         self._take(session, plan, problem)
         self._engine.initialize(seed)
+        if functions:
+            try:
+                together(lambda: fill(self.local_shards(), problem, functions, seed), process_group,
+                         "filling tables by initial_values")
+            except BaseException:
+                session.close()
+                raise
 
     def _begin(self) -> None:
         """Makes what depends on no plan."""
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
         # buffers. They are what operators take, whatever the caller's defaults are.
         self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
-        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
         self._frozen = False
         self._policies: Mapping[str, DynamicIds] = {}
         self._seed = 0  # of rows that dynamic ids get
@@ -308,7 +285,7 @@ class _Sharded(Learning, torch.nn.Module):
             raise
         if self._translation:
             ids = self._translation.translate(ids, self._learns())
-        ticket = self._engine.start(self._token, ids)
+        ticket = self._engine.start(ids)
         if self._translation:
             self._translation.note_step(ticket)
         return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
@@ -319,6 +296,9 @@ class _Sharded(Learning, torch.nn.Module):
 
         Wrong ids, offsets or tensors on any rank raise an error on all ranks that names rank,
         feature, position and id; the tables stay unchanged."""
+        if isinstance(features, torch.fx.Proxy):  # symbolic tracing, as by TorchRec's pipelines
+            return features.tracer.create_proxy("call_module", features.tracer.path_of_module(self),
+                                                (features,), {})
         return self.start(features).wait()
 
     def send_ahead(self) -> SentIds[Pending]:
@@ -341,21 +321,21 @@ class _Sharded(Learning, torch.nn.Module):
         self._sent_ahead = None
 
     def _look_up(self, ticket: torch.Tensor) -> torch.Tensor:
-        return self._engine.look_up(self._token, ticket)
+        return self._engine.look_up(ticket)
 
     def _make_anchor(self, ticket: torch.Tensor, ids: Jagged) -> torch.Tensor | None:
         """Lets the update be apart from the backward of wait, unless no gradients travel or that
         waits for the gradients of sample weights anyway."""
         if self._session.size == 1 or ids.weights is not None or not self._learns():
             return None
-        return self._engine.anchor(self._token, ticket, ids, anchor=self._anchor)
+        return self._engine.anchor(ticket, ids, anchor=self._anchor)
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool,
                 anchor: torch.Tensor | None) -> object:
         learns = self._learns()
         is_apart = learns and anchor is not None
         results = self._engine.wait(
-            self._token, ticket, ids, updates=not is_apart,
+            ticket, ids, updates=not is_apart,
             joined=keyed and self._session.joins and ids.batches is None and ids.inverse is None,
             anchor=anchor if is_apart else self._anchor if learns else None)
         return self._as_output(results, ids, keyed)
@@ -443,7 +423,10 @@ class ShardedEmbeddingBagCollection(_Sharded):
     the rows; a number takes that row for all of them, with a negative one counted from the last.
 
     dynamic_ids: by table, a DynamicIds: ids of the table are any numbers of 64 bits, to which its rows
-    are given as they are seen (docs/dynamic-ids.md)."""
+    are given as they are seen (docs/dynamic-ids.md).
+
+    initial_values: by table, a function that fills a tensor, as those of torch.nn.init and TorchRec's
+    init_fn (docs/distributed.md)."""
 
     _unpooled = False
 
@@ -490,10 +473,3 @@ class ShardedEmbeddingCollection(_Sharded):
         rows = {self.features[one.feature]: (values, offsets[one.feature])
                 for one, values in zip(self._session.results, results)}
         return make_jagged_tensors(rows) if keyed else rows
-
-
-def check_types(plan: object, problem: object, gradient_division: object) -> None:
-    for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem),
-                                ("gradient_division", gradient_division, bool)):
-        if not isinstance(value, wanted):
-            raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")

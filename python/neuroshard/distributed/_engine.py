@@ -63,28 +63,27 @@ class Engine:
         """Drops these."""
         self._ops.drop_kept(self.name)
 
-    def start(self, token: torch.Tensor, *inputs: Jagged) -> torch.Tensor:
+    def start(self, *inputs: Jagged) -> torch.Tensor:
         """Sends the ids; gives a ticket."""
-        return self._ops.embeddings_start(self.name, token, tensors_of(inputs))
+        call = torch.empty((), dtype=torch.float32, device="cpu")
+        return self._ops.embeddings_start(self.name, call, tensors_of(inputs))
 
-    def look_up(self, token: torch.Tensor, ticket: torch.Tensor) -> torch.Tensor:
+    def look_up(self, ticket: torch.Tensor) -> torch.Tensor:
         """Waits for the ids, looks rows up and starts to send them; gives a ticket for wait."""
-        return self._ops.embeddings_lookup(self.name, token, ticket)
+        return self._ops.embeddings_lookup(self.name, ticket)
 
-    def anchor(self, token: torch.Tensor, ticket: torch.Tensor, *inputs: Jagged,
-               anchor: torch.Tensor) -> torch.Tensor:
+    def anchor(self, ticket: torch.Tensor, *inputs: Jagged, anchor: torch.Tensor) -> torch.Tensor:
         """An anchor for wait, whose own backward is the update; that of wait then sends gradients.
         They travel during the backward of what is computed between the two."""
-        return self._ops.embeddings_anchor(self.name, token, ticket, tensors_of(inputs), anchor)
+        return self._ops.embeddings_anchor(self.name, ticket, tensors_of(inputs), anchor)
 
-    def wait(self, token: torch.Tensor, ticket: torch.Tensor, *inputs: Jagged,
-             anchor: torch.Tensor | None, updates: bool = True,
-             joined: bool = False) -> list[torch.Tensor]:
+    def wait(self, ticket: torch.Tensor, *inputs: Jagged, anchor: torch.Tensor | None,
+             updates: bool = True, joined: bool = False) -> list[torch.Tensor]:
         """The results of all lookups, whose backward sends gradients and, with `updates`, updates
         the tables. inputs: those of start. joined: gives one tensor with the columns of all; only
         if Manifest.joins."""
-        return self._ops.embeddings_wait(self.name, token, ticket, tensors_of(inputs), anchor,
-                                         updates, joined)
+        return self._ops.embeddings_wait(self.name, ticket, tensors_of(inputs), anchor, updates,
+                                         joined)
 
     def refuse(self, text: str) -> None:
         """Called instead of start(): ends the step on the other ranks with this error text."""

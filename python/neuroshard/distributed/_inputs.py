@@ -77,9 +77,18 @@ def names_of_results(manifest: Manifest) -> list[str]:
 
 def as_tensors(ids: Jagged, expected: Input) -> Jagged:
     """The ids as operators take them: with offsets, as many for each feature, and of the model's type if
-    that is wider."""
+    that is wider. Raises a TensorError for bags that nothing or too much describes."""
+    where = f"input \"{expected.name}\": expected"
+    if ids.offsets is not None and ids.pooling:
+        raise TensorError(f"{where} either offsets or pooling, found both")
     if ids.offsets is None:
-        bags = ids.ids.shape[0] // ids.pooling if ids.pooling and ids.ids.dim() else 0
+        if not ids.pooling:
+            raise TensorError(f"{where} offsets, or the ids of every bag as pooling, found neither")
+        features = len(expected.features)
+        if ids.ids.dim() == 1 and ids.ids.shape[0] % (features * ids.pooling) != 0:
+            raise TensorError(f"{where} {features} features x batch x {ids.pooling} ids, as it has no "
+                              f"offsets, found {ids.ids.shape[0]}")
+        bags = ids.ids.shape[0] // ids.pooling if ids.ids.dim() else 0
         ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
     if ids.batches is not None:
         ids = ids._replace(offsets=padded(ids.offsets, ids.batches))
@@ -126,8 +135,23 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
     if missing:
         raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
                           f"there is no {missing[0]}")
+    require_lengths(features)
     return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
                       inverse_of(features))
+
+
+def require_lengths(features: object) -> None:
+    """Raises a TensorError unless the lengths of a KeyedJaggedTensor are those of its values and weights:
+    TorchRec's permute() reads by lengths, whatever the others are."""
+    if torch.compiler.is_compiling():
+        return
+    lengths, count = features.lengths(), sum(features.length_per_key())
+    if lengths.numel() and int(lengths.min()) < 0:
+        raise TensorError(f"lengths: expected numbers from 0, found {int(lengths.min())}")
+    for what, held in (("values", features.values()), ("weights", features.weights_or_none())):
+        if held is not None and held.shape[0] != count:
+            raise TensorError(f"expected {count} {what}, as the lengths of the KeyedJaggedTensor say, found "
+                              f"{held.shape[0]}")
 
 
 def require_values(ids: Jagged, learns: bool) -> None:

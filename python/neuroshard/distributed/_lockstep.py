@@ -23,11 +23,12 @@ def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None
     ranks stop at that step, and those that still had a batch warn which ranks ran out. An error
     of a loader is raised on its rank and ends the others with a GroupError. A rank that leaves
     its loop earlier must do so at the same step on all ranks."""
-    batches = iter(loader)
+    batches = None
     step = 0
     while True:
         error = None
         try:
+            batches = iter(loader) if batches is None else batches
             batch, state = next(batches), 1
         except StopIteration:
             batch, state = None, 0

@@ -1,9 +1,8 @@
 """torch.ops.neuroshard.embeddings_*: shapes for tracing, when and by which rates backwards update.
 
 The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
-of a traced program take values only. `token` stands for the contents of the tables:
-embeddings_gradients and embeddings_update change it, so that no tracer moves a lookup past an
-update. `inputs` are ids, offsets and, where lookups are weighted, weights
+of a traced program take values only. Each takes what the one before it gives, so that tracers keep
+them and their order; `call` is another tensor for each start. `inputs` are ids, offsets and, where lookups are weighted, weights
 (lib/RuntimeTorch/StepInputs.h). `joined` asks for all results in one tensor. With `anchor` autograd
 calls the backward (Autograd.cpp); None: no backward follows. Learning rates are no arguments,
 since a traced program would keep the values of its trace: each embeddings_gradients asks for them, for
@@ -121,29 +120,30 @@ def are_finite_everywhere(name: str, finite: bool) -> bool:
     return _model(name).policy.are_finite_everywhere(finite)
 
 
-def _start(model, token, inputs):
-    return torch.empty(1, dtype=torch.int64, device=token.device)
+def _start(model, call, inputs):
+    return torch.empty(1, dtype=torch.int64, device="cpu")
 
 
-def _lookup(model, token, ticket):
+def _lookup(model, ticket):
     return torch.empty_like(ticket)
 
 
-def _anchor(model, token, ticket, inputs, anchor):
+def _anchor(model, ticket, inputs, anchor):
     return inputs[0].new_empty((), dtype=torch.float32)
 
 
-def _wait(model, token, ticket, inputs, anchor, updates=True, joined=False):
+def _wait(model, ticket, inputs, anchor, updates=True, joined=False):
     return shapes_of(model).allocate(inputs, joined)
 
 
-def _update(model, token, ticket, kept):
-    return None
+def _update(model, ticket, kept):
+    return torch.empty((), dtype=torch.float32, device="cpu")
 
 
-def _gradients(model, token, ticket, gradients, inputs):
+def _gradients(model, ticket, gradients, inputs):
     weights = [one for one in inputs if one.is_floating_point()]
-    return inputs[0].new_empty(sum(one.shape[0] for one in weights), dtype=torch.float32)
+    return (inputs[0].new_empty(sum(one.shape[0] for one in weights), dtype=torch.float32),
+            inputs[0].new_empty((), dtype=torch.float32))
 
 
 def register() -> None:

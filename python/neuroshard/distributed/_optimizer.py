@@ -21,16 +21,16 @@ class FusedOptimizer(torch.optim.Optimizer):
 
     _checked: tuple[tuple[Any, ...], list[float]] = ((), [])  # the last rates that were valid
 
-    def __init__(self, anchor: torch.Tensor, learning_rate: float | Sequence[Mapping[str, Any]],
+    def __init__(self, learning_rate: float | Sequence[Mapping[str, Any]],
                  tables: Sequence[str]) -> None:
-        """anchor: what stands for the tables in autograd. learning_rate: of all, or groups
-        {"tables": names, "lr": rate}, of which one may leave out "tables" for all the others."""
+        """learning_rate: of all, or groups {"tables": names, "lr": rate}, of which one may leave out
+        "tables" for all the others."""
         groups = groups_of(learning_rate, tables)
-        anchors = [anchor, *(torch.zeros((), requires_grad=True) for _ in groups[1:])]
-        super().__init__([{"params": [one], **group} for one, group in zip(anchors, groups)], {})
+        flags = [torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True) for _ in groups]
+        super().__init__([{"params": [one], **group} for one, group in zip(flags, groups)], {})
         self.on_step: Callable[[], None] | None = None
         self.on_zero_grad: Callable[[], None] | None = None
-        self._anchor = anchor
+        self._flag = flags[0]
         # Keeps schedulers from warning that step() was not called.
         self._opt_called = True
 
@@ -69,10 +69,25 @@ class FusedOptimizer(torch.optim.Optimizer):
 
     def note(self, finite: bool, is_first: bool) -> None:
         """Lets a GradScaler know whether gradients were finite on all ranks, also those noted since the
-        first."""
-        before = self._anchor.grad
+        first. One that the tables do not know finds no gradient, which is an error."""
+        before = self._flag.grad
         if is_first or before is None or bool(torch.isfinite(before)):
-            self._anchor.grad = torch.full_like(self._anchor, 0.0 if finite else torch.inf)
+            self._flag.grad = torch.full_like(self._flag, 0.0 if finite else torch.inf)
+
+    def add_param_group(self, group: dict[str, Any]) -> None:
+        """Refused for all but the groups that the optimizer is made with."""
+        if "tables" not in group:
+            raise ValueError("expected no further group of parameters: this optimizer is that of tables alone, "
+                             "whose groups are those of learning_rate")
+        super().add_param_group(group)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Raises a ValueError for groups of other tables."""
+        found = [group.get("tables") for group in state["param_groups"]]
+        own = [group["tables"] for group in self.param_groups]
+        if found != own:
+            raise ValueError(f"expected rates of the groups of tables {own}, found {found}")
+        super().load_state_dict(state)
 
     def step(self, closure=None):
         """Updates the tables if they were made with update_at="step"; else backwards have done it."""
@@ -86,7 +101,7 @@ class FusedOptimizer(torch.optim.Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of backwards that wait for an update."""
-        self._anchor.grad = None
+        self._flag.grad = None
         if self.on_zero_grad:
             self.on_zero_grad()
 
@@ -167,7 +182,7 @@ class Learning:
         return self._updates.no_sync()
 
     def clip_grad_norm_(self, max_norm: float,
-                        parameters: Iterable[torch.Tensor] = ()) -> torch.Tensor:
+                        parameters: torch.Tensor | Iterable[torch.Tensor] = ()) -> torch.Tensor:
         """Scales the gradients that wait for an update, and those of `parameters`, so that their norm
         together is at most max_norm, as torch.nn.utils.clip_grad_norm_ does; gives the norm before it.
 

@@ -49,25 +49,37 @@ class OutOfRange:
 
     def apply(self, ids: Jagged, counts: bool = True) -> Jagged:
         """ids: as operators take them. Wrong offsets stay as they are: the step refuses them. counts:
-        whether they are among those found."""
-        if self.form == "error":
+        whether they are among those found. An exported program does not count."""
+        bags = (ids.offsets.shape[0] - 1) // len(self._rows)
+        if self.form == "error" or ids.ids.dim() != 1 or ids.offsets.dim() != 1 or bags <= 0:
             return ids
-        sizes = counts_of(ids, len(self._rows))
-        if sizes is None:
-            return ids
-        self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
-        limits = torch.repeat_interleave(self._rows, torch.tensor(sizes, device=ids.ids.device),
-                                         output_size=ids.ids.shape[0])
+        if self._rows.device != ids.ids.device:
+            self._rows, self._found = (one.to(ids.ids.device) for one in (self._rows, self._found))
+        limits = self._limits(ids, bags)
         wrong = ((ids.ids < 0) | (ids.ids >= limits)) & (limits != ANY)
-        if ids.ids.device.type == "cpu" and not bool(wrong.any()):
+        if ids.ids.device.type == "cpu" and not torch.compiler.is_compiling() and not bool(wrong.any()):
             return ids
-        if counts:
+        if self.form == "drop" and not are_offsets(ids):
+            return ids
+        if counts and not torch.compiler.is_exporting():
             self._found = self._found + wrong.sum()
         if self.form == "drop":
             return dropped(ids, ~wrong)
         others = ids.ids.remainder(limits) if self.form == "modulo" \
             else torch.remainder(limits + self.form, limits)
         return ids._replace(ids=torch.where(wrong, others.to(ids.ids.dtype), ids.ids))
+
+    def _limits(self, ids: Jagged, bags: int) -> torch.Tensor:
+        """The rows of each id's table."""
+        places = torch.arange(ids.ids.shape[0], device=ids.ids.device)
+        feature = torch.searchsorted(ids.offsets[bags::bags].contiguous(), places, right=True)
+        return self._rows[feature.clamp(max=len(self._rows) - 1)]
+
+
+def are_offsets(ids: Jagged) -> bool:
+    """Whether offsets go from 0 to the number of ids and do not decrease."""
+    first, last = ids.offsets[0], ids.offsets[-1]
+    return bool((first == 0) & (last == ids.ids.shape[0]) & (ids.offsets.diff() >= 0).all())
 
 
 def counts_of(ids: Jagged, features: int) -> list[int] | None:
@@ -85,5 +97,5 @@ def counts_of(ids: Jagged, features: int) -> list[int] | None:
 def dropped(ids: Jagged, kept: torch.Tensor) -> Jagged:
     """The ids that are kept, in the same bags."""
     before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
-    return ids._replace(ids=ids.ids[kept], offsets=before[ids.offsets.clamp(0, kept.shape[0])],
+    return ids._replace(ids=ids.ids[kept], offsets=before[ids.offsets],
                         weights=None if ids.weights is None else ids.weights[kept])

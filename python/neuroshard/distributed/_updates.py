@@ -141,7 +141,8 @@ class Updates:
             try:
                 yield
             except BaseException:
-                self._drop()
+                with contextlib.suppress(ValueError):  # the block has closed the tables
+                    self._drop()
                 raise
         if self._blocks == 0 and self._arguments.at == "backward":
             self._update()
@@ -154,9 +155,10 @@ class Updates:
         finally:
             self._blocks -= 1
 
-    def clip_norm(self, most: float, parameters: Iterable[torch.Tensor]) -> torch.Tensor:
+    def clip_norm(self, most: float, parameters: torch.Tensor | Iterable[torch.Tensor]) -> torch.Tensor:
         """As Learning.clip_grad_norm_()."""
-        most = _fields.number(most, "max_norm")
+        if most != math.inf:  # which asks for the norm alone
+            most = _fields.number(most, "max_norm")
         if not most >= 0:
             raise ValueError(f"max_norm: expected a number from 0, found {most}")
         if self._arguments.at != "step" and not self._blocks:
@@ -165,6 +167,8 @@ class Updates:
         if self._engine.device.kind != "cpu":
             raise ValueError("clip_grad_norm_ works on device \"cpu\" alone: programs of GPUs have kernels that "
                              "add gradients up by row for copied tables only")
+        if isinstance(parameters, torch.Tensor):
+            parameters = [parameters]
         dense = [one for one in parameters if one.grad is not None]
         self._is_clipped = True
         squared = self._ranks.total(self._engine.squared_norm())

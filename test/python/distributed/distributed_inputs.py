@@ -1,8 +1,11 @@
 """Cases: the forms of ids and results, compared with TorchRec's collections."""
 
 import torch
+import torch.distributed as dist
 from torchrec.modules.embedding_configs import (EmbeddingBagConfig, EmbeddingConfig, PoolingType)
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
+from torchrec.modules.feature_processor_ import PositionWeightedModuleCollection
+from torchrec.modules.fp_embedding_modules import FeatureProcessedEmbeddingBagCollection
 from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
@@ -130,6 +133,39 @@ def variable_batch(generator, rows, weighted=False):
                              inverse_indices=(["f1", "f2", "g1"], inverse))
 
 
+def case_position_weights(context):
+    """TorchRec's weights by position in front of the module train as its FeatureProcessedEmbeddingBagCollection."""
+    def processors():
+        return PositionWeightedModuleCollection({"f1": 3, "f2": 5, "g1": 4}, torch.device("cpu"))
+
+    torch.manual_seed(5)
+    collection = EmbeddingBagCollection(tables=configs(EmbeddingBagConfig, PoolingType.SUM), is_weighted=True)
+    _, tables, holders = sharded_like(context, collection, mean_pooling={"f1": 3})
+    own = processors()
+    theirs = FeatureProcessedEmbeddingBagCollection(collection, processors())
+    optimizers = [torch.optim.SGD(one.parameters(), 0.25) for one in (own, theirs)]
+    generator = context.generator()
+    for _ in range(3):
+        batches = []
+        for _ in range(context.size):
+            lengths = torch.randint(0, 4, (12,), generator=generator)
+            ids = torch.randint(0, 20, (int(lengths.sum()),), generator=generator)
+            batches.append(KeyedJaggedTensor(["f2", "g1", "f1"], ids, lengths=lengths))
+        (sum(theirs(one).values().square().mean() for one in batches) / context.size).backward()
+        tables(own(batches[context.rank])).values().square().mean().backward()
+        for one in own.parameters():
+            dist.all_reduce(one.grad)
+            one.grad /= context.size
+        for one in optimizers:
+            one.step()
+            one.zero_grad()
+    for one, other in zip(own.parameters(), theirs._feature_processors.parameters(), strict=True):
+        assert not torch.equal(one, torch.ones_like(one))
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+    for name, (weights, _) in whole(tables).items():
+        torch.testing.assert_close(weights, holders[name].weight.data, rtol=1e-5, atol=1e-6)
+
+
 def case_variable_batches(context, pooling="SUM", weighted="0"):
     """Features with batches of their own and inverse indices: results and a step of SGD equal those of
     TorchRec's EmbeddingBagCollection."""
@@ -234,6 +270,15 @@ def case_out_of_range(context, form):
         torch.testing.assert_close(values, whole(plain)[name][0], rtol=0, atol=0)
     assert tables.ids_out_of_range == int(wrong.sum())
     raises(ValueError, "offsets", lambda: tables((ids, part.offsets + 1, weights[0].detach())))
+    turned = part.offsets.clone()
+    turned[1] = len(ids) + 5
+    raises(ValueError, "offsets", lambda: tables((ids, turned, weights[0].detach())))
+    if form != "drop":  # whose number of ids depends on them
+        before = tables.ids_out_of_range
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda *one: tables(one), backend="aot_eager", fullgraph=True)
+        check(plain((meant, part.offsets, other)), compiled(ids, part.offsets, weights[0]))
+        assert tables.ids_out_of_range == before + int(wrong.sum())
     for odd in ("ignore", None, 20, -21, True):
         raises(ValueError, "out_of_range: expected", lambda odd=odd: context.make(plan, problem, out_of_range=odd))
 

@@ -125,3 +125,17 @@ def case_other_ids(context):
     dynamic = context.make(plan, problem, dynamic_ids={"t0": ns.DynamicIds()})
     raises(TensorError, "cannot move to another plan while they are open",
            lambda: ns.distributed.PlanMonitor(dynamic))
+
+
+def case_wrong_ids(context):
+    """Ids that are none on one rank are an error on all; the monitor goes on."""
+    tables, _ = opened(context)
+    monitor = ns.distributed.PlanMonitor(tables, every=2, batches=2, horizon_steps=1e6)
+    mine = context.rank == context.size - 1
+    kind, text = (TensorError, "4 * batch + 1 values, found shape (4,)") if mine else (
+        ns.distributed.GroupError, f"rank {context.size - 1}: PlanMonitor.step() failed")
+    ids = torch.zeros(3, dtype=torch.int64)
+    raises(kind, text, lambda: monitor.step((ids, torch.arange(4)) if mine else drifted(context, 0)))
+    for step in range(4):
+        monitor.step(drifted(context, step))
+    monitor.close()

@@ -1,12 +1,17 @@
 """Cases: batches whose ids travel during the step before."""
 
+from dataclasses import dataclass
+
 import torch
+from torchrec.distributed.train_pipeline import TrainPipelineSparseDist
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
+from torchrec.streamable import Pipelineable
 
 from distributed_context import raises, whole
 from distributed_models import random_parts
 from distributed_steps import Model as FlatModel
 from distributed_steps import given, small
-from neuroshard.distributed import pipeline
+from neuroshard.distributed import lockstep, pipeline
 from neuroshard.errors import GroupError, TensorError
 
 STEPS = 5
@@ -65,6 +70,59 @@ def case_same_bits(context, depth="2", optimizer="rowwise_adagrad"):
                                                    depth=int(depth)), optimizer)
     same(plain, ahead)
     assert plain[3] == STEPS
+
+
+@dataclass
+class Batch(Pipelineable):
+    """As TorchRec's pipelines take them."""
+
+    ids: KeyedJaggedTensor
+
+    def to(self, device, non_blocking=False):
+        return Batch(self.ids.to(device, non_blocking))
+
+    def record_stream(self, stream):
+        pass
+
+
+class Dlrm(torch.nn.Module):
+    """A model as TorchRec's pipelines take them, which gives (loss, predictions)."""
+
+    def __init__(self, tables):
+        super().__init__()
+        torch.manual_seed(3)
+        self.tables, self.top = tables, torch.nn.Linear(32, 1)
+
+    def forward(self, batch):
+        predictions = self.top(self.tables(batch.ids).values())
+        return predictions.square().mean(), predictions
+
+
+def case_of_torchrec(context):
+    """TorchRec's pipeline takes a model with the module, and the one of here in its place trains the same."""
+    problem, plan = small(context.size)
+    generator = context.generator()
+    batches = []
+    for _ in range(STEPS):
+        part = random_parts(problem, [4] * context.size, generator)[context.rank]
+        batches.append(Batch(KeyedJaggedTensor([one.name for one in problem.features], part.ids,
+                                               offsets=part.offsets)))
+    found = []
+    for kind in ("plain", "torchrec", "own"):
+        model = Dlrm(context.make(plan, problem))
+        dense = torch.optim.SGD(model.top.parameters(), 0.1)
+        if kind == "torchrec":
+            theirs, loader = TrainPipelineSparseDist(model, dense, torch.device("cpu")), iter(batches)
+            for _ in batches:
+                theirs.progress(loader)
+        else:
+            for batch in batches if kind == "plain" else pipeline(batches, {model.tables: lambda one: one.ids}):
+                dense.zero_grad()
+                model(batch)[0].backward()
+                dense.step()
+        found.append(([], whole(model.tables), model.top.weight.detach().clone(), model.tables.step))
+    same(found[0], found[1])
+    same(found[0], found[2])
 
 
 def case_what_is_sent(context):
@@ -331,3 +389,10 @@ def case_arguments(context):
            lambda: first(batches, {tables: get}))
     one.close()
     assert len(list(pipeline(batches[:2], {tables: get}))) == 2  # no lookups at all
+
+
+def case_no_loader(context):
+    """A loader that cannot begin on one rank is an error on all."""
+    mine = context.rank == 0
+    kind, text = (TypeError, "not iterable") if mine else (GroupError, "rank 0: its loader failed before step 0")
+    raises(kind, text, lambda: list(lockstep(None if mine else [1])))

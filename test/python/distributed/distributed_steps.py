@@ -183,6 +183,14 @@ def case_modes(context):
     sum(one.sum() for one in tables(given(part)).values()).backward()
     assert tables.step == 1
     assert not torch.equal(whole(tables)["a"][0], before["a"][0])
+    sums = problem.replace(features=[one.replace(pooling="sum", weighted=True, needs_weight_gradient=True)
+                                     for one in problem.features])
+    weighted = context.make(plan, sums)
+    part = random_parts(sums, [4] * context.size, context.generator())[context.rank]
+    weights = part.weights.clone().requires_grad_()
+    for nothing_learns in (weighted.eval, lambda: weighted.train().requires_grad_(False)):
+        nothing_learns()
+        assert not any(one.requires_grad for one in weighted((part.ids, part.offsets, weights)).values())
 
 
 def case_orders(context):

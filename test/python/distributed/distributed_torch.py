@@ -8,6 +8,7 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
+import torch.utils.checkpoint
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.checkpoint.state_dict import get_model_state_dict, set_model_state_dict
 
@@ -100,14 +101,90 @@ def case_compile(context, backend, kind):
             assert torch.equal(one, other), f"value {number}: {one} became {other}"
 
 
-def case_export(context, kind):
+class Twice(torch.nn.Module):
+    """A model that looks the same ids up twice, and others before."""
+
+    def __init__(self, tables):
+        super().__init__()
+        self.tables = tables
+
+    def rows(self, ids, offsets):
+        return torch.cat(list(self.tables((ids, offsets)).values()), 1).float()
+
+    def forward(self, ids, offsets):
+        others = self.rows(ids.flip(0) % 2, offsets)
+        return (self.rows(ids, offsets) * self.rows(ids, offsets).tanh() + others).sum(1)
+
+
+class Broken(torch.nn.Module):
+    """A model whose graph breaks while a lookup is under way, as an exchange of ids hides dense work."""
+
+    def __init__(self, tables):
+        super().__init__()
+        self.tables = tables
+
+    def forward(self, ids, offsets):
+        pending = self.tables.start((ids, offsets))
+        torch._dynamo.graph_break()
+        return torch.cat(list(pending.wait().values()), 1).float().sin().sum(1)
+
+
+def case_compiled_twice(context, backend, kind):
+    """Compiled steps whose graphs have several lookups, or parts of one, train as others do, also with
+    several under way before their backwards."""
+    model = {"twice": Twice, "broken": Broken}[kind]
+    problem, plan = small(context.size, "adagrad")
+    part = random_parts(problem, [4] * context.size, context.generator(kind))[context.rank]
+    found = []
+    for compiles in (False, True):
+        tables = context.make(plan, problem)
+        step = model(tables)
+        if compiles:
+            torch._dynamo.reset()
+            step = torch.compile(step, backend=backend, fullgraph=kind != "broken")
+        for _ in range(2):
+            losses = [step(*part.tensors()).square().sum() for _ in range(2)]
+            sum(losses).backward()
+        found.append((tables.step, whole(tables)))
+    assert found[0][0] == found[1][0] == {"twice": 12, "broken": 4}[kind]
+    for name, (weights, states) in found[0][1].items():
+        for one, other in zip([weights, *states], [found[1][1][name][0], *found[1][1][name][1]]):
+            torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
+
+
+def case_recomputed(context):
+    """Activations that are computed again, also results of the module, train as those that are kept."""
+    problem, plan = small(context.size, "adagrad")
+    generator = context.generator()
+    parts = [random_parts(problem, [4] * context.size, generator)[context.rank].tensors() for _ in range(4)]
+    found = []
+    for options in (None, {"use_reentrant": False}, {"use_reentrant": True}):
+        tables = context.make(plan, problem, update_every=2)
+        step = Model(tables)
+        differentiable = torch.zeros((), requires_grad=True)  # without which reentrant ones have no backward
+        for part in parts:
+            result = step(*part) if options is None else torch.utils.checkpoint.checkpoint(
+                lambda _, *given: step(*given), differentiable, *part, **options)
+            result.square().sum().backward()
+        assert tables.step == 2
+        found.append(whole(tables))
+    for one in found[1:]:
+        for name, (weights, states) in one.items():
+            assert torch.equal(weights, found[0][name][0]), name
+            assert all(map(torch.equal, states, found[0][name][1])), name
+
+
+def case_export(context, kind, out_of_range="error"):
     """An exported program finds the tables by their name, also those of a later opening."""
     module, problem_and_plan = MODELS[kind]
     problem, plan = problem_and_plan(context.size)
     generator = context.generator(kind)
     first, second = (exportable_parts(problem, [size] * context.size, generator)[context.rank]
                      for size in (4, 7))
-    tables = context.make(plan, problem, name="exported")
+    if out_of_range != "error":
+        for part in (first, second):
+            part.ids.mul_(3)
+    tables = context.make(plan, problem, name="exported", out_of_range=out_of_range)
     model = module(tables).eval()
     features = len(problem.features)
     batch = torch.export.Dim("batch", min=2, max=4096)
@@ -117,7 +194,9 @@ def case_export(context, kind):
     assert "neuroshard.embeddings_wait" in str(program.graph)
     path = context.folder / f"{kind}-{context.rank}.pt2"
     torch.export.save(program, path)
+    before = tables.ids_out_of_range
     expected = model(*second.tensors())
+    assert (before, tables.ids_out_of_range > 0) == (0, out_of_range != "error")
     tables.close()
     loaded = torch.export.load(path).module()
     raises(ValueError, 'no open model named "exported"', lambda: loaded(*second.tensors()))
@@ -214,24 +293,23 @@ def case_operators(context):
     tables = context.make(plan, problem, 0.0)
     inputs = list(random_parts(problem, [4] * context.size,
                                context.generator())[context.rank].tensors())
-    ops, token = torch.ops.neuroshard, torch.zeros(())
+    ops, call = torch.ops.neuroshard, torch.empty(())
 
-    def step(token, *inputs):
-        ticket = ops.embeddings_start(tables.name, token, inputs)
-        sent = ops.embeddings_lookup(tables.name, token, ticket)
-        results = ops.embeddings_wait(tables.name, token, sent, inputs, None)
+    def step(call, *inputs):
+        ticket = ops.embeddings_start(tables.name, call, inputs)
+        sent = ops.embeddings_lookup(tables.name, ticket)
+        results = ops.embeddings_wait(tables.name, sent, inputs, None)
         gradients = [torch.ones_like(one) for one in results]
-        anchor = ops.embeddings_anchor(tables.name, token, ticket, inputs, token)
-        of_weights = ops.embeddings_gradients(tables.name, token, ticket, gradients, inputs)
-        ops.embeddings_update(tables.name, token, ticket, [*gradients, *inputs])
-        return [ticket, sent, *results, anchor, of_weights]
+        anchor = ops.embeddings_anchor(tables.name, ticket, inputs, call)
+        of_backward = ops.embeddings_gradients(tables.name, ticket, gradients, inputs)
+        done = ops.embeddings_update(tables.name, ticket, [*gradients, *inputs])
+        return [ticket, sent, *results, anchor, *of_backward, done]
 
-    torch.library.opcheck(ops.embeddings_start, (tables.name, token, inputs),
+    torch.library.opcheck(ops.embeddings_start, (tables.name, call, inputs),
                           test_utils="test_schema")
-    real = step(token, *inputs)
-    assert token == 1
+    real = step(call, *inputs)
     with FakeTensorMode() as mode:
-        fake = step(*map(mode.from_tensor, (token, *inputs)))
+        fake = step(*map(mode.from_tensor, (call, *inputs)))
     assert tables.step == 1
     for one, other in zip(real, fake, strict=True):
         assert (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)

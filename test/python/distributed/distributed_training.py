@@ -1,10 +1,12 @@
 """Cases: forward and training steps equal torch on the gathered global batch."""
 
+from unittest import mock
+
 import torch
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
-from distributed_context import column_groups, whole
+from distributed_context import column_groups, raises, whole
 from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem, in_tiers,
                                 random_parts)
 from support import matrix, optimizers, oracle
@@ -254,3 +256,44 @@ def case_seeds(context):
     for name, (weights, _) in tables[0].items():
         assert torch.equal(weights, tables[1][name][0])
         assert not torch.equal(weights, tables[2][name][0])
+
+
+def case_initial_values(context, number="0"):
+    """Functions give the weights that they give whole tables, however a plan cuts them, also in several blocks;
+    an error of one is one on all ranks."""
+    from neuroshard.distributed import _initial_values
+
+    problem, plan = describe(context, int(number), False)
+    first, second, third, *others = [table.name for table in problem.tables]
+    functions = {first: torch.nn.init.xavier_normal_, second: lambda values: values + 3,
+                 third: lambda values: values.normal_(0, 0.1)}
+    state = torch.random.get_rng_state()
+    found = [whole(context.make(one, problem, initial_values=functions, seed=seed))
+             for one, seed in ((plan, 4), (ns.plan(problem).plan, 4), (plan, 5))]
+    assert torch.equal(torch.random.get_rng_state(), state)
+    plain = whole(context.make(plan, problem, seed=4))
+    for name, (weights, _) in found[0].items():
+        assert torch.equal(weights, found[1][name][0]), name
+        assert torch.equal(weights, plain[name][0]) == (name not in functions), name
+    assert (found[0][second][0] == 3).all()
+    assert not torch.equal(found[0][third][0], found[2][third][0])
+    table, weights = problem.table(third), found[0][third][0].float()
+    assert weights.unique().numel() > weights.numel() / 2 and 0.05 < weights.std() < 0.2
+    with mock.patch.object(_initial_values, "BLOCK", 3 * table.dim):
+        blocks = [whole(context.make(one, problem, initial_values=functions)) for one in
+                  (plan, ns.plan(problem).plan)]
+    assert torch.equal(blocks[0][third][0], blocks[1][third][0])
+
+    def fails(values):
+        if context.rank == context.size - 1:
+            raise KeyError("of the caller")
+
+    mine = context.rank == context.size - 1
+    name = next(shard.table for shard in plan.shards if context.size - 1 in shard.devices)
+    kind, text = (KeyError, "of the caller") if mine else (ns.distributed.GroupError, f"rank {context.size - 1}: filling")
+    raises(kind, text, lambda: context.make(plan, problem, initial_values={name: fails}))
+    for wrong, error, text in (({"no": fails}, ValueError, "expected tables of"), ({first: 3}, TypeError, "a function"),
+                               (3, TypeError, "a dict"),
+                               ({first: lambda values: values[:1, :0]}, (ValueError, ns.distributed.GroupError),
+                                "None or a tensor of")):
+        raises(error, text, lambda wrong=wrong: context.make(plan, problem, initial_values=wrong))

@@ -271,6 +271,8 @@ def case_scaler(context, at="backward", micro="1"):
             for part in parts:
                 backward(plain, part)
         assert_same(whole(tables), whole(plain))
+    scaler.scale(sum(one.sum() for one in plain(given(parts[0])).values())).backward()
+    raises(AssertionError, "No inf checks were recorded", lambda: scaler.step(plain.optimizer))
     assert tables.step == 4
     assert scales == [2.0**10, 2.0**11, 2.0**10, 2.0**10, 2.0**11], scales
 
@@ -329,6 +331,11 @@ def case_clipped(context, number="0", at="step"):
            lambda: backward(tables, batches[0][context.rank]))
     tables.optimizer.zero_grad()
     backward(tables, batches[0][context.rank])
+    dense.grad.fill_(4.0)
+    alone = tables.clip_grad_norm_(torch.inf)
+    assert alone > 0
+    torch.testing.assert_close(tables.clip_grad_norm_(torch.inf, dense), (alone.square() + 48).sqrt())
+    assert torch.equal(dense.grad, torch.full((3,), 4.0))
     tables.optimizer.step()
     assert tables.step == 3
     if context.size > 1:
@@ -416,3 +423,27 @@ def case_arguments(context):
     closed.close()
     for work in (closed.accumulate, closed.no_sync, closed.freeze, closed.unfreeze):
         raises(ns.errors.TensorError, "closed", work)
+    tables = context.make(plan, problem)
+
+    def close_inside():
+        with tables.accumulate():
+            backward(tables, part_of(context, problem, context.generator()))
+            context.modules.remove(tables)
+            tables.close()
+            raise KeyError("of the caller")
+
+    raises(KeyError, "of the caller", close_inside)
+
+
+def case_optimizer(context):
+    """The optimizer keeps its groups: it takes neither others, nor the state of others."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem, learning_rate=[{"tables": ["a"], "lr": 0.5}, {"lr": 0.25}])
+    other = context.make(plan, problem, learning_rate=[{"tables": ["b"], "lr": 1.0}, {"lr": 2.0}])
+    raises(ValueError, "no further group", lambda: tables.optimizer.add_param_group({"params": [torch.zeros(1)]}))
+    raises(ValueError, "groups of tables [['a'], ['b', 'c']], found [['b'], ['a', 'c']]",
+           lambda: tables.optimizer.load_state_dict(other.optimizer.state_dict()))
+    state = tables.optimizer.state_dict()
+    tables.set_learning_rate(3.0)
+    tables.optimizer.load_state_dict(state)
+    assert tables.learning_rates == [0.5, 0.25]

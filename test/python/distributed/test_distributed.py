@@ -33,10 +33,12 @@ CONVENTIONS = [f"steps.convention:optimizer={one}{division}"
                for division in ("", ":division=0")]
 COMPILED = [f"torch.compile:backend={backend}:kind={kind}" for backend in ("eager", "aot_eager")
             for kind in ("pooled", "weighted", "unpooled")]
+COMPILED += [f"torch.compiled_twice:backend=aot_eager:kind={kind}" for kind in ("twice", "broken")]
 INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
             for kind in ("pooled", "weighted", "unpooled")]
 EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
-FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
+EXPORTED += ["torch.export:kind=pooled:out_of_range=modulo"]
+FORMS = ["inputs.forms", "inputs.position_weights", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
          "inputs.shared_feature", "inputs.shared_feature_unpooled", "inputs.variable_batches",
          "inputs.variable_batches:pooling=MEAN", "inputs.variable_batches:weighted=1",
@@ -50,7 +52,7 @@ STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "ste
 PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
             "pipeline.same_bits:optimizer=adam", "pipeline.what_is_sent", "pipeline.other_ids",
             "pipeline.other_ids:depth=3", "pipeline.held_by_its_error", "pipeline.not_taken", "pipeline.modes",
-            "pipeline.several_modules", "pipeline.uneven", "pipeline.arguments",
+            "pipeline.several_modules", "pipeline.of_torchrec", "pipeline.no_loader", "pipeline.uneven", "pipeline.arguments",
             *(f"pipeline.errors:kind={kind}" for kind in ("ids", "form", "function", "empty", "loader"))]
 TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:depth={depth}"
            for optimizer, type, policy, depth in (
@@ -65,9 +67,9 @@ TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2,
 UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")),
            "updates.dropped", "updates.wrong_ids", "updates.pipeline", "updates.frozen", "updates.rates",
            "updates.scaler", "updates.scaler:at=step", "updates.scaler:micro=3",
-           "updates.scaler:at=step:micro=2", "updates.arguments", "updates.trained",
+           "updates.scaler:at=step:micro=2", "updates.arguments", "updates.optimizer", "updates.trained",
            *(f"updates.clipped:number={number}" for number in (1, 4, 8, 14)), "updates.clipped:at=backward"]
-TORCH = ["torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
+TORCH = ["torch.recomputed", "torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
           "errors.mixed_rates", "updates.disagreement", "steps.subgroups", "steps.other_orders",
@@ -78,12 +80,14 @@ RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
           "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2",
           "steps.dropped_on_one_rank:groups=2:thread=1", "steps.dropped_looked_up:groups=2"]
 
+INITIAL = ["training.initial_values", "training.initial_values:number=5"]
+
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TIERS, *UPDATES, *TORCH,
-            "training.seeds"]
+            "training.seeds", *INITIAL]
 SOME = {
     1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
-        "torch.operators", "torch.closed", *TORCH[3:], "training.seeds", "errors.disagreement",
+        "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", *INITIAL, "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
@@ -143,7 +147,7 @@ def test_schedulers_step_alone():
     """The backward updates, so nobody calls step() of the optimizer inside, and none warns."""
     from neuroshard.distributed._optimizer import FusedOptimizer
 
-    optimizer = FusedOptimizer(torch.zeros((), requires_grad=True), 0.5, ["a"])
+    optimizer = FusedOptimizer(0.5, ["a"])
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
     schedule.step()
     schedule.step()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from neuroshard._jagged import Jagged, as_jagged
-from neuroshard.distributed._inputs import padded, pick_features
+from neuroshard.distributed._inputs import Input as ModelInput, as_tensors, padded, pick_features
 from neuroshard.errors import TensorError
 
 
@@ -94,17 +94,41 @@ def test_inverse_indices_are_bags(values, text):
 def test_each_feature_has_inverse_indices():
     with pytest.raises(TensorError, match="inverse indices of all features, found none of b"):
         as_jagged(keyed([3, 2], [1, 1, 0, 1, 2], **inverse([[0], [0]], ("a", "c"))), Input())
+    with pytest.raises(TensorError, match=r"expected inverse indices \[2, batch\], .* found 1 rows"):
+        as_jagged(keyed([3, 2], [1, 1, 0, 1, 2], **inverse([[0]])), Input())
 
 
 @pytest.mark.parametrize(("fields", "text"), [
     ({"batches": [3]}, "expected batches as 2 whole numbers"),
     ({"batches": [3, -1]}, "expected batches as 2 whole numbers"),
     ({"batches": [3, 2]}, "expected 5 [+] 1 offsets, as there are bags in batches, found 4"),
+    ({"offsets": None, "pooling": 2, "inverse": [IDS, IDS]}, "expected offsets beside inverse, found none"),
     ({"batches": [2, 1], "inverse": [IDS]}, "expected inverse as 2 tensors of one size"),
     ({"batches": [2, 1], "inverse": [IDS, IDS.float()]}, "expected inverse as 2 tensors of one size")])
 def test_batches_fit_the_offsets(fields, text):
     with pytest.raises(TensorError, match=text):
-        as_jagged(Jagged(IDS, torch.tensor([0, 1, 3, 4]), **fields), Input())
+        as_jagged(Jagged(**{"ids": IDS, "offsets": torch.tensor([0, 1, 3, 4]), **fields}), Input())
+
+
+@pytest.mark.parametrize(("fields", "text"), [
+    ({"offsets": torch.arange(5), "pooling": 1}, "expected either offsets or pooling, found both"),
+    ({}, "expected offsets, or the ids of every bag as pooling, found neither"),
+    ({"pooling": 3}, "expected 2 features x batch x 3 ids, as it has no offsets, found 4")])
+def test_either_offsets_or_pooling_describe_bags(fields, text):
+    with pytest.raises(TensorError, match=text):
+        as_tensors(Jagged(IDS, **fields), ModelInput("ids", "x", ("a", "b"), False, False, torch.int64))
+
+
+@pytest.mark.parametrize(("lengths", "weights", "text"), [
+    ([1, 2, 3, 4], 5, "expected 10 values, as the lengths of the KeyedJaggedTensor say, found 5"),
+    ([1, 0, 1, 1], 5, "expected 3 values"), ([1, 2, 1, 1], 4, "expected 5 weights, .* found 4"),
+    ([4, -1, 1, 1], 5, "lengths: expected numbers from 0, found -1")])
+def test_lengths_are_checked_before_keys_are_put_in_order(lengths, weights, text):
+    torchrec = pytest.importorskip("torchrec")
+    given = torchrec.KeyedJaggedTensor(["a", "b"], torch.arange(5), lengths=torch.tensor(lengths),
+                                       weights=torch.ones(weights))
+    with pytest.raises(TensorError, match=text):
+        pick_features(given, Input(features=("b", "a")), {})
 
 
 @pytest.mark.parametrize(("batch", "poolings"), [(4, (1, 3, 2)), (1, (5,)), (3, (0, 2)), (0, (1, 2))])

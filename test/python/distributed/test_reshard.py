@@ -23,7 +23,7 @@ def drawn(ranks):
 
 CASES = {
     1: ["reshard.random:number=1:tiers=1:moves=1"],
-    2: ["monitor.advice", "monitor.no_advice", "monitor.other_ids", *drawn(2), "reshard.random:number=4:tiers=1", "reshard.blocks:number=5",
+    2: ["monitor.advice", "monitor.no_advice", "monitor.other_ids", "monitor.wrong_ids", *drawn(2), "reshard.random:number=4:tiers=1", "reshard.blocks:number=5",
         "reshard.same_object", "reshard.settings", "reshard.unpooled",
         *(f"reshard.semantics:source={one}:target={other}" for one in ("exact", "per_shard")
           for other in ("exact", "per_shard")),

@@ -42,6 +42,14 @@ def test_compiled_for_inference(open_tables, generator):
         sum(r.sum() for r in tables(x, (*w[:2], weights)).values()).backward()
 
 
+def test_weights_have_no_backward_where_nothing_learns(open_tables, generator):
+    tables = open_tables()
+    (x, w), before = models.random_batch(BATCH, generator), models.all_arrays(tables)
+    weights = w[2].clone().requires_grad_()
+    assert not any(one.requires_grad for one in tables.eval()(x, (*w[:2], weights)).values())
+    models.assert_same(models.all_arrays(tables), before)
+
+
 def test_backwards_in_any_order(open_tables, generator):
     """Two forwards, then their backwards: each updates by its own ids."""
     one, other = open_tables(), open_tables()

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from neuroshard import _fields
-from neuroshard._group.agreement import gather, rank_of, require_same
+from neuroshard._group.agreement import gather, rank_of, require_same, together
 from neuroshard._jagged import Jagged
 from neuroshard.distributed._monitor.advice import Advice
 from neuroshard.distributed._monitor.search import Bags, Search
@@ -87,8 +87,9 @@ class PlanMonitor:
     def _add(self, features: object) -> None:
         if self._plan is not None:
             return
-        parts = gather(bags_of(self._tables._as_jagged(features, counts=False), self._tables.features),
-                       self._group)
+        own = together(lambda: bags_of(self._tables._as_jagged(features, counts=False), self._tables.features),
+                       self._group, "PlanMonitor.step()")
+        parts = gather(own, self._group)
         self._sampled += 1
         if self._is_first:
             self._sample.append(parts)
@@ -121,8 +122,11 @@ class PlanMonitor:
 
 
 def bags_of(ids: Jagged, features: tuple[str, ...]) -> Bags:
-    """The ids of each feature, and their number in each sample."""
+    """The ids of each feature, and their number in each sample. Raises a TensorError for offsets that are
+    none."""
     values, offsets = ids.ids.cpu().numpy(), ids.offsets.cpu().numpy()
+    if ids.offsets.dim() != 1 or len(offsets) % len(features) != 1 % len(features):
+        raise TensorError(f"offsets: expected {len(features)} * batch + 1 values, found shape {offsets.shape}")
     batch = (len(offsets) - 1) // len(features)
     lengths = (offsets[1:] - offsets[:-1]).reshape(len(features), batch)
     return {name: (values[offsets[number * batch]:offsets[(number + 1) * batch]], lengths[number])

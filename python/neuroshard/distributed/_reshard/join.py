@@ -74,7 +74,7 @@ class Joiner:
              start: float) -> ShardedEmbeddingBagCollection | ShardedEmbeddingCollection:
         source, module = meeting.source, self._module
         module._begin()
-        module._optimizer = FusedOptimizer(module._anchor, source.groups,
+        module._optimizer = FusedOptimizer(source.groups,
                                            [table.name for table in target.problem.tables])
         module._updates = Updates.joining(source.updates, module._optimizer, self._scaler)
         module._out_of_range = OutOfRange(source.out_of_range)
