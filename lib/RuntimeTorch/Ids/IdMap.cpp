@@ -3,12 +3,11 @@
 #include "Ids/IdMap.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace neuroshard::runtime {
 
 IdMap::IdMap(std::vector<int64_t> rows, EvictBy by)
-    : entries(rows.size()), lastUse(rows.size(), -1),
+    : entries(rows.size()), lastUse(rows.size(), -1), free(rows.size()),
       index(static_cast<int64_t>(rows.size())), order(by) {
   std::ranges::sort(rows);
   for (size_t i = 0; i < rows.size(); ++i)
@@ -20,20 +19,20 @@ void IdMap::setFree() {
   free.clear();
   for (size_t i = 0; i < entries.size(); ++i)
     if (!entries[i].isUsed())
-      free.push_back(static_cast<int32_t>(i)); // sorted, so a heap
+      free.insert(static_cast<int32_t>(i));
 }
 
 void IdMap::see(int32_t slot, int64_t batch) {
   IdEntry &entry = entries[place(slot)];
+  if (entry.last == batch)
+    return;
   ++entry.count;
   entry.last = batch;
   order.note(slot, entry);
 }
 
 int32_t IdMap::insert(int64_t id, int64_t count, int64_t batch) {
-  std::pop_heap(free.begin(), free.end(), std::greater<>());
-  int32_t slot = free.back();
-  free.pop_back();
+  int32_t slot = free.takeFirst();
   IdEntry &entry = entries[place(slot)];
   entry = {id, entry.row, count, batch, batch};
   index.insert(id, slot);
@@ -46,8 +45,7 @@ void IdMap::erase(int32_t slot) {
   index.erase(entry.id);
   entry = {.row = entry.row};
   lastUse[place(slot)] = -1;
-  free.push_back(slot);
-  std::push_heap(free.begin(), free.end(), std::greater<>());
+  free.insert(slot);
 }
 
 int64_t IdMap::evict(int64_t count, int64_t firstHeld) {
@@ -57,8 +55,11 @@ int64_t IdMap::evict(int64_t count, int64_t firstHeld) {
       order.first(entries, static_cast<size_t>(count), [&](int32_t slot) {
         return lastUse[place(slot)] >= firstHeld;
       });
-  for (int32_t slot : evicted)
-    erase(slot);
+  for (size_t i = 0; i < evicted.size(); ++i) {
+    if (i + kAhead < evicted.size())
+      index.prefetch(at(evicted[i + kAhead]).id);
+    erase(evicted[i]);
+  }
   return static_cast<int64_t>(evicted.size());
 }
 
@@ -78,9 +79,8 @@ void IdMap::restore(std::span<const IdEntry> saved) {
 
 int64_t IdMap::bytes() const {
   auto slots = static_cast<int64_t>(entries.size());
-  return index.bytes() +
-         slots * static_cast<int64_t>(sizeof(IdEntry) + sizeof(int64_t) +
-                                      sizeof(int32_t));
+  return index.bytes() + free.bytes() +
+         slots * static_cast<int64_t>(sizeof(IdEntry) + sizeof(int64_t));
 }
 
 } // namespace neuroshard::runtime

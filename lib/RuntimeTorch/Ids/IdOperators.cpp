@@ -1,15 +1,15 @@
 //===- IdOperators.cpp - The map of a table's ids, for Python -------------===//
 //
-// torch.classes.neuroshard.IdOwner, and torch.ops.neuroshard.distinct_ids and
-// owners_of_ids. All tensors are i64 on the CPU.
+// torch.classes.neuroshard.IdOwner, IdExchange and IdTranslation, and
+// torch.ops.neuroshard.owners_of_ids. All tensors are i64 on the CPU.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Ids/DistinctIds.h"
 #include "Ids/IdHash.h"
-#include "Ids/IdOwner.h"
+#include "Ids/IdTranslation.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
@@ -85,25 +85,6 @@ struct OwnerOfPython : torch::CustomClassHolder {
               {admitAfter, evictByOf(evictBy), whenFullOf(whenFull), sharedRow,
                candidates}) {}
 
-  /// Rows; rows with new ids; these ids; the refused id, if there is one.
-  std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
-  train(const at::Tensor &ids, int64_t lookup, int64_t firstHeld) {
-    Translated result = owner.train(valuesOf(ids), lookup, firstHeld);
-    Rows rows, newIds, refused;
-    for (const NewRow &one : result.admitted) {
-      rows.push_back(one.row);
-      newIds.push_back(one.id);
-    }
-    if (result.refused)
-      refused.push_back(*result.refused);
-    return {tensorOf(result.rows), tensorOf(rows), tensorOf(newIds),
-            tensorOf(refused)};
-  }
-
-  at::Tensor find(const at::Tensor &ids, int64_t lookup) {
-    return tensorOf(owner.find(valuesOf(ids), lookup));
-  }
-
   Rows figures() const {
     const IdFigures &sums = owner.figures();
     return {
@@ -123,13 +104,81 @@ struct OwnerOfPython : torch::CustomClassHolder {
   IdOwner owner;
 };
 
-/// The distinct ids, by owner; where each id of the batch is among them; how
-/// many each owner has.
-std::tuple<at::Tensor, at::Tensor, Rows> distinctIds(const at::Tensor &ids,
-                                                     int64_t ranks) {
-  DistinctIds found = findDistinct(valuesOf(ids), static_cast<int32_t>(ranks));
-  return {tensorOf(found.ids), tensorOf(found.places), std::move(found.counts)};
-}
+/// IdExchange with tensors.
+struct ExchangeOfPython : torch::CustomClassHolder {
+  explicit ExchangeOfPython(const std::string &group)
+      : exchange(std::make_shared<IdExchange>(group)) {}
+
+  at::Tensor split(const at::Tensor &values, const Rows &sent,
+                   const Rows &taken) {
+    return exchange->split(values, sent, taken);
+  }
+
+  std::shared_ptr<IdExchange> exchange;
+};
+
+/// IdTranslation with tensors.
+struct TranslationOfPython : torch::CustomClassHolder {
+  /// `readers`: the features of each table. `held`: for each table, of each
+  /// rank, the begins and ends of ranges of rows.
+  TranslationOfPython(const c10::intrusive_ptr<ExchangeOfPython> &exchange,
+                      const Rows &sharedRows, const std::vector<Rows> &readers,
+                      const std::vector<std::vector<Rows>> &held)
+      : translation(exchange->exchange, tablesOf(sharedRows, readers, held)) {}
+
+  static std::vector<DynamicTable>
+  tablesOf(const Rows &sharedRows, const std::vector<Rows> &readers,
+           const std::vector<std::vector<Rows>> &held) {
+    std::vector<DynamicTable> tables;
+    for (size_t t = 0; t < sharedRows.size(); ++t) {
+      DynamicTable &table = tables.emplace_back();
+      table.sharedRow = sharedRows[t];
+      table.readers.assign(readers[t].begin(), readers[t].end());
+      for (const Rows &ofRank : held[t]) {
+        auto &ranges = table.held.emplace_back();
+        for (size_t i = 0; i + 1 < ofRank.size(); i += 2)
+          ranges.push_back({ofRank[i], ofRank[i + 1]});
+      }
+    }
+    return tables;
+  }
+
+  /// Rows in place of ids; the states of all ranks; by table (rows, ids) that
+  /// begin anew; rank, table and id of a refusal, if there is one.
+  std::tuple<at::Tensor, Rows, std::vector<std::tuple<at::Tensor, at::Tensor>>,
+             Rows>
+  translate(
+      const std::vector<c10::intrusive_ptr<OwnerOfPython>> &ownersOfPython,
+      const at::Tensor &ids, const Rows &counts, int64_t state, int64_t lookup,
+      int64_t firstHeld) {
+    std::vector<IdOwner *> owners;
+    for (const auto &one : ownersOfPython)
+      owners.push_back(&one->owner);
+    at::Tensor rows = at::empty_like(ids);
+    TranslatedBatch batch = translation.translate(
+        owners,
+        {valuesOf(ids), counts, static_cast<StepState>(state), lookup,
+         firstHeld},
+        {rows.mutable_data_ptr<int64_t>(), static_cast<size_t>(rows.numel())});
+    Rows states, refusal;
+    for (StepState one : batch.states)
+      states.push_back(static_cast<int64_t>(one));
+    if (batch.refusal)
+      refusal = {batch.refusal->rank, batch.refusal->table, batch.refusal->id};
+    std::vector<std::tuple<at::Tensor, at::Tensor>> anew;
+    for (const std::vector<NewRow> &ofTable : batch.anew) {
+      Rows newRows, newIds;
+      for (const NewRow &one : ofTable) {
+        newRows.push_back(one.row);
+        newIds.push_back(one.id);
+      }
+      anew.emplace_back(tensorOf(newRows), tensorOf(newIds));
+    }
+    return {rows, states, anew, refusal};
+  }
+
+  IdTranslation translation;
+};
 
 at::Tensor ownersOfIds(const at::Tensor &ids, int64_t ranks) {
   Rows owners;
@@ -141,17 +190,21 @@ at::Tensor ownersOfIds(const at::Tensor &ids, int64_t ranks) {
 } // namespace
 
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
-  m.def("distinct_ids(Tensor ids, int ranks) -> (Tensor, Tensor, int[])",
-        &distinctIds);
   m.def("owners_of_ids(Tensor ids, int ranks) -> Tensor", &ownersOfIds);
   m.class_<OwnerOfPython>("IdOwner")
       .def(torch::init<const at::Tensor &, int64_t, const std::string &,
                        const std::string &, int64_t, int64_t>())
-      .def("train", &OwnerOfPython::train)
-      .def("find", &OwnerOfPython::find)
       .def("figures", &OwnerOfPython::figures)
       .def("entries", &OwnerOfPython::entries)
       .def("candidates", &OwnerOfPython::candidates)
       .def("batches", &OwnerOfPython::batches)
       .def("restore", &OwnerOfPython::restore);
+  m.class_<ExchangeOfPython>("IdExchange")
+      .def(torch::init<const std::string &>())
+      .def("split", &ExchangeOfPython::split);
+  m.class_<TranslationOfPython>("IdTranslation")
+      .def(torch::init<const c10::intrusive_ptr<ExchangeOfPython> &,
+                       const Rows &, const std::vector<Rows> &,
+                       const std::vector<std::vector<Rows>> &>())
+      .def("translate", &TranslationOfPython::translate);
 }

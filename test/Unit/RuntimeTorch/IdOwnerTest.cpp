@@ -239,7 +239,7 @@ TEST_P(IdOwnerTest, LookupsChangeNothing) {
   std::vector<int64_t> ids = {std::numeric_limits<int64_t>::min()};
   for (int64_t id = -30; id < 200; ++id)
     ids.push_back(id);
-  std::vector<int64_t> found = owner.find(ids, 51);
+  std::vector<int64_t> found = owner.find(ids, 51).rows;
   for (size_t i = 0; i < ids.size(); ++i)
     EXPECT_EQ(found[i], expected.entries.contains(ids[i])
                             ? expected.entries.at(ids[i]).row
@@ -294,7 +294,7 @@ TEST(IdOwnerFixed, RowsInUseStay) {
   // Ids of the same batch do not evict each other.
   EXPECT_EQ(owner.train(std::vector<int64_t>{1, 2, 3, 4}, 4, 4).rows,
             (std::vector<int64_t>{0, 1, 2, kShared}));
-  EXPECT_EQ(owner.find(std::vector<int64_t>{4, 3, 8}, 5),
+  EXPECT_EQ(owner.find(std::vector<int64_t>{4, 3, 8}, 5).rows,
             (std::vector<int64_t>{kShared, 2, kShared}));
 }
 

@@ -434,7 +434,11 @@ def case_memory(context):
         places = 1
         while places < count + count // 2 + 1:
             places *= 2
-        return 52 * count + 12 * places
+        words, level = 0, count
+        while level > 1 or words == 0:
+            level = max(1, -(-level // 64))
+            words += level
+        return 48 * count + 16 * places + 8 * words
 
     begin, end = table.candidate_range
     assert table.figures().memory_bytes == bytes_for(table.figures().rows) + bytes_for(end - begin)
