@@ -253,25 +253,25 @@ class _Sharded(Learning, torch.nn.Module):
 
         Raises an error on all ranks, with everything as it was, if a plan or problem does not fit, or
         if a lookup or a backward is under way on some rank, or a pipeline()."""
+        from neuroshard.distributed._reshard.id_maps import take_maps
         from neuroshard.distributed._reshard.reshard import Target, reshard
         target = Target(plan, self._problem if problem is None else problem,
                         self.process_group if process_group is None else process_group, artifact)
-        session, figures = reshard(self._session, target, self._source)
+        session, figures, maps = reshard(self._session, target, self._source, self.dynamic_ids)
         if session:
             self._take(session, plan, target.problem)
+            take_maps(self.dynamic_ids, maps)
         return figures
 
     def _source(self) -> Source:
         """What moves. Raises a TensorError while a pipeline runs."""
+        from neuroshard.distributed._reshard.id_maps import moving_maps
         from neuroshard.distributed._reshard.meeting import Source
-        if self._policies:
-            raise TensorError("tables with dynamic ids cannot move to another plan while they are open; save a "
-                              "checkpoint and load it under the other plan")
         if self._sent_ahead:
             raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
                               "close() it, first")
         return Source(self._plan, self._problem, self.step, self._frozen, self._optimizer.groups,
-                      self._updates.settings, self._out_of_range.form)
+                      self._updates.settings, self._out_of_range.form, moving_maps(self.dynamic_ids))
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""

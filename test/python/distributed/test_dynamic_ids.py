@@ -42,11 +42,15 @@ SAVED = [*(f"dynamic_checkpoints.resume:policy={one}" for one in POLICIES),
          "dynamic_checkpoints.errors"]
 FEWER = [f"dynamic_checkpoints.other_ranks:policy={one}:first={first}:second={second}"
          for one, first, second in (("lru", 4, 3), ("lfu_after", 4, 3), ("share", 3, 4), ("lfu", 1, 4))]
+MOVED = [*(f"dynamic_checkpoints.moved_same_ranks:policy={one}" for one in ("lru", "lfu_after")),
+         "dynamic_checkpoints.never_moved:policy=age", "dynamic_checkpoints.moved_too_many"]
+OTHERS_MOVED = [f"dynamic_checkpoints.moved_other_ranks:policy={one}:first={first}:second={second}"
+                for one, first, second in (("lru", 4, 3), ("lfu_after", 4, 3), ("share_after", 3, 4), ("age", 1, 4))]
 
-CASES = {1: [POLICY[0], POLICY[3], HELD[0], MODES[0], ERRORS[0], ERRORS[2], SAVED[0]],
-         2: [*POLICY, *CUT, *EMULATED, *FORMS, *HELD, *MODES, *ERRORS, *OTHERS, *SAVED],
-         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, OTHERS[-1], *SAVED[::3]],
-         4: [POLICY[3], CUT[5], EMULATED[2], *FEWER]}
+CASES = {1: [POLICY[0], POLICY[3], HELD[0], MODES[0], ERRORS[0], ERRORS[2], SAVED[0], MOVED[0]],
+         2: [*POLICY, *CUT, *EMULATED, *FORMS, *HELD, *MODES, *ERRORS, *OTHERS, *SAVED, *MOVED],
+         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, OTHERS[-1], *SAVED[::3], *MOVED[::2]],
+         4: [POLICY[3], CUT[5], EMULATED[2], *FEWER, *OTHERS_MOVED]}
 if ALL:
     CASES = {ranks: list(dict.fromkeys([*cases, *EVERY])) for ranks, cases in CASES.items()}
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from neuroshard._group.agreement import gather
 from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 from neuroshard.distributed._dynamic_ids.adoption import adopt
-from neuroshard.distributed._dynamic_ids.id_table import FIELDS, IdTable
+from neuroshard.distributed._dynamic_ids.id_table import FIELDS, IdTable, with_owner
 
 NUMBERS = 3
 
@@ -37,8 +37,7 @@ def id_state(tables: Mapping[str, IdTable], prefix: str) -> dict[str, Tensor]:
 
 
 def _entries(table: IdTable, entries: Tensor, size: int, begin: int) -> Sharded:
-    owner = torch.full((entries.shape[0], 1), table.exchange.rank)
-    chunks = [Chunk((begin, 0), torch.cat([entries, owner], dim=1))] if entries.shape[0] else []
+    chunks = [Chunk((begin, 0), with_owner(entries, table.exchange.rank))] if entries.shape[0] else []
     return Sharded((size, FIELDS + 1), torch.int64, chunks)
 
 

@@ -79,7 +79,7 @@ class Translation:
 
     def _first_held(self) -> int:
         """The first lookup that uses rows still: its results are not there, or its update is not done."""
-        if self._open and not self._ops.keeps_gradients(self._model):
+        if not self._ops.keeps_gradients(self._model):  # an error if the tables are closed
             open_steps = set(self._ops.open_steps(self._model))
             self._open = [one for one in self._open if one[1] in open_steps]
         return self._open[0][0] if self._open else self._lookup
