@@ -3,6 +3,7 @@
 #include "Ids/IdMap.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace neuroshard::runtime {
 
@@ -22,7 +23,20 @@ void IdMap::setFree() {
       free.insert(static_cast<int32_t>(i));
 }
 
-void IdMap::see(int32_t slot, int64_t batch) {
+void IdMap::note(int32_t slot) {
+  if (!groups.empty())
+    groups.back().push_back({slot, lastUse[place(slot)], entries[place(slot)]});
+}
+
+void IdMap::use(int32_t slot, int64_t lookup) {
+  if (lastUse[place(slot)] == lookup)
+    return;
+  note(slot);
+  lastUse[place(slot)] = lookup;
+}
+
+void IdMap::see(int32_t slot, int64_t batch, int64_t lookup) {
+  use(slot, lookup);
   IdEntry &entry = entries[place(slot)];
   if (entry.last == batch)
     return;
@@ -33,6 +47,7 @@ void IdMap::see(int32_t slot, int64_t batch) {
 
 int32_t IdMap::insert(int64_t id, int64_t count, int64_t batch) {
   int32_t slot = free.takeFirst();
+  note(slot);
   IdEntry &entry = entries[place(slot)];
   entry = {id, entry.row, count, batch, batch};
   index.insert(id, slot);
@@ -41,6 +56,7 @@ int32_t IdMap::insert(int64_t id, int64_t count, int64_t batch) {
 }
 
 void IdMap::erase(int32_t slot) {
+  note(slot);
   IdEntry &entry = entries[place(slot)];
   index.erase(entry.id);
   entry = {.row = entry.row};
@@ -64,6 +80,7 @@ int64_t IdMap::evict(int64_t count, int64_t firstHeld) {
 }
 
 void IdMap::restore(std::span<const IdEntry> saved) {
+  groups.clear();
   index.clear();
   order.clear();
   std::ranges::fill(lastUse, -1);
@@ -75,6 +92,29 @@ void IdMap::restore(std::span<const IdEntry> saved) {
     index.insert(one.id, static_cast<int32_t>(found - entries.begin()));
   }
   setFree();
+}
+
+void IdMap::undoGroups() {
+  for (const std::vector<Change> &group : groups | std::views::reverse)
+    for (const Change &change : group | std::views::reverse) {
+      entries[place(change.slot)] = change.entry;
+      lastUse[place(change.slot)] = change.lastUse;
+    }
+  groups.clear();
+  index.clear();
+  order.clear();
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].isUsed())
+      index.insert(entries[i].id, static_cast<int32_t>(i));
+  setFree();
+}
+
+std::vector<IdEntry> IdMap::slotsBefore() const {
+  std::vector<IdEntry> before = entries;
+  for (const std::vector<Change> &group : groups | std::views::reverse)
+    for (const Change &change : group | std::views::reverse)
+      before[place(change.slot)] = change.entry;
+  return before;
 }
 
 int64_t IdMap::bytes() const {

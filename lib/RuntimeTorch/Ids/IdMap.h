@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -33,10 +34,11 @@ public:
   void forSlots(std::span<const int64_t> ids, const Function &function) const;
   const IdEntry &at(int32_t slot) const { return entries[place(slot)]; }
 
-  /// A batch has the id; counts once, however often this is said.
-  void see(int32_t slot, int64_t batch);
   /// Lookup `lookup` uses the slot.
-  void use(int32_t slot, int64_t lookup) { lastUse[place(slot)] = lookup; }
+  void use(int32_t slot, int64_t lookup);
+  /// The same, for a batch that has the id; counts once, however often this is
+  /// said.
+  void see(int32_t slot, int64_t batch, int64_t lookup);
   /// Gives an id the free row that is lowest; there must be one.
   int32_t insert(int64_t id, int64_t count, int64_t batch);
   void erase(int32_t slot);
@@ -49,19 +51,38 @@ public:
   /// Puts entries into the slots of their rows. Lets go of all others.
   void restore(std::span<const IdEntry> saved);
 
+  /// Begins a group of changes that can be undone, up to the next.
+  void beginGroup() { groups.emplace_back(); }
+  /// Lets the oldest group stay.
+  void keepGroup() { groups.pop_front(); }
+  /// Undoes all groups.
+  void undoGroups();
+  /// All slots, by row, as they were before the oldest group.
+  std::vector<IdEntry> slotsBefore() const;
+
+  /// Without what undoing takes.
   int64_t bytes() const;
 
 private:
+  struct Change {
+    int32_t slot;
+    int64_t lastUse;
+    IdEntry entry; ///< as it was.
+  };
+
   static constexpr size_t kAhead = 16; ///< what memory is asked for early.
 
   static size_t place(int32_t slot) { return static_cast<size_t>(slot); }
   void setFree();
+  /// Before a slot changes.
+  void note(int32_t slot);
 
   std::vector<IdEntry> entries;
   std::vector<int64_t> lastUse; ///< lookup by slot; -1: none.
   FreeSlots free;
   IdIndex index;
   EvictionOrder order;
+  std::deque<std::vector<Change>> groups; ///< that can be undone.
 };
 
 /// Slots are found before they are used, so that their memory is there by then.

@@ -14,6 +14,8 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <deque>
+#include <future>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -62,6 +64,10 @@ std::vector<IdEntry> entriesOf(const at::Tensor &tensor) {
   return entries;
 }
 
+int64_t numUsed(const std::vector<IdEntry> &entries) {
+  return std::ranges::count_if(entries, &IdEntry::isUsed);
+}
+
 EvictBy evictByOf(const std::string &name) {
   if (name == "lru")
     return EvictBy::Recency;
@@ -86,20 +92,26 @@ struct OwnerOfPython : torch::CustomClassHolder {
                candidates}) {}
 
   Rows figures() const {
-    const IdFigures &sums = owner.figures();
-    return {
-        owner.map().size(), owner.map().capacity(), owner.candidates().size(),
-        sums.admitted,      sums.evicted,           sums.refused,
-        sums.forgotten,     owner.bytes()};
+    IdFigures sums = owner.figures();
+    return {numUsed(owner.entriesBefore()),
+            owner.map().capacity(),
+            numUsed(owner.candidatesBefore()),
+            sums.admitted,
+            sums.evicted,
+            sums.refused,
+            sums.forgotten,
+            owner.bytes()};
   }
 
-  at::Tensor entries() const { return tensorOf(owner.map().slots()); }
-  at::Tensor candidates() const { return tensorOf(owner.candidates().slots()); }
+  at::Tensor entries() const { return tensorOf(owner.entriesBefore()); }
+  at::Tensor candidates() const { return tensorOf(owner.candidatesBefore()); }
   int64_t batches() const { return owner.batches(); }
   void restore(const at::Tensor &saved, const at::Tensor &candidates,
                int64_t batches) {
     owner.restore(entriesOf(saved), entriesOf(candidates), batches);
   }
+
+  void keepAhead() { owner.keepAhead(); }
 
   IdOwner owner;
 };
@@ -143,23 +155,61 @@ struct TranslationOfPython : torch::CustomClassHolder {
     return tables;
   }
 
+  using Owners = std::vector<c10::intrusive_ptr<OwnerOfPython>>;
   /// Rows in place of ids; the states of all ranks; by table (rows, ids) that
   /// begin anew; rank, table and id of a refusal, if there is one.
-  std::tuple<at::Tensor, Rows, std::vector<std::tuple<at::Tensor, at::Tensor>>,
-             Rows>
-  translate(
-      const std::vector<c10::intrusive_ptr<OwnerOfPython>> &ownersOfPython,
-      const at::Tensor &ids, const Rows &counts, int64_t state, int64_t lookup,
-      int64_t firstHeld) {
-    std::vector<IdOwner *> owners;
-    for (const auto &one : ownersOfPython)
-      owners.push_back(&one->owner);
+  using Result =
+      std::tuple<at::Tensor, Rows,
+                 std::vector<std::tuple<at::Tensor, at::Tensor>>, Rows>;
+
+  Result translate(const Owners &owners, const at::Tensor &ids,
+                   const Rows &counts, int64_t state, int64_t lookup,
+                   int64_t firstHeld) {
+    std::vector<IdOwner *> native;
+    for (const auto &one : owners)
+      native.push_back(&one->owner);
     at::Tensor rows = at::empty_like(ids);
     TranslatedBatch batch = translation.translate(
-        owners,
+        native,
         {valuesOf(ids), counts, static_cast<StepState>(state), lookup,
          firstHeld},
         {rows.mutable_data_ptr<int64_t>(), static_cast<size_t>(rows.numel())});
+    return resultOf(rows, batch);
+  }
+
+  /// The same in another thread, after those that were begun before; finish()
+  /// gives the result. Steps before this lookup are over by then.
+  void begin(const Owners &owners, const at::Tensor &ids, const Rows &counts,
+             int64_t state, int64_t lookup) {
+    std::shared_future<Result> before;
+    if (!ahead.empty())
+      before = ahead.back();
+    ahead.push_back(std::async(std::launch::async, [=, this] {
+      if (before.valid())
+        before.get();
+      for (const auto &one : owners)
+        one->owner.beginAhead();
+      return translate(owners, ids, counts, state, lookup, lookup);
+    }));
+  }
+
+  Result finish() {
+    TORCH_CHECK_VALUE(!ahead.empty(), "no ids are mapped ahead");
+    std::shared_future<Result> first = ahead.front();
+    ahead.pop_front();
+    return first.get();
+  }
+
+  /// Undoes what was begun and not kept by its owners.
+  void recall(const Owners &owners) {
+    for (const auto &one : ahead)
+      one.wait();
+    ahead.clear();
+    for (const auto &one : owners)
+      one->owner.undoAhead();
+  }
+
+  static Result resultOf(const at::Tensor &rows, const TranslatedBatch &batch) {
     Rows states, refusal;
     for (StepState one : batch.states)
       states.push_back(static_cast<int64_t>(one));
@@ -178,6 +228,7 @@ struct TranslationOfPython : torch::CustomClassHolder {
   }
 
   IdTranslation translation;
+  std::deque<std::shared_future<Result>> ahead; ///< in their order.
 };
 
 at::Tensor ownersOfIds(const at::Tensor &ids, int64_t ranks) {
@@ -198,6 +249,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
       .def("entries", &OwnerOfPython::entries)
       .def("candidates", &OwnerOfPython::candidates)
       .def("batches", &OwnerOfPython::batches)
+      .def("keep_ahead", &OwnerOfPython::keepAhead)
       .def("restore", &OwnerOfPython::restore);
   m.class_<ExchangeOfPython>("IdExchange")
       .def(torch::init<const std::string &>())
@@ -206,5 +258,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
       .def(torch::init<const c10::intrusive_ptr<ExchangeOfPython> &,
                        const Rows &, const std::vector<Rows> &,
                        const std::vector<std::vector<Rows>> &>())
-      .def("translate", &TranslationOfPython::translate);
+      .def("translate", &TranslationOfPython::translate)
+      .def("begin", &TranslationOfPython::begin)
+      .def("finish", &TranslationOfPython::finish)
+      .def("recall", &TranslationOfPython::recall);
 }

@@ -29,6 +29,7 @@ void IdOwner::beginResult(size_t numIds) {
 
 const Translated &IdOwner::find(std::span<const int64_t> given,
                                 int64_t lookup) {
+  std::lock_guard lock(mutex);
   beginResult(given.size());
   ids.forSlots(given, [&](size_t i, int32_t slot) {
     if (slot == IdIndex::kNone)
@@ -41,6 +42,7 @@ const Translated &IdOwner::find(std::span<const int64_t> given,
 
 const Translated &IdOwner::train(std::span<const int64_t> given, int64_t lookup,
                                  int64_t firstHeld) {
+  std::lock_guard lock(mutex);
   ++batch;
   beginResult(given.size());
   unknown.clear();
@@ -51,8 +53,7 @@ const Translated &IdOwner::train(std::span<const int64_t> given, int64_t lookup,
       unknownPlaces.push_back(i);
       return;
     }
-    ids.see(slot, batch);
-    ids.use(slot, lookup);
+    ids.see(slot, batch, lookup);
     result.rows[i] = ids.at(slot).row;
   });
   admit(countUnknown(finder.find(unknown, 1).ids), lookup, firstHeld);
@@ -75,8 +76,7 @@ IdOwner::countUnknown(std::span<const int64_t> distinct) {
   waiting.forSlots(distinct, [&](size_t i, int32_t slot) {
     if (slot == IdIndex::kNone)
       return unseen.push_back(distinct[i]);
-    waiting.see(slot, batch);
-    waiting.use(slot, batch);
+    waiting.see(slot, batch, batch);
     if (waiting.at(slot).count >= policy.admitAfter)
       due.push_back({distinct[i], waiting.at(slot).count});
   });
@@ -108,9 +108,58 @@ void IdOwner::admit(const std::vector<Due> &due, int64_t lookup,
     result.refused = due[static_cast<size_t>(admitted)].id;
 }
 
+void IdOwner::beginAhead() {
+  std::lock_guard lock(mutex);
+  ids.beginGroup();
+  waiting.beginGroup();
+  ahead.push_back({sums, batch});
+}
+
+void IdOwner::keepAhead() {
+  std::lock_guard lock(mutex);
+  if (ahead.empty())
+    return;
+  ids.keepGroup();
+  waiting.keepGroup();
+  ahead.pop_front();
+}
+
+void IdOwner::undoAhead() {
+  std::lock_guard lock(mutex);
+  if (ahead.empty())
+    return;
+  ids.undoGroups();
+  waiting.undoGroups();
+  sums = ahead.front().sums;
+  batch = ahead.front().batch;
+  ahead.clear();
+}
+
+std::vector<IdEntry> IdOwner::entriesBefore() const {
+  std::lock_guard lock(mutex);
+  return ids.slotsBefore();
+}
+
+std::vector<IdEntry> IdOwner::candidatesBefore() const {
+  std::lock_guard lock(mutex);
+  return waiting.slotsBefore();
+}
+
+IdFigures IdOwner::figures() const {
+  std::lock_guard lock(mutex);
+  return ahead.empty() ? sums : ahead.front().sums;
+}
+
+int64_t IdOwner::batches() const {
+  std::lock_guard lock(mutex);
+  return ahead.empty() ? batch : ahead.front().batch;
+}
+
 void IdOwner::restore(std::span<const IdEntry> saved,
                       std::span<const IdEntry> savedCandidates,
                       int64_t batches) {
+  std::lock_guard lock(mutex);
+  ahead.clear();
   ids.restore(saved);
   waiting.restore(savedCandidates);
   batch = batches;

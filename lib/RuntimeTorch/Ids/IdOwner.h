@@ -7,6 +7,8 @@
 #include "Ids/IdMap.h"
 
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -64,10 +66,20 @@ public:
   /// Changes nothing; ids without a row read the shared one.
   const Translated &find(std::span<const int64_t> ids, int64_t lookup);
 
+  /// Lets the next call be undone, which maps a batch ahead of its step.
+  void beginAhead();
+  /// The step of the oldest such call has begun.
+  void keepAhead();
+  /// Undoes all such calls whose steps have not begun.
+  void undoAhead();
+
   const IdMap &map() const { return ids; }
   const IdMap &candidates() const { return waiting; }
-  const IdFigures &figures() const { return sums; }
-  int64_t batches() const { return batch; }
+  // Without what was mapped ahead. Other threads may ask for it.
+  std::vector<IdEntry> entriesBefore() const;
+  std::vector<IdEntry> candidatesBefore() const;
+  IdFigures figures() const;
+  int64_t batches() const;
   /// `saved`: of rows that this owner has.
   void restore(std::span<const IdEntry> saved,
                std::span<const IdEntry> savedCandidates, int64_t batches);
@@ -94,6 +106,12 @@ private:
   Translated result;
   IdFigures sums;
   int64_t batch = 0; ///< that were trained.
+  struct Before {
+    IdFigures sums;
+    int64_t batch;
+  };
+  std::deque<Before> ahead; ///< calls that can be undone.
+  mutable std::mutex mutex; ///< guards the maps and what is counted.
 };
 
 } // namespace neuroshard::runtime

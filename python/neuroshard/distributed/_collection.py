@@ -15,14 +15,17 @@ from neuroshard._group.agreement import require_same, size_of, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._device import pick_device
+from neuroshard.distributed._dynamic_ids.ahead import MappingAhead
 from neuroshard.distributed._dynamic_ids.arguments import DynamicIds, check_dynamic_ids
 from neuroshard.distributed._dynamic_ids.id_table import IdTable
 from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
+from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
+from neuroshard.distributed._pending import Pending
 from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._run_file import save_run
 from neuroshard.distributed._sent_ids import SentIds
@@ -38,41 +41,6 @@ from neuroshard.runs import Run
 if TYPE_CHECKING:
     from neuroshard.distributed._reshard.meeting import Source
     from neuroshard.distributed._reshard.reshard import Resharded
-
-
-class Pending:
-    """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
-
-    def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool,
-                 anchor: torch.Tensor | None) -> None:
-        self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
-        self._anchor = anchor
-        self._looked_up = False
-        self._sent_ahead: SentIds[Pending] | None = None
-
-    def look_up(self) -> None:
-        """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
-        travel during the work before wait(). Results are of the tables as they are now: an update
-        between this call and wait() does not show in them. All ranks call it, in one order with
-        start(), as devices in groups hand ids out in it; or none does. Without it wait() does this.
-        Later calls do nothing."""
-        ticket = self._taken()
-        if not self._looked_up:
-            self._ticket = self._owner._look_up(ticket)
-            self._looked_up = True
-
-    def wait(self) -> object:
-        """The results, as calling the module returns them. To be called once."""
-        ticket, self._ticket = self._taken(), None
-        results = self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
-        if self._sent_ahead:
-            self._sent_ahead.send_next()
-        return results
-
-    def _taken(self) -> torch.Tensor:
-        if self._ticket is None:
-            raise TensorError("the results of these ids have been taken")
-        return self._ticket
 
 
 class _Sharded(Learning, torch.nn.Module):
@@ -294,23 +262,35 @@ class _Sharded(Learning, torch.nn.Module):
 
     def _send(self, features: object) -> Pending:
         """start(), also of ids that have been sent."""
-        keyed = is_keyed(features)
         try:
-            ids = self._as_jagged(features)
-            if keyed:
-                self._check_keyed(ids)
-            require_values(ids, self._learns() and not torch.compiler.is_compiling())
+            ids, keyed = self._checked(features)
         except Exception as error:
             if not torch.compiler.is_compiling():
                 if self._translation:
                     self._translation.fail()
-                self._session.refuse(str(error))  # the others must not wait for this rank
+                self._refuse(str(error))
             raise
         if self._translation:
             ids = self._translation.translate(ids, self._learns())
+        return self._start(ids, keyed)
+
+    def _refuse(self, text: str) -> None:
+        """In place of a step: the others must not wait for this rank."""
+        self._session.refuse(text)
+
+    def _checked(self, features: object) -> tuple[Jagged, bool]:
+        """The ids, and whether they have the interface of a KeyedJaggedTensor."""
+        keyed, ids = is_keyed(features), self._as_jagged(features)
+        if keyed:
+            self._check_keyed(ids)
+        require_values(ids, self._learns() and not torch.compiler.is_compiling())
+        return ids, keyed
+
+    def _start(self, ids: Jagged, keyed: bool, ahead: Ahead | None = None) -> Pending:
+        """Sends ids, of which dynamic ones are rows by now. ahead: where these come from."""
         ticket = self._engine.start(self._token, ids)
         if self._translation:
-            self._translation.note_step(ticket)
+            self._translation.note_step(ticket, ahead)
         return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
 
     def forward(self, features: object) -> object:
@@ -324,15 +304,12 @@ class _Sharded(Learning, torch.nn.Module):
     def send_ahead(self) -> SentIds[Pending]:
         """Lets start() and forward() take what is sent by the result. Called by pipeline() alone.
         Raises a TensorError if another one has been."""
-        if self._translation:
-            raise TensorError("neuroshard.distributed.pipeline cannot send dynamic ids ahead: they would count "
-                              "before their step, and again in one that resumes from a checkpoint; use "
-                              "neuroshard.distributed.lockstep")
         if self._sent_ahead:
             raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
                               "end it, or close() it, first")
         self._sent_ahead = SentIds(self._send, lambda pending: tensors_of([pending._ids]),
-                                   self._session.refuse)
+                                   self._refuse,
+                                   MappingAhead(self, self._translation) if self._translation else None)
         return self._sent_ahead
 
     def send_no_more(self) -> None:

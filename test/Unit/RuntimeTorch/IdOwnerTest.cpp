@@ -2,7 +2,8 @@
 //
 // Shows that ids get, keep and lose rows as a simulation of the policy with
 // std::map says, that rows in use stay, that lookups without training change
-// nothing, and that a restored map goes on as the one that was saved.
+// nothing, that a restored map goes on as the one that was saved, and that what
+// was mapped ahead of its step can be undone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -271,6 +272,37 @@ TEST_P(IdOwnerTest, GoesOnAfterRestore) {
     ASSERT_EQ(found.admitted, wanted.admitted);
   }
   EXPECT_EQ(other.map().slots(), owner.map().slots());
+}
+
+TEST_P(IdOwnerTest, UndoesWhatWasMappedAhead) {
+  MersenneTwister random(14);
+  IdOwner owner(rows(), policyOf()), other(rows(), policyOf());
+  for (int64_t lookup = 1; lookup <= 200; ++lookup) {
+    std::vector<int64_t> ids = draw(random), next = draw(random);
+    int64_t firstHeld = lookup - (random.chance(20) ? 1 : 0);
+    owner.beginAhead();
+    bool isOther = random.chance(50);
+    owner.train(isOther ? next : ids, lookup, firstHeld);
+    owner.beginAhead();
+    owner.train(isOther ? ids : next, lookup + 1, lookup + 1);
+    // What others see is without both.
+    ASSERT_EQ(owner.entriesBefore(), other.map().slots());
+    ASSERT_EQ(owner.candidatesBefore(), other.candidates().slots());
+    ASSERT_EQ(owner.batches(), other.batches());
+    ASSERT_EQ(owner.figures().admitted, other.figures().admitted);
+    std::vector<int64_t> wanted = other.train(ids, lookup, firstHeld).rows;
+    if (isOther) {
+      owner.undoAhead();
+      ASSERT_EQ(owner.train(ids, lookup, firstHeld).rows, wanted);
+    } else {
+      owner.keepAhead();
+      ASSERT_EQ(owner.entriesBefore(), other.map().slots());
+      owner.undoAhead();
+    }
+    ASSERT_EQ(owner.map().slots(), other.map().slots());
+    ASSERT_EQ(owner.candidates().slots(), other.candidates().slots());
+    ASSERT_EQ(owner.figures().evicted, other.figures().evicted);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -9,10 +9,11 @@ import torch.distributed as dist
 
 import neuroshard as ns
 from distributed_context import raises, whole
-from distributed_dynamic import (DIM, ROWS, SEED, Batches, assert_equal_results, entries_of, ids_of, loss_of,
-                                 policy_of, problem_of, tensors)
+from distributed_dynamic import assert_equal_results
 from distributed_models import KINDS, make_plan
 from neuroshard._group.watched_group import group_count, set_group_count
+from support.dynamic_batches import (DIM, ROWS, SEED, Batches, entries_of, ids_of, loss_of, policy_of, problem_of,
+                                     tensors)
 from support.id_simulation import Maps, initial_weights, owner_of
 
 OPTIMIZER = ns.Optimizer("rowwise_adagrad", initial_accumulator=0.25)

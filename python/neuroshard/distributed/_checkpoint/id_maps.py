@@ -65,6 +65,8 @@ def all_wrong(module: Any, state: Mapping[str, Tensor], given: Mapping[str, Any]
 def take_maps(module: Any, prefix: str, state: Mapping[str, Tensor], numbers: Mapping[str, list[int]]) -> None:
     """Takes the maps of a state dict of this module, whose chunks were loaded. All ranks call it
     together."""
+    if module._sent_ahead:
+        module._sent_ahead.recall()
     for name, table in module.dynamic_ids.items():
         key = f"{prefix}.{name}.ids"
         if f"{key}.numbers" not in numbers:

@@ -4,6 +4,7 @@ a row of the table. Rows that get another id begin anew on all ranks that hold a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import torch
 
@@ -17,8 +18,20 @@ FAILED, LOOKUP, TRAINING = range(3)  # StepState (lib/RuntimeTorch/Ids/IdTransla
 STATES = ("nothing", "a lookup without training", "training")
 
 
+@dataclass(eq=False)
+class Ahead:
+    """Ids that become rows ahead of their step. ids: None where they cannot be sent. anew: by table, rows
+    that begin anew with the step, and their ids."""
+
+    ids: Jagged | None
+    state: int
+    lookup: int
+    anew: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)
+
+
 class Translation:
-    """Of the dynamic tables of a module. All ranks call fail() or translate() for each step."""
+    """Of the dynamic tables of a module. All ranks call fail() or translate() for each step; or, for
+    steps to come, begin(), and then in the order of the steps finish() and keep()."""
 
     def __init__(self, tables: Sequence[IdTable], readers: Sequence[Sequence[int]], features: int,
                  held_rows: Sequence[Sequence[Sequence[tuple[int, int]]]], exchange: Exchange,
@@ -32,10 +45,13 @@ class Translation:
         self._native = torch.classes.neuroshard.IdTranslation(
             exchange.native, [table.shared_row for table in tables], readers, held)
         self._lookup = 0
+        self._num_ahead = 0  # begun and not kept
         self._open: list[tuple[int, int]] = []  # lookups that use rows still, and their steps
 
     def fail(self) -> None:
         """Instead of translate(), on a rank whose ids cannot be sent."""
+        self.recall()
+        self._lookup += 1
         self._exchange(torch.empty(0, dtype=torch.int64), [], FAILED)
 
     @torch.compiler.disable
@@ -47,22 +63,70 @@ class Translation:
         if counts is None:  # the step tells what is wrong with them
             self.fail()
             return ids
+        self.recall()
         self._lookup += 1
         rows, states, anew, refusal = self._exchange(ids.ids.cpu().contiguous(), counts,
                                                      TRAINING if learns else LOOKUP)
+        self._assign(anew)
+        self._require_rows(states, refusal)
+        return ids._replace(ids=rows.to(ids.ids.device, non_blocking=True))
+
+    def begin(self, ids: Jagged | None, learns: bool) -> Ahead:
+        """Ids of a step to come, in another thread. Steps before it are expected to be over when it begins.
+        None: of a rank whose ids cannot be sent."""
+        counts = None if ids is None else self._counts(ids)
+        state = FAILED if counts is None else TRAINING if learns else LOOKUP
+        self._lookup += 1
+        values = torch.empty(0, dtype=torch.int64) if counts is None else ids.ids.cpu().contiguous()
+        self._num_ahead += 1
+        self._native.begin(self._owners, values, counts or [], state, self._lookup)
+        return Ahead(ids, state, self._lookup)
+
+    def finish(self, ahead: Ahead) -> Jagged | None:
+        """The same with rows in place of ids. Raises what translate() does, and a DistBackendError."""
+        rows, states, ahead.anew, refusal = self._native.finish()
+        if ahead.state == FAILED:
+            return ahead.ids
+        self._require_rows(states, refusal)
+        return ahead.ids._replace(ids=rows.to(ahead.ids.ids.device, non_blocking=True))
+
+    def holds(self, ahead: Ahead, learns: bool) -> bool:
+        """Whether a step that begins now is as it was expected: lookups before it are over, and its mode."""
+        return (ahead.state == FAILED or ahead.state == (TRAINING if learns else LOOKUP)) \
+            and self._first_held(ahead.lookup) == ahead.lookup
+
+    def keep(self, ahead: Ahead) -> None:
+        """Lets the maps be as finish() has left them. To be called when the step begins: rows begin anew."""
+        self._num_ahead -= 1
+        for owner in self._owners:
+            owner.keep_ahead()
+        self._assign(ahead.anew)
+
+    def recall(self) -> None:
+        """Lets the maps be as they were before all that was begun and not kept. All ranks call it."""
+        if self._num_ahead:
+            self._native.recall(self._owners)
+        self._num_ahead = 0
+
+    @property
+    def _owners(self) -> list[torch.ScriptObject]:
+        return [table.owner for table in self.tables]
+
+    def _assign(self, anew: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        for table, (rows, ids) in zip(self.tables, anew):
+            if rows.numel():
+                self._ops.assign_rows(self._model, table.index, rows, ids, table.seed)
+
+    def _require_rows(self, states: Sequence[int], refusal: Sequence[int]) -> None:
         if FAILED not in states:
             require_same_states(states)
-        for table, (new_rows, new_ids) in zip(self.tables, anew):
-            if new_rows.numel():
-                self._ops.assign_rows(self._model, table.index, new_rows, new_ids, table.seed)
         if refusal:
             self._raise_full(*refusal)
-        return ids._replace(ids=rows.to(ids.ids.device, non_blocking=True))
 
     def _exchange(self, ids: torch.Tensor, counts: Sequence[int], state: int) -> tuple[
             torch.Tensor, list[int], list[tuple[torch.Tensor, torch.Tensor]], list[int]]:
-        return self._native.translate([table.owner for table in self.tables], ids, counts, state, self._lookup,
-                                      self._first_held())
+        return self._native.translate(self._owners, ids, counts, state, self._lookup,
+                                      self._first_held(self._lookup))
 
     def _counts(self, ids: Jagged) -> list[int] | None:
         """The ids of each feature; None if ids or offsets are wrong."""
@@ -73,16 +137,18 @@ class Translation:
         return counts_of(ids, self._features)
 
     @torch.compiler.disable
-    def note_step(self, ticket: torch.Tensor) -> None:
-        """The step that the last translated ids have begun: it uses their rows until it is over."""
-        self._open.append((self._lookup, int(ticket)))
+    def note_step(self, ticket: torch.Tensor, ahead: Ahead | None = None) -> None:
+        """The step that the last translated ids have begun, or `ahead`: it uses their rows until it is
+        over."""
+        self._open.append((ahead.lookup if ahead else self._lookup, int(ticket)))
 
-    def _first_held(self) -> int:
-        """The first lookup that uses rows still: its results are not there, or its update is not done."""
+    def _first_held(self, lookup: int) -> int:
+        """The first lookup, up to this one, that uses rows still: its results are not there, or its update is
+        not done."""
         if not self._ops.keeps_gradients(self._model):  # an error if the tables are closed
             open_steps = set(self._ops.open_steps(self._model))
             self._open = [one for one in self._open if one[1] in open_steps]
-        return self._open[0][0] if self._open else self._lookup
+        return min([lookup, *(one for one, _ in self._open)])
 
     def _raise_full(self, owner: int, table: int, refused_id: int) -> None:
         name = self.tables[table].name
