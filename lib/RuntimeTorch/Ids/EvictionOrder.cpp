@@ -6,106 +6,106 @@
 
 namespace neuroshard::runtime {
 
-EvictionOrder::Key EvictionOrder::keyOf(const IdEntry &entry) const {
+EvictionOrder::Key EvictionOrder::keyOf(int32_t slot,
+                                        const IdEntry &entry) const {
   switch (by) {
   case EvictBy::Recency:
-    return {entry.last, 0, entry.row};
+    return {entry.last, 0, slot};
   case EvictBy::Frequency:
-    return {entry.count, entry.last, entry.row};
+    return {entry.count, entry.last, slot};
   case EvictBy::Age:
     break;
   }
-  return {entry.since, 0, entry.row};
+  return {entry.since, 0, slot};
 }
 
-void EvictionOrder::push(Waiting one) {
-  heap.push_back(one);
+void EvictionOrder::push(Key key) {
+  heap.push_back(key);
   std::push_heap(heap.begin(), heap.end(), std::greater<>());
 }
 
-EvictionOrder::Waiting EvictionOrder::pop() {
+EvictionOrder::Key EvictionOrder::pop() {
+  if (heap.empty() || (next < sorted.size() && sorted[next] < heap.front()))
+    return sorted[next++];
   std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-  Waiting one = heap.back();
+  Key key = heap.back();
   heap.pop_back();
-  return one;
+  return key;
 }
 
 void EvictionOrder::note(int32_t slot, const IdEntry &entry) {
-  // Being seen changes no age; a key is in the heap once.
+  // Being seen changes no age; a key is there once.
   if (by == EvictBy::Age && entry.last != entry.since)
     return;
-  Key key = keyOf(entry);
+  Key key = keyOf(slot, entry);
   if (bound && key <= *bound)
-    push({key, slot});
+    push(key);
 }
 
 void EvictionOrder::clear() {
+  sorted.clear();
+  next = 0;
   heap.clear();
   bound.reset();
 }
 
 void EvictionOrder::refill(const std::vector<IdEntry> &entries, size_t count,
                            const std::function<bool(int32_t)> &isHeld) {
-  constexpr size_t kParts = 16; // of the slots, so that refills are few
-  std::vector<Waiting> used;
-  std::vector<Key> evictable;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].isUsed())
-      continue;
-    auto slot = static_cast<int32_t>(i);
-    used.push_back({keyOf(entries[i]), slot});
-    if (!isHeld(slot))
-      evictable.push_back(used.back().key);
-  }
+  constexpr size_t kParts = 8; // of the slots, so that refills are few
   clear();
-  if (evictable.empty())
+  std::vector<Key> keys;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (auto slot = static_cast<int32_t>(i);
+        entries[i].isUsed() && !isHeld(slot))
+      keys.push_back(keyOf(slot, entries[i]));
+  if (keys.empty())
     return;
   size_t wanted =
-      std::min(std::max(count, entries.size() / kParts), evictable.size());
-  auto last = evictable.begin() + static_cast<std::ptrdiff_t>(wanted) - 1;
-  std::nth_element(evictable.begin(), last, evictable.end());
+      std::min(std::max(count, entries.size() / kParts), keys.size());
+  auto last = keys.begin() + static_cast<std::ptrdiff_t>(wanted) - 1;
+  std::nth_element(keys.begin(), last, keys.end());
   bound = *last;
-  std::erase_if(used, [&](const Waiting &one) { return one.key > *bound; });
-  heap = std::move(used);
-  std::make_heap(heap.begin(), heap.end(), std::greater<>());
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].isUsed())
+      if (Key key = keyOf(static_cast<int32_t>(i), entries[i]); key <= *bound)
+        sorted.push_back(key);
+  std::ranges::sort(sorted);
 }
 
 std::vector<int32_t>
 EvictionOrder::first(const std::vector<IdEntry> &entries, size_t count,
                      const std::function<bool(int32_t)> &isHeld) {
   std::vector<int32_t> found;
-  std::vector<Waiting> held;
+  std::vector<Key> held;
   bool isRefilled = false;
   while (found.size() < count) {
-    if (heap.empty()) {
+    if (isEmpty()) {
       if (isRefilled)
         break;
       // Slots that were found are used until the caller frees them.
-      std::vector<int32_t> sorted = found;
-      std::ranges::sort(sorted);
+      std::vector<int32_t> taken = found;
+      std::ranges::sort(taken);
       auto isTaken = [&](int32_t slot) {
-        return std::ranges::binary_search(sorted, slot) || isHeld(slot);
+        return std::ranges::binary_search(taken, slot);
       };
-      refill(entries, count - found.size(), isTaken);
-      std::erase_if(heap, [&](const Waiting &one) {
-        return std::ranges::binary_search(sorted, one.slot);
-      });
-      std::make_heap(heap.begin(), heap.end(), std::greater<>());
-      held.clear(); // are in the heap again, as far as they belong there
+      refill(entries, count - found.size(),
+             [&](int32_t slot) { return isHeld(slot) || isTaken(slot); });
+      std::erase_if(sorted, [&](const Key &key) { return isTaken(key.slot); });
+      held.clear(); // are there again, as far as they belong there
       isRefilled = true;
       continue;
     }
-    Waiting one = pop();
-    const IdEntry &entry = entries[static_cast<size_t>(one.slot)];
-    if (!entry.isUsed() || keyOf(entry) != one.key)
+    Key key = pop();
+    const IdEntry &entry = entries[static_cast<size_t>(key.slot)];
+    if (!entry.isUsed() || keyOf(key.slot, entry) != key)
       continue;
-    if (!isHeld(one.slot))
-      found.push_back(one.slot);
+    if (!isHeld(key.slot))
+      found.push_back(key.slot);
     else
-      held.push_back(one);
+      held.push_back(key);
   }
-  for (const Waiting &one : held)
-    push(one);
+  for (const Key &key : held)
+    push(key);
   return found;
 }
 

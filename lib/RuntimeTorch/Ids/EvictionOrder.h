@@ -41,33 +41,35 @@ public:
 
   /// To be called after an entry is taken into use or seen.
   void note(int32_t slot, const IdEntry &entry);
-  /// The first `count` used slots that are not held, or as many as there are.
+  /// The first `count` used slots that are not held, or as many as there are,
+  /// which the caller frees.
   std::vector<int32_t> first(const std::vector<IdEntry> &entries, size_t count,
                              const std::function<bool(int32_t)> &isHeld);
   /// Forgets all.
   void clear();
 
 private:
+  /// Of a slot, when its id was as the numbers say. Slots are in the order of
+  /// their rows.
   struct Key {
-    int64_t first, second, row;
+    int64_t first, second;
+    int32_t slot;
     auto operator<=>(const Key &) const = default;
   };
-  struct Waiting {
-    Key key;
-    int32_t slot;
-    auto operator<=>(const Waiting &) const = default;
-  };
 
-  Key keyOf(const IdEntry &entry) const;
-  void push(Waiting one);
-  Waiting pop();
+  Key keyOf(int32_t slot, const IdEntry &entry) const;
+  bool isEmpty() const { return next == sorted.size() && heap.empty(); }
+  void push(Key key);
+  Key pop();
   /// Sorts the next part, with `count` slots that are not held, if there are.
   void refill(const std::vector<IdEntry> &entries, size_t count,
               const std::function<bool(int32_t)> &isHeld);
 
   EvictBy by;
-  /// All used slots whose keys are at most `bound`, and former keys of some.
-  std::vector<Waiting> heap; ///< the smallest first.
+  /// Keys of all used slots up to `bound`, and former keys of some.
+  std::vector<Key> sorted; ///< from `next` on.
+  size_t next = 0;
+  std::vector<Key> heap; ///< of slots noted since; the smallest first.
   std::optional<Key> bound;
 };
 

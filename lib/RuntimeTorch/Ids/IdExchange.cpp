@@ -1,64 +1,152 @@
 //===- IdExchange.cpp - Numbers from each rank to each other --------------===//
-//
-// torch.ops.neuroshard.exchange_numbers, of i64 on the CPU, over a watched
-// process group that carries nothing else.
-//
-//===----------------------------------------------------------------------===//
 
-#include "Group/PeerMessages.h"
+#include "Ids/IdExchange.h"
+
 #include "Group/WatchedGroup.h"
 
 #include <ATen/ops/empty.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
-#include <torch/library.h>
 
-#include <cstring>
+#include <algorithm>
+#include <numeric>
 
 namespace neuroshard::runtime {
+namespace {
 
-/// `sent` and `taken`: how many values go to each rank, and come from it;
-/// those of rank 0 come first. Throws torch's DistBackendError with the group's
-/// cause if it ends.
-static at::Tensor exchangeNumbers(const std::string &groupName,
-                                  const at::Tensor &values,
-                                  at::IntArrayRef sent, at::IntArrayRef taken) {
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(int64_t));
-  std::vector<int64_t> sentBytes, takenBytes;
-  for (int64_t count : sent)
-    sentBytes.push_back(count * kBytes);
-  int64_t total = 0;
-  for (int64_t count : taken) {
-    takenBytes.push_back(count * kBytes);
-    total += count;
-  }
-  at::Tensor received = at::empty({total}, at::kLong);
-  std::shared_ptr<GroupWatch> watch = findWatch(groupName);
+constexpr auto kBytes = static_cast<int64_t>(sizeof(int64_t));
+
+std::vector<int64_t> bytesOf(std::span<const int64_t> counts) {
+  std::vector<int64_t> bytes;
+  for (int64_t count : counts)
+    bytes.push_back(count * kBytes);
+  return bytes;
+}
+
+/// What the next message has room for, after one of `count` values in `room`.
+int64_t nextRoom(int64_t room, int64_t count) {
+  return count > room || 2 * count < room ? count + count / 8 : room;
+}
+
+/// The values that have no room.
+at::Tensor restOf(const IdMessage &message, int64_t room) {
+  auto count = static_cast<int64_t>(message.values.size());
+  at::Tensor rest = at::empty({std::max<int64_t>(0, count - room)}, at::kLong);
+  if (count > room)
+    std::copy(message.values.begin() + room, message.values.end(),
+              rest.mutable_data_ptr<int64_t>());
+  return rest.view(at::kByte);
+}
+
+} // namespace
+
+Buffer IdExchange::KeptBuffer::take(int64_t bytes) {
+  if (memory.use_count() == 1 && bytes <= size)
+    return memory;
+  constexpr std::align_val_t kAlignment{64};
+  size = bytes + bytes / 4;
+  memory = Buffer(static_cast<std::byte *>(
+                      ::operator new(static_cast<size_t>(size), kAlignment)),
+                  [](std::byte *data) { ::operator delete(data, kAlignment); });
+  return memory;
+}
+
+IdExchange::IdExchange(const std::string &groupName) : name(groupName) {
+  if (name.empty())
+    return;
+  auto group = c10d::resolve_process_group(name);
+  size = group->getSize();
+  watch = findWatch(name);
+  messages.emplace(group, watch);
+  messages->receiveInto(receiveMemory);
+  auto count = static_cast<size_t>(size);
+  sendMemory.resize(count);
+  rooms.fill({Counts(count), Counts(count)});
+}
+
+at::Tensor IdExchange::pack(const IdMessage &message, int64_t room,
+                            KeptBuffer &memory) {
+  auto head = static_cast<int64_t>(message.head.size());
+  auto count = static_cast<int64_t>(message.values.size());
+  int64_t bytes = (1 + head + room) * kBytes;
+  Buffer buffer = memory.take(bytes);
+  auto *to = as<int64_t>(buffer);
+  *to++ = count;
+  to = std::ranges::copy(message.head, to).out;
+  to = std::copy_n(message.values.begin(), std::min(count, room), to);
+  std::fill_n(to, std::max<int64_t>(0, room - count), 0);
+  return wrapBytes(std::move(buffer), bytes, c10::kCPU);
+}
+
+void IdExchange::exchange(
+    const std::vector<at::Tensor> &sent, std::span<const int64_t> received,
+    const std::function<void(size_t, std::span<const int64_t>)> &take) {
   watch->countExchange();
   try {
-    PeerMessages messages(c10d::resolve_process_group(groupName), watch);
-    auto request = messages.exchange(
-        MessageKind::Ids,
-        values.flatten().view(at::kByte).split_with_sizes(sentBytes),
-        takenBytes);
-    auto *to = static_cast<char *>(received.mutable_data_ptr());
-    for (std::span<const std::byte> piece : request->wait()) {
-      if (!piece.empty())
-        std::memcpy(to, piece.data(), piece.size());
-      to += piece.size();
-    }
+    auto request =
+        messages->exchange(MessageKind::Ids, sent, bytesOf(received));
+    size_t rank = 0;
+    for (std::span<const std::byte> piece : request->wait())
+      take(rank++, {reinterpret_cast<const int64_t *>(piece.data()),
+                    piece.size() / sizeof(int64_t)});
   } catch (const CommunicatorError &error) {
     C10_THROW_ERROR(DistBackendError, error.what());
   } catch (const std::exception &error) {
-    watch->endAfterExchange(error.what(), groupName);
+    watch->endAfterExchange(error.what(), name);
     C10_THROW_ERROR(DistBackendError, watch->causeOfEnd());
   }
-  return received;
+}
+
+at::Tensor IdExchange::split(const at::Tensor &values,
+                             std::span<const int64_t> sent,
+                             std::span<const int64_t> received) {
+  if (!messages)
+    return values;
+  at::Tensor result =
+      at::empty({std::accumulate(received.begin(), received.end(), int64_t{0})},
+                at::kLong);
+  auto *to = result.mutable_data_ptr<int64_t>();
+  exchange(values.flatten().view(at::kByte).split_with_sizes(bytesOf(sent)),
+           received, [&](size_t, std::span<const int64_t> piece) {
+             to = std::ranges::copy(piece, to).out;
+           });
+  return result;
+}
+
+void IdExchange::swap(Use use, const std::vector<IdMessage> &sent,
+                      std::vector<IdMessage> &received) {
+  received.resize(sent.size());
+  if (!messages) {
+    received = sent;
+    return;
+  }
+  const Rooms now = rooms[use];
+  auto head = static_cast<int64_t>(sent.front().head.size());
+  std::vector<at::Tensor> packed, rests;
+  Counts expected, more;
+  bool haveMore = false;
+  for (size_t rank = 0; rank < sent.size(); ++rank) {
+    packed.push_back(pack(sent[rank], now.sent[rank], sendMemory[rank]));
+    rests.push_back(restOf(sent[rank], now.sent[rank]));
+    haveMore |= rests.back().numel() > 0;
+    expected.push_back(1 + head + now.received[rank]);
+    rooms[use].sent[rank] = nextRoom(
+        now.sent[rank], static_cast<int64_t>(sent[rank].values.size()));
+  }
+  exchange(packed, expected, [&](size_t rank, std::span<const int64_t> piece) {
+    int64_t room = now.received[rank], count = piece[0];
+    piece = piece.subspan(1);
+    received[rank].head.assign(piece.begin(), piece.begin() + head);
+    received[rank].values.assign(piece.begin() + head,
+                                 piece.begin() + head + std::min(room, count));
+    rooms[use].received[rank] = nextRoom(room, count);
+    more.push_back(std::max<int64_t>(0, count - room));
+    haveMore |= more.back() > 0;
+  });
+  if (haveMore)
+    exchange(rests, more, [&](size_t rank, std::span<const int64_t> piece) {
+      received[rank].values.insert(received[rank].values.end(), piece.begin(),
+                                   piece.end());
+    });
 }
 
 } // namespace neuroshard::runtime
-
-TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
-  m.def("exchange_numbers(str group, Tensor values, int[] sent, int[] taken) "
-        "-> Tensor",
-        &neuroshard::runtime::exchangeNumbers);
-}

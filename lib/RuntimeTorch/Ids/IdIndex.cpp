@@ -14,16 +14,13 @@ size_t IdIndex::placesFor(int64_t size) {
 }
 
 int64_t IdIndex::bytesFor(int64_t size) {
-  return static_cast<int64_t>(placesFor(size) *
-                              (sizeof(int64_t) + sizeof(int32_t)));
+  return static_cast<int64_t>(placesFor(size) * sizeof(Place));
 }
 
-IdIndex::IdIndex(int64_t size)
-    : mask(placesFor(size) - 1), ids(mask + 1), slots(mask + 1, kNone) {}
+IdIndex::IdIndex(int64_t size) : mask(placesFor(size) - 1), places(mask + 1) {}
 
 int64_t IdIndex::bytes() const {
-  return static_cast<int64_t>(slots.size() *
-                              (sizeof(int64_t) + sizeof(int32_t)));
+  return static_cast<int64_t>(places.size() * sizeof(Place));
 }
 
 size_t IdIndex::homeOf(int64_t id) const {
@@ -31,41 +28,37 @@ size_t IdIndex::homeOf(int64_t id) const {
 }
 
 void IdIndex::prefetch(int64_t id) const {
-  size_t place = homeOf(id);
-  __builtin_prefetch(&slots[place]);
-  __builtin_prefetch(&ids[place]);
+  __builtin_prefetch(&places[homeOf(id)]);
 }
 
 size_t IdIndex::placeOf(int64_t id) const {
   size_t place = homeOf(id);
-  while (slots[place] != kNone && ids[place] != id)
+  while (places[place].slot != kNone && places[place].id != id)
     place = next(place);
   return place;
 }
 
-int32_t IdIndex::find(int64_t id) const { return slots[placeOf(id)]; }
+int32_t IdIndex::find(int64_t id) const { return places[placeOf(id)].slot; }
 
 void IdIndex::insert(int64_t id, int32_t slot) {
-  size_t place = placeOf(id);
-  ids[place] = id;
-  slots[place] = slot;
+  places[placeOf(id)] = {id, slot};
 }
 
 /// Moves ids behind the free place forward, so that searches need no marks of
 /// what was erased.
 void IdIndex::erase(int64_t id) {
   size_t hole = placeOf(id);
-  for (size_t place = next(hole); slots[place] != kNone; place = next(place)) {
-    size_t fromHome = (place - homeOf(ids[place])) & mask;
+  for (size_t place = next(hole); places[place].slot != kNone;
+       place = next(place)) {
+    size_t fromHome = (place - homeOf(places[place].id)) & mask;
     if (fromHome < ((place - hole) & mask))
       continue; // a search for it does not come by the hole
-    ids[hole] = ids[place];
-    slots[hole] = slots[place];
+    places[hole] = places[place];
     hole = place;
   }
-  slots[hole] = kNone;
+  places[hole].slot = kNone;
 }
 
-void IdIndex::clear() { std::ranges::fill(slots, kNone); }
+void IdIndex::clear() { std::ranges::fill(places, Place()); }
 
 } // namespace neuroshard::runtime

@@ -39,9 +39,13 @@ private:
   size_t placeOf(int64_t id) const;
   size_t next(size_t place) const { return (place + 1) & mask; }
 
+  struct Place {
+    int64_t id = 0;
+    int32_t slot = kNone; ///< kNone: the place is free.
+  };
+
   size_t mask;
-  std::vector<int64_t> ids;
-  std::vector<int32_t> slots; ///< kNone: the place is free.
+  std::vector<Place> places;
 };
 
 } // namespace neuroshard::runtime

@@ -4,9 +4,12 @@
 #define NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDMAP_H
 
 #include "Ids/EvictionOrder.h"
+#include "Ids/FreeSlots.h"
 #include "Ids/IdIndex.h"
 
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -21,17 +24,21 @@ public:
 
   int64_t capacity() const { return static_cast<int64_t>(entries.size()); }
   int64_t size() const { return capacity() - numFree(); }
-  int64_t numFree() const { return static_cast<int64_t>(free.size()); }
+  int64_t numFree() const { return free.size(); }
 
   /// The slot of an id, or IdIndex::kNone.
   int32_t find(int64_t id) const { return index.find(id); }
-  void prefetch(int64_t id) const { index.prefetch(id); }
+  /// Calls function(place, slot) for all ids, whose slots may be
+  /// IdIndex::kNone. The function inserts and erases nothing.
+  template <typename Function>
+  void forSlots(std::span<const int64_t> ids, const Function &function) const;
   const IdEntry &at(int32_t slot) const { return entries[place(slot)]; }
 
-  /// A further batch has the id.
-  void see(int32_t slot, int64_t batch);
   /// Lookup `lookup` uses the slot.
-  void use(int32_t slot, int64_t lookup) { lastUse[place(slot)] = lookup; }
+  void use(int32_t slot, int64_t lookup);
+  /// The same, for a batch that has the id; counts once, however often this is
+  /// said.
+  void see(int32_t slot, int64_t batch, int64_t lookup);
   /// Gives an id the free row that is lowest; there must be one.
   int32_t insert(int64_t id, int64_t count, int64_t batch);
   void erase(int32_t slot);
@@ -44,18 +51,60 @@ public:
   /// Puts entries into the slots of their rows. Lets go of all others.
   void restore(std::span<const IdEntry> saved);
 
+  /// Begins a group of changes that can be undone, up to the next.
+  void beginGroup() { groups.emplace_back(); }
+  /// Lets the oldest group stay.
+  void keepGroup() { groups.pop_front(); }
+  /// Undoes all groups.
+  void undoGroups();
+  /// All slots, by row, as they were before the oldest group.
+  std::vector<IdEntry> slotsBefore() const;
+
+  /// Without what undoing takes.
   int64_t bytes() const;
 
 private:
+  struct Change {
+    int32_t slot;
+    int64_t lastUse;
+    IdEntry entry; ///< as it was.
+  };
+
+  static constexpr size_t kAhead = 16; ///< what memory is asked for early.
+
   static size_t place(int32_t slot) { return static_cast<size_t>(slot); }
   void setFree();
+  /// Before a slot changes.
+  void note(int32_t slot);
 
   std::vector<IdEntry> entries;
   std::vector<int64_t> lastUse; ///< lookup by slot; -1: none.
-  std::vector<int32_t> free;    ///< a heap, the lowest first.
+  FreeSlots free;
   IdIndex index;
   EvictionOrder order;
+  std::deque<std::vector<Change>> groups; ///< that can be undone.
 };
+
+/// Slots are found before they are used, so that their memory is there by then.
+template <typename Function>
+void IdMap::forSlots(std::span<const int64_t> ids,
+                     const Function &function) const {
+  std::array<int32_t, kAhead> found; // by place modulo kAhead
+  for (size_t i = 0; i < ids.size() + 2 * kAhead; ++i) {
+    if (i < ids.size())
+      index.prefetch(ids[i]);
+    if (i >= 2 * kAhead)
+      function(i - 2 * kAhead, found[i % kAhead]);
+    if (i < kAhead || i - kAhead >= ids.size())
+      continue;
+    int32_t slot = index.find(ids[i - kAhead]);
+    found[i % kAhead] = slot;
+    if (slot == IdIndex::kNone)
+      continue;
+    __builtin_prefetch(&entries[place(slot)]);
+    __builtin_prefetch(&lastUse[place(slot)]);
+  }
+}
 
 } // namespace neuroshard::runtime
 

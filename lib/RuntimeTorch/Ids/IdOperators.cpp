@@ -1,19 +1,21 @@
 //===- IdOperators.cpp - The map of a table's ids, for Python -------------===//
 //
-// torch.classes.neuroshard.IdOwner, and torch.ops.neuroshard.distinct_ids and
-// owners_of_ids. All tensors are i64 on the CPU.
+// torch.classes.neuroshard.IdOwner, IdExchange and IdTranslation, and
+// torch.ops.neuroshard.owners_of_ids. All tensors are i64 on the CPU.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Ids/DistinctIds.h"
 #include "Ids/IdHash.h"
-#include "Ids/IdOwner.h"
+#include "Ids/IdTranslation.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
 #include <algorithm>
+#include <deque>
+#include <future>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -62,6 +64,10 @@ std::vector<IdEntry> entriesOf(const at::Tensor &tensor) {
   return entries;
 }
 
+int64_t numUsed(const std::vector<IdEntry> &entries) {
+  return std::ranges::count_if(entries, &IdEntry::isUsed);
+}
+
 EvictBy evictByOf(const std::string &name) {
   if (name == "lru")
     return EvictBy::Recency;
@@ -85,51 +91,145 @@ struct OwnerOfPython : torch::CustomClassHolder {
               {admitAfter, evictByOf(evictBy), whenFullOf(whenFull), sharedRow,
                candidates}) {}
 
-  /// Rows; rows with new ids; these ids; the refused id, if there is one.
-  std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>
-  train(const at::Tensor &ids, int64_t lookup, int64_t firstHeld) {
-    Translated result = owner.train(valuesOf(ids), lookup, firstHeld);
-    Rows rows, newIds, refused;
-    for (const NewRow &one : result.admitted) {
-      rows.push_back(one.row);
-      newIds.push_back(one.id);
-    }
-    if (result.refused)
-      refused.push_back(*result.refused);
-    return {tensorOf(result.rows), tensorOf(rows), tensorOf(newIds),
-            tensorOf(refused)};
-  }
-
-  at::Tensor find(const at::Tensor &ids, int64_t lookup) {
-    return tensorOf(owner.find(valuesOf(ids), lookup));
-  }
-
   Rows figures() const {
-    const IdFigures &sums = owner.figures();
-    return {
-        owner.map().size(), owner.map().capacity(), owner.candidates().size(),
-        sums.admitted,      sums.evicted,           sums.refused,
-        sums.forgotten,     owner.bytes()};
+    IdFigures sums = owner.figures();
+    return {numUsed(owner.entriesBefore()),
+            owner.map().capacity(),
+            numUsed(owner.candidatesBefore()),
+            sums.admitted,
+            sums.evicted,
+            sums.refused,
+            sums.forgotten,
+            owner.bytes()};
   }
 
-  at::Tensor entries() const { return tensorOf(owner.map().slots()); }
-  at::Tensor candidates() const { return tensorOf(owner.candidates().slots()); }
+  at::Tensor entries() const { return tensorOf(owner.entriesBefore()); }
+  at::Tensor candidates() const { return tensorOf(owner.candidatesBefore()); }
   int64_t batches() const { return owner.batches(); }
   void restore(const at::Tensor &saved, const at::Tensor &candidates,
                int64_t batches) {
     owner.restore(entriesOf(saved), entriesOf(candidates), batches);
   }
 
+  void keepAhead() { owner.keepAhead(); }
+
   IdOwner owner;
 };
 
-/// The distinct ids, by owner; where each id of the batch is among them; how
-/// many each owner has.
-std::tuple<at::Tensor, at::Tensor, Rows> distinctIds(const at::Tensor &ids,
-                                                     int64_t ranks) {
-  DistinctIds found = findDistinct(valuesOf(ids), static_cast<int32_t>(ranks));
-  return {tensorOf(found.ids), tensorOf(found.places), std::move(found.counts)};
-}
+/// IdExchange with tensors.
+struct ExchangeOfPython : torch::CustomClassHolder {
+  explicit ExchangeOfPython(const std::string &group)
+      : exchange(std::make_shared<IdExchange>(group)) {}
+
+  at::Tensor split(const at::Tensor &values, const Rows &sent,
+                   const Rows &taken) {
+    return exchange->split(values, sent, taken);
+  }
+
+  std::shared_ptr<IdExchange> exchange;
+};
+
+/// IdTranslation with tensors.
+struct TranslationOfPython : torch::CustomClassHolder {
+  /// `readers`: the features of each table. `held`: for each table, of each
+  /// rank, the begins and ends of ranges of rows.
+  TranslationOfPython(const c10::intrusive_ptr<ExchangeOfPython> &exchange,
+                      const Rows &sharedRows, const std::vector<Rows> &readers,
+                      const std::vector<std::vector<Rows>> &held)
+      : translation(exchange->exchange, tablesOf(sharedRows, readers, held)) {}
+
+  static std::vector<DynamicTable>
+  tablesOf(const Rows &sharedRows, const std::vector<Rows> &readers,
+           const std::vector<std::vector<Rows>> &held) {
+    std::vector<DynamicTable> tables;
+    for (size_t t = 0; t < sharedRows.size(); ++t) {
+      DynamicTable &table = tables.emplace_back();
+      table.sharedRow = sharedRows[t];
+      table.readers.assign(readers[t].begin(), readers[t].end());
+      for (const Rows &ofRank : held[t]) {
+        auto &ranges = table.held.emplace_back();
+        for (size_t i = 0; i + 1 < ofRank.size(); i += 2)
+          ranges.push_back({ofRank[i], ofRank[i + 1]});
+      }
+    }
+    return tables;
+  }
+
+  using Owners = std::vector<c10::intrusive_ptr<OwnerOfPython>>;
+  /// Rows in place of ids; the states of all ranks; by table (rows, ids) that
+  /// begin anew; rank, table and id of a refusal, if there is one.
+  using Result =
+      std::tuple<at::Tensor, Rows,
+                 std::vector<std::tuple<at::Tensor, at::Tensor>>, Rows>;
+
+  Result translate(const Owners &owners, const at::Tensor &ids,
+                   const Rows &counts, int64_t state, int64_t lookup,
+                   int64_t firstHeld) {
+    std::vector<IdOwner *> native;
+    for (const auto &one : owners)
+      native.push_back(&one->owner);
+    at::Tensor rows = at::empty_like(ids);
+    TranslatedBatch batch = translation.translate(
+        native,
+        {valuesOf(ids), counts, static_cast<StepState>(state), lookup,
+         firstHeld},
+        {rows.mutable_data_ptr<int64_t>(), static_cast<size_t>(rows.numel())});
+    return resultOf(rows, batch);
+  }
+
+  /// The same in another thread, after those that were begun before; finish()
+  /// gives the result. Steps before this lookup are over by then.
+  void begin(const Owners &owners, const at::Tensor &ids, const Rows &counts,
+             int64_t state, int64_t lookup) {
+    std::shared_future<Result> before;
+    if (!ahead.empty())
+      before = ahead.back();
+    ahead.push_back(std::async(std::launch::async, [=, this] {
+      if (before.valid())
+        before.get();
+      for (const auto &one : owners)
+        one->owner.beginAhead();
+      return translate(owners, ids, counts, state, lookup, lookup);
+    }));
+  }
+
+  Result finish() {
+    TORCH_CHECK_VALUE(!ahead.empty(), "no ids are mapped ahead");
+    std::shared_future<Result> first = ahead.front();
+    ahead.pop_front();
+    return first.get();
+  }
+
+  /// Undoes what was begun and not kept by its owners.
+  void recall(const Owners &owners) {
+    for (const auto &one : ahead)
+      one.wait();
+    ahead.clear();
+    for (const auto &one : owners)
+      one->owner.undoAhead();
+  }
+
+  static Result resultOf(const at::Tensor &rows, const TranslatedBatch &batch) {
+    Rows states, refusal;
+    for (StepState one : batch.states)
+      states.push_back(static_cast<int64_t>(one));
+    if (batch.refusal)
+      refusal = {batch.refusal->rank, batch.refusal->table, batch.refusal->id};
+    std::vector<std::tuple<at::Tensor, at::Tensor>> anew;
+    for (const std::vector<NewRow> &ofTable : batch.anew) {
+      Rows newRows, newIds;
+      for (const NewRow &one : ofTable) {
+        newRows.push_back(one.row);
+        newIds.push_back(one.id);
+      }
+      anew.emplace_back(tensorOf(newRows), tensorOf(newIds));
+    }
+    return {rows, states, anew, refusal};
+  }
+
+  IdTranslation translation;
+  std::deque<std::shared_future<Result>> ahead; ///< in their order.
+};
 
 at::Tensor ownersOfIds(const at::Tensor &ids, int64_t ranks) {
   Rows owners;
@@ -141,17 +241,25 @@ at::Tensor ownersOfIds(const at::Tensor &ids, int64_t ranks) {
 } // namespace
 
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
-  m.def("distinct_ids(Tensor ids, int ranks) -> (Tensor, Tensor, int[])",
-        &distinctIds);
   m.def("owners_of_ids(Tensor ids, int ranks) -> Tensor", &ownersOfIds);
   m.class_<OwnerOfPython>("IdOwner")
       .def(torch::init<const at::Tensor &, int64_t, const std::string &,
                        const std::string &, int64_t, int64_t>())
-      .def("train", &OwnerOfPython::train)
-      .def("find", &OwnerOfPython::find)
       .def("figures", &OwnerOfPython::figures)
       .def("entries", &OwnerOfPython::entries)
       .def("candidates", &OwnerOfPython::candidates)
       .def("batches", &OwnerOfPython::batches)
+      .def("keep_ahead", &OwnerOfPython::keepAhead)
       .def("restore", &OwnerOfPython::restore);
+  m.class_<ExchangeOfPython>("IdExchange")
+      .def(torch::init<const std::string &>())
+      .def("split", &ExchangeOfPython::split);
+  m.class_<TranslationOfPython>("IdTranslation")
+      .def(torch::init<const c10::intrusive_ptr<ExchangeOfPython> &,
+                       const Rows &, const std::vector<Rows> &,
+                       const std::vector<std::vector<Rows>> &>())
+      .def("translate", &TranslationOfPython::translate)
+      .def("begin", &TranslationOfPython::begin)
+      .def("finish", &TranslationOfPython::finish)
+      .def("recall", &TranslationOfPython::recall);
 }

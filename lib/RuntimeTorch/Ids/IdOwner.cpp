@@ -1,7 +1,6 @@
 //===- IdOwner.cpp - A rank's part of the map of a table's ids ------------===//
 
 #include "Ids/IdOwner.h"
-#include "Ids/DistinctIds.h"
 
 #include <algorithm>
 #include <numeric>
@@ -10,24 +9,10 @@ namespace neuroshard::runtime {
 
 namespace {
 
-constexpr size_t kAhead = 16;
-
 std::vector<int64_t> numbersBelow(int64_t count) {
   std::vector<int64_t> numbers(static_cast<size_t>(count));
   std::iota(numbers.begin(), numbers.end(), int64_t{0});
   return numbers;
-}
-
-/// Calls function(place, slot) for all ids, whose slots in the map may be
-/// IdIndex::kNone.
-template <typename Function>
-void forSlots(const IdMap &map, std::span<const int64_t> ids,
-              const Function &function) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (i + kAhead < ids.size())
-      map.prefetch(ids[i + kAhead]);
-    function(i, map.find(ids[i]));
-  }
 }
 
 } // namespace
@@ -36,63 +21,64 @@ IdOwner::IdOwner(std::vector<int64_t> rows, const IdPolicy &idPolicy)
     : policy(idPolicy), ids(std::move(rows), idPolicy.evictBy),
       waiting(numbersBelow(idPolicy.numCandidates), EvictBy::Recency) {}
 
-std::vector<int64_t> IdOwner::find(std::span<const int64_t> given,
-                                   int64_t lookup) {
-  std::vector<int64_t> rows(given.size(), policy.sharedRow);
-  forSlots(ids, given, [&](size_t i, int32_t slot) {
-    if (slot == IdIndex::kNone)
-      return;
-    rows[i] = ids.at(slot).row;
-    ids.use(slot, lookup);
-  });
-  return rows;
+void IdOwner::beginResult(size_t numIds) {
+  result.rows.assign(numIds, policy.sharedRow);
+  result.admitted.clear();
+  result.refused.reset();
 }
 
-Translated IdOwner::train(std::span<const int64_t> given, int64_t lookup,
-                          int64_t firstHeld) {
+const Translated &IdOwner::find(std::span<const int64_t> given,
+                                int64_t lookup) {
+  std::lock_guard lock(mutex);
+  beginResult(given.size());
+  ids.forSlots(given, [&](size_t i, int32_t slot) {
+    if (slot == IdIndex::kNone)
+      return;
+    result.rows[i] = ids.at(slot).row;
+    ids.use(slot, lookup);
+  });
+  return result;
+}
+
+const Translated &IdOwner::train(std::span<const int64_t> given, int64_t lookup,
+                                 int64_t firstHeld) {
+  std::lock_guard lock(mutex);
   ++batch;
-  DistinctIds distinct = findDistinct(given, 1);
-  std::vector<int64_t> rows(distinct.ids.size(), policy.sharedRow);
-  std::vector<int64_t> unknown;
-  std::vector<size_t> places; // of unknown ids among the distinct ones
-  forSlots(ids, distinct.ids, [&](size_t i, int32_t slot) {
+  beginResult(given.size());
+  unknown.clear();
+  unknownPlaces.clear();
+  ids.forSlots(given, [&](size_t i, int32_t slot) {
     if (slot == IdIndex::kNone) {
-      unknown.push_back(distinct.ids[i]);
-      places.push_back(i);
+      unknown.push_back(given[i]);
+      unknownPlaces.push_back(i);
       return;
     }
-    ids.see(slot, batch);
-    ids.use(slot, lookup);
-    rows[i] = ids.at(slot).row;
+    ids.see(slot, batch, lookup);
+    result.rows[i] = ids.at(slot).row;
   });
-  Translated result;
-  admit(countUnknown(unknown), lookup, firstHeld, result);
-  forSlots(ids, unknown, [&](size_t i, int32_t slot) {
+  admit(countUnknown(finder.find(unknown, 1).ids), lookup, firstHeld);
+  ids.forSlots(unknown, [&](size_t i, int32_t slot) {
     if (slot != IdIndex::kNone)
-      rows[places[i]] = ids.at(slot).row;
+      result.rows[unknownPlaces[i]] = ids.at(slot).row;
   });
-  result.rows.resize(given.size());
-  for (size_t i = 0; i < given.size(); ++i)
-    result.rows[i] = rows[static_cast<size_t>(distinct.places[i])];
   return result;
 }
 
 std::vector<IdOwner::Due>
-IdOwner::countUnknown(std::span<const int64_t> unknown) {
+IdOwner::countUnknown(std::span<const int64_t> distinct) {
   std::vector<Due> due;
   if (policy.admitAfter == 1) {
-    for (int64_t id : unknown)
+    for (int64_t id : distinct)
       due.push_back({id, 1});
     return due;
   }
   std::vector<int64_t> unseen;
-  forSlots(waiting, unknown, [&](size_t i, int32_t slot) {
+  waiting.forSlots(distinct, [&](size_t i, int32_t slot) {
     if (slot == IdIndex::kNone)
-      return unseen.push_back(unknown[i]);
-    waiting.see(slot, batch);
-    waiting.use(slot, batch);
+      return unseen.push_back(distinct[i]);
+    waiting.see(slot, batch, batch);
     if (waiting.at(slot).count >= policy.admitAfter)
-      due.push_back({unknown[i], waiting.at(slot).count});
+      due.push_back({distinct[i], waiting.at(slot).count});
   });
   auto numUnseen = static_cast<int64_t>(unseen.size());
   sums.forgotten += waiting.evict(numUnseen - waiting.numFree(), batch);
@@ -104,7 +90,7 @@ IdOwner::countUnknown(std::span<const int64_t> unknown) {
 }
 
 void IdOwner::admit(const std::vector<Due> &due, int64_t lookup,
-                    int64_t firstHeld, Translated &result) {
+                    int64_t firstHeld) {
   auto numDue = static_cast<int64_t>(due.size());
   if (policy.whenFull == WhenFull::Evict)
     sums.evicted += ids.evict(numDue - ids.numFree(), firstHeld);
@@ -122,9 +108,58 @@ void IdOwner::admit(const std::vector<Due> &due, int64_t lookup,
     result.refused = due[static_cast<size_t>(admitted)].id;
 }
 
+void IdOwner::beginAhead() {
+  std::lock_guard lock(mutex);
+  ids.beginGroup();
+  waiting.beginGroup();
+  ahead.push_back({sums, batch});
+}
+
+void IdOwner::keepAhead() {
+  std::lock_guard lock(mutex);
+  if (ahead.empty())
+    return;
+  ids.keepGroup();
+  waiting.keepGroup();
+  ahead.pop_front();
+}
+
+void IdOwner::undoAhead() {
+  std::lock_guard lock(mutex);
+  if (ahead.empty())
+    return;
+  ids.undoGroups();
+  waiting.undoGroups();
+  sums = ahead.front().sums;
+  batch = ahead.front().batch;
+  ahead.clear();
+}
+
+std::vector<IdEntry> IdOwner::entriesBefore() const {
+  std::lock_guard lock(mutex);
+  return ids.slotsBefore();
+}
+
+std::vector<IdEntry> IdOwner::candidatesBefore() const {
+  std::lock_guard lock(mutex);
+  return waiting.slotsBefore();
+}
+
+IdFigures IdOwner::figures() const {
+  std::lock_guard lock(mutex);
+  return ahead.empty() ? sums : ahead.front().sums;
+}
+
+int64_t IdOwner::batches() const {
+  std::lock_guard lock(mutex);
+  return ahead.empty() ? batch : ahead.front().batch;
+}
+
 void IdOwner::restore(std::span<const IdEntry> saved,
                       std::span<const IdEntry> savedCandidates,
                       int64_t batches) {
+  std::lock_guard lock(mutex);
+  ahead.clear();
   ids.restore(saved);
   waiting.restore(savedCandidates);
   batch = batches;

@@ -3,9 +3,12 @@
 #ifndef NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDOWNER_H
 #define NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDOWNER_H
 
+#include "Ids/DistinctIds.h"
 #include "Ids/IdMap.h"
 
 #include <cstdint>
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -43,7 +46,8 @@ struct NewRow {
   bool operator==(const NewRow &) const = default;
 };
 
-/// The rows of a lookup's ids.
+/// The rows of a lookup's ids. Results of IdOwner are valid until its next
+/// call.
 struct Translated {
   std::vector<int64_t> rows;
   std::vector<NewRow> admitted;   ///< rows that have other ids than before.
@@ -57,15 +61,25 @@ public:
   /// For training: counts the ids of a batch, each once; admits those that are
   /// due. Lookups from `firstHeld` up to this one, which is `lookup`, use their
   /// rows still, so that they are not evicted.
-  Translated train(std::span<const int64_t> ids, int64_t lookup,
-                   int64_t firstHeld);
+  const Translated &train(std::span<const int64_t> ids, int64_t lookup,
+                          int64_t firstHeld);
   /// Changes nothing; ids without a row read the shared one.
-  std::vector<int64_t> find(std::span<const int64_t> ids, int64_t lookup);
+  const Translated &find(std::span<const int64_t> ids, int64_t lookup);
+
+  /// Lets the next call be undone, which maps a batch ahead of its step.
+  void beginAhead();
+  /// The step of the oldest such call has begun.
+  void keepAhead();
+  /// Undoes all such calls whose steps have not begun.
+  void undoAhead();
 
   const IdMap &map() const { return ids; }
   const IdMap &candidates() const { return waiting; }
-  const IdFigures &figures() const { return sums; }
-  int64_t batches() const { return batch; }
+  // Without what was mapped ahead. Other threads may ask for it.
+  std::vector<IdEntry> entriesBefore() const;
+  std::vector<IdEntry> candidatesBefore() const;
+  IdFigures figures() const;
+  int64_t batches() const;
   /// `saved`: of rows that this owner has.
   void restore(std::span<const IdEntry> saved,
                std::span<const IdEntry> savedCandidates, int64_t batches);
@@ -73,21 +87,31 @@ public:
   int64_t bytes() const { return ids.bytes() + waiting.bytes(); }
 
 private:
-  /// Counts ids without a row. Returns, as places in `unknown`, those that are
-  /// due, and their counts.
   struct Due {
     int64_t id;
     int64_t count;
   };
-  std::vector<Due> countUnknown(std::span<const int64_t> unknown);
-  void admit(const std::vector<Due> &due, int64_t lookup, int64_t firstHeld,
-             Translated &result);
+  /// Counts ids without a row. Returns those that are due.
+  std::vector<Due> countUnknown(std::span<const int64_t> distinct);
+  void admit(const std::vector<Due> &due, int64_t lookup, int64_t firstHeld);
+  void beginResult(size_t numIds);
 
   IdPolicy policy;
   IdMap ids;
   IdMap waiting;
+  // Of the last call.
+  DistinctFinder finder;
+  std::vector<int64_t> unknown;
+  std::vector<size_t> unknownPlaces; ///< among the ids given.
+  Translated result;
   IdFigures sums;
   int64_t batch = 0; ///< that were trained.
+  struct Before {
+    IdFigures sums;
+    int64_t batch;
+  };
+  std::deque<Before> ahead; ///< calls that can be undone.
+  mutable std::mutex mutex; ///< guards the maps and what is counted.
 };
 
 } // namespace neuroshard::runtime

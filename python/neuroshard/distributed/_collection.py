@@ -15,9 +15,11 @@ from neuroshard._group.agreement import require_same, size_of, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._device import pick_device
+from neuroshard.distributed._dynamic_ids.ahead import MappingAhead
 from neuroshard.distributed._dynamic_ids.arguments import DynamicIds, check_dynamic_ids
 from neuroshard.distributed._dynamic_ids.id_table import IdTable
 from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
+from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
 from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
@@ -230,25 +232,25 @@ class _Sharded(Learning, torch.nn.Module):
 
         Raises an error on all ranks, with everything as it was, if a plan or problem does not fit, or
         if a lookup or a backward is under way on some rank, or a pipeline()."""
+        from neuroshard.distributed._reshard.id_maps import take_maps
         from neuroshard.distributed._reshard.reshard import Target, reshard
         target = Target(plan, self._problem if problem is None else problem,
                         self.process_group if process_group is None else process_group, artifact)
-        session, figures = reshard(self._session, target, self._source)
+        session, figures, maps = reshard(self._session, target, self._source, self.dynamic_ids)
         if session:
             self._take(session, plan, target.problem)
+            take_maps(self.dynamic_ids, maps)
         return figures
 
     def _source(self) -> Source:
         """What moves. Raises a TensorError while a pipeline runs."""
+        from neuroshard.distributed._reshard.id_maps import moving_maps
         from neuroshard.distributed._reshard.meeting import Source
-        if self._policies:
-            raise TensorError("tables with dynamic ids cannot move to another plan while they are open; save a "
-                              "checkpoint and load it under the other plan")
         if self._sent_ahead:
             raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
                               "close() it, first")
         return Source(self._plan, self._problem, self.step, self._frozen, self._optimizer.groups,
-                      self._updates.settings, self._out_of_range.form)
+                      self._updates.settings, self._out_of_range.form, moving_maps(self.dynamic_ids))
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""
@@ -271,23 +273,35 @@ class _Sharded(Learning, torch.nn.Module):
 
     def _send(self, features: object) -> Pending:
         """start(), also of ids that have been sent."""
-        keyed = is_keyed(features)
         try:
-            ids = self._as_jagged(features)
-            if keyed:
-                self._check_keyed(ids)
-            require_values(ids, self._learns() and not torch.compiler.is_compiling())
+            ids, keyed = self._checked(features)
         except Exception as error:
             if not torch.compiler.is_compiling():
                 if self._translation:
                     self._translation.fail()
-                self._session.refuse(str(error))  # the others must not wait for this rank
+                self._refuse(str(error))
             raise
         if self._translation:
             ids = self._translation.translate(ids, self._learns())
+        return self._start(ids, keyed)
+
+    def _refuse(self, text: str) -> None:
+        """In place of a step: the others must not wait for this rank."""
+        self._session.refuse(text)
+
+    def _checked(self, features: object) -> tuple[Jagged, bool]:
+        """The ids, and whether they have the interface of a KeyedJaggedTensor."""
+        keyed, ids = is_keyed(features), self._as_jagged(features)
+        if keyed:
+            self._check_keyed(ids)
+        require_values(ids, self._learns() and not torch.compiler.is_compiling())
+        return ids, keyed
+
+    def _start(self, ids: Jagged, keyed: bool, ahead: Ahead | None = None) -> Pending:
+        """Sends ids, of which dynamic ones are rows by now. ahead: where these come from."""
         ticket = self._engine.start(ids)
         if self._translation:
-            self._translation.note_step(ticket)
+            self._translation.note_step(ticket, ahead)
         return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
 
     def forward(self, features: object) -> object:
@@ -304,15 +318,12 @@ class _Sharded(Learning, torch.nn.Module):
     def send_ahead(self) -> SentIds[Pending]:
         """Lets start() and forward() take what is sent by the result. Called by pipeline() alone.
         Raises a TensorError if another one has been."""
-        if self._translation:
-            raise TensorError("neuroshard.distributed.pipeline cannot send dynamic ids ahead: they would count "
-                              "before their step, and again in one that resumes from a checkpoint; use "
-                              "neuroshard.distributed.lockstep")
         if self._sent_ahead:
             raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
                               "end it, or close() it, first")
         self._sent_ahead = SentIds(self._send, lambda pending: tensors_of([pending._ids]),
-                                   self._session.refuse)
+                                   self._refuse,
+                                   MappingAhead(self, self._translation) if self._translation else None)
         return self._sent_ahead
 
     def send_no_more(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import torch
 
@@ -22,11 +22,27 @@ class Failed:
     error: Exception
 
 
+class Mapping(Protocol[P]):
+    """Maps dynamic ids of steps ahead of sending them (_dynamic_ids.ahead.Mapping)."""
+
+    def begin(self, features: object) -> object: ...
+
+    def send(self, mapped: object) -> P: ...
+
+    def drop(self, mapped: object) -> None: ...
+
+    def keep(self, mapped: object) -> bool: ...
+
+    def recall(self) -> None: ...
+
+
 @dataclass(eq=False)
 class Entry(Generic[P]):
-    """The ids of one step. pending: they are on their way; error: what came of sending them."""
+    """The ids of one step. mapped: they are mapped ahead; pending: they are on their way; error: what came
+    of sending them."""
 
     ids: object
+    mapped: object = None
     pending: P | None = None
     error: Exception | None = None
     taken: bool = False
@@ -40,7 +56,7 @@ class Entry(Generic[P]):
         return self.pending is not None or self.error is not None
 
     def drop(self) -> None:
-        self.pending, self.error, self.versions = None, None, []
+        self.mapped, self.pending, self.error, self.versions = None, None, None, []
 
 
 class SentIds(Generic[P]):
@@ -49,11 +65,14 @@ class SentIds(Generic[P]):
     lookups run in the order in which ids are sent, so that those of later steps would run too early.
 
     send: sends ids, gives what waits for their results. tensors: those that were sent. refuse: tells
-    the other ranks, which send theirs, the error of this one."""
+    the other ranks, which send theirs, the error of this one. mapping: of dynamic ids, which are mapped as
+    soon as they are there. A step that is not as was expected then, in its mode or as others before it
+    are not over, counts as one of other ids."""
 
     def __init__(self, send: Callable[[object], P], tensors: Callable[[P], list[torch.Tensor]],
-                 refuse: Callable[[str], None]) -> None:
+                 refuse: Callable[[str], None], mapping: Mapping[P] | None) -> None:
         self._send_ids, self._tensors, self._refuse = send, tensors, refuse
+        self._mapping = mapping
         self._entries: deque[Entry[P]] = deque()  # of the current step and those after it
 
     def add(self, ids: object) -> Entry[P]:
@@ -61,6 +80,7 @@ class SentIds(Generic[P]):
         the other ranks know of the error."""
         entry = Entry(ids)
         self._entries.append(entry)
+        self._map(entry)
         if len(self._entries) == 1:
             self._send(entry)
         return entry
@@ -70,9 +90,11 @@ class SentIds(Generic[P]):
         the error that sending them gave, and a TensorError if they were changed since."""
         entry = self._entries[0] if self._entries else None
         if entry is None or entry.taken or entry.ids is not ids:
-            self._recall()
+            self.recall()
             return self._send_ids(ids), False
         entry.taken = True
+        if entry.mapped and not self._mapping.keep(entry.mapped):
+            self.recall()
         if not entry.is_sent:
             return self._send_ids(ids), True
         if entry.error:
@@ -98,6 +120,8 @@ class SentIds(Generic[P]):
         """Ends a step, in which the module had `updates` updates. Raises a TensorError if it was
         trained by ids that did not come through start()."""
         self._entries.popleft()
+        if entry.mapped and not entry.taken:
+            self.recall()  # of a step that did not call the module
         if updates > 0 and entry.is_sent and not (entry.taken or entry.recalled):
             raise TensorError("the module was trained by ids other than those that "
                               "neuroshard.distributed.pipeline has sent for this batch; a compiled "
@@ -108,8 +132,13 @@ class SentIds(Generic[P]):
     def close(self) -> None:
         """Sends nothing more; drops what was not taken."""
         self._entries.clear()
+        if self._mapping:
+            self._mapping.recall()
 
-    def _recall(self) -> None:
+    def recall(self) -> None:
+        """Drops all that was sent and not taken."""
+        if self._mapping:
+            self._mapping.recall()
         for entry in list(self._entries):  # dropping an error may close the pipeline that it ended
             entry.recalled |= entry.is_sent
             entry.drop()
@@ -119,19 +148,32 @@ class SentIds(Generic[P]):
             if not entry.is_sent:
                 self._send(entry)
 
+    def _map(self, entry: Entry[P]) -> None:
+        if self._mapping:
+            entry.versions = versions_of(torch.utils._pytree.tree_leaves(entry.ids))
+            entry.mapped = self._mapping.begin(entry.ids)
+
     def _send(self, entry: Entry[P]) -> None:
+        if self._mapping and entry.mapped is None:
+            self._map(entry)
         if isinstance(entry.ids, Failed):
             entry.error = entry.ids.error
+            if self._mapping:
+                self._mapping.drop(entry.mapped)
             self._refuse(f"the ids of a batch could not be made: {type(entry.error).__name__}: "
                          f"{entry.error}")
             return
         # Whatever the mode of the step before: the step may train.
         with torch.inference_mode(False), torch.enable_grad():
             try:
-                entry.pending = self._send_ids(entry.ids)
+                entry.pending = self._mapping.send(entry.mapped) if self._mapping else self._send_ids(entry.ids)
             except Exception as error:  # noqa: BLE001, raised at its step
                 entry.error = error
                 return
-        leaves = torch.utils._pytree.tree_leaves(entry.ids)
-        entry.versions = [(one, one._version) for one in [*leaves, *self._tensors(entry.pending)]
-                          if isinstance(one, torch.Tensor) and not one.is_inference()]
+        entry.versions = [*(entry.versions or versions_of(torch.utils._pytree.tree_leaves(entry.ids))),
+                          *versions_of(self._tensors(entry.pending))]
+
+
+def versions_of(leaves: Iterable[object]) -> list[tuple[torch.Tensor, int]]:
+    return [(one, one._version) for one in leaves
+            if isinstance(one, torch.Tensor) and not one.is_inference()]

@@ -19,9 +19,10 @@ namespace {
 
 TEST(DistinctIdsTest, KeepsTheOrderOfTheBatch) {
   const std::vector<int64_t> batch = {7, -3, 7, 9, -3, -3, 0};
-  DistinctIds found = findDistinct(batch, 1);
+  DistinctFinder finder;
+  const DistinctIds &found = finder.find(batch, 1);
   EXPECT_EQ(found.ids, (std::vector<int64_t>{7, -3, 9, 0}));
-  EXPECT_EQ(found.places, (std::vector<int64_t>{0, 1, 0, 2, 1, 1, 3}));
+  EXPECT_EQ(found.places, (std::vector<int32_t>{0, 1, 0, 2, 1, 1, 3}));
   EXPECT_EQ(found.counts, (std::vector<int64_t>{4}));
 }
 
@@ -29,8 +30,9 @@ TEST(DistinctIdsTest, SortsByOwner) {
   std::vector<int64_t> batch;
   for (int64_t i = 0; i < 900; ++i)
     batch.push_back(i * i % 401 - 200);
+  DistinctFinder finder; // of one batch after the other
   for (int32_t ranks : {2, 3, 8}) {
-    DistinctIds found = findDistinct(batch, ranks);
+    const DistinctIds &found = finder.find(batch, ranks);
     std::set<int64_t> all(batch.begin(), batch.end());
     ASSERT_EQ(found.ids.size(), all.size());
     for (size_t i = 0; i < batch.size(); ++i)
@@ -52,12 +54,13 @@ TEST(DistinctIdsTest, SortsByOwner) {
 
 TEST(DistinctIdsTest, OwnersHaveAboutAsMany) {
   constexpr int64_t kIds = 100000;
+  DistinctFinder finder;
   for (int64_t stride : {int64_t{1}, int64_t{4}, int64_t{1} << 32}) {
     std::vector<int64_t> batch;
     for (int64_t i = 0; i < kIds; ++i)
       batch.push_back(i * stride);
     // Five standard deviations of a binomial distribution are 685.
-    for (int64_t count : findDistinct(batch, 4).counts)
+    for (int64_t count : finder.find(batch, 4).counts)
       EXPECT_NEAR(count, kIds / 4, 685) << "stride " << stride;
   }
 }

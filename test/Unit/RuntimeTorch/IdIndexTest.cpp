@@ -56,7 +56,7 @@ TEST(IdIndexTest, FollowsAMap) {
 TEST(IdIndexTest, SaysWhatItTakes) {
   for (int64_t size : {0, 1, 5, 1000})
     EXPECT_EQ(IdIndex(size).bytes(), IdIndex::bytesFor(size));
-  EXPECT_EQ(IdIndex::bytesFor(100), 256 * 12);
+  EXPECT_EQ(IdIndex::bytesFor(100), 256 * 16);
 }
 
 } // namespace

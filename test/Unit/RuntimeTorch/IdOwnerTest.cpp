@@ -2,7 +2,8 @@
 //
 // Shows that ids get, keep and lose rows as a simulation of the policy with
 // std::map says, that rows in use stay, that lookups without training change
-// nothing, and that a restored map goes on as the one that was saved.
+// nothing, that a restored map goes on as the one that was saved, and that what
+// was mapped ahead of its step can be undone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -239,7 +240,7 @@ TEST_P(IdOwnerTest, LookupsChangeNothing) {
   std::vector<int64_t> ids = {std::numeric_limits<int64_t>::min()};
   for (int64_t id = -30; id < 200; ++id)
     ids.push_back(id);
-  std::vector<int64_t> found = owner.find(ids, 51);
+  std::vector<int64_t> found = owner.find(ids, 51).rows;
   for (size_t i = 0; i < ids.size(); ++i)
     EXPECT_EQ(found[i], expected.entries.contains(ids[i])
                             ? expected.entries.at(ids[i]).row
@@ -273,6 +274,37 @@ TEST_P(IdOwnerTest, GoesOnAfterRestore) {
   EXPECT_EQ(other.map().slots(), owner.map().slots());
 }
 
+TEST_P(IdOwnerTest, UndoesWhatWasMappedAhead) {
+  MersenneTwister random(14);
+  IdOwner owner(rows(), policyOf()), other(rows(), policyOf());
+  for (int64_t lookup = 1; lookup <= 200; ++lookup) {
+    std::vector<int64_t> ids = draw(random), next = draw(random);
+    int64_t firstHeld = lookup - (random.chance(20) ? 1 : 0);
+    owner.beginAhead();
+    bool isOther = random.chance(50);
+    owner.train(isOther ? next : ids, lookup, firstHeld);
+    owner.beginAhead();
+    owner.train(isOther ? ids : next, lookup + 1, lookup + 1);
+    // What others see is without both.
+    ASSERT_EQ(owner.entriesBefore(), other.map().slots());
+    ASSERT_EQ(owner.candidatesBefore(), other.candidates().slots());
+    ASSERT_EQ(owner.batches(), other.batches());
+    ASSERT_EQ(owner.figures().admitted, other.figures().admitted);
+    std::vector<int64_t> wanted = other.train(ids, lookup, firstHeld).rows;
+    if (isOther) {
+      owner.undoAhead();
+      ASSERT_EQ(owner.train(ids, lookup, firstHeld).rows, wanted);
+    } else {
+      owner.keepAhead();
+      ASSERT_EQ(owner.entriesBefore(), other.map().slots());
+      owner.undoAhead();
+    }
+    ASSERT_EQ(owner.map().slots(), other.map().slots());
+    ASSERT_EQ(owner.candidates().slots(), other.candidates().slots());
+    ASSERT_EQ(owner.figures().evicted, other.figures().evicted);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Policies, IdOwnerTest,
     testing::Combine(
@@ -294,7 +326,7 @@ TEST(IdOwnerFixed, RowsInUseStay) {
   // Ids of the same batch do not evict each other.
   EXPECT_EQ(owner.train(std::vector<int64_t>{1, 2, 3, 4}, 4, 4).rows,
             (std::vector<int64_t>{0, 1, 2, kShared}));
-  EXPECT_EQ(owner.find(std::vector<int64_t>{4, 3, 8}, 5),
+  EXPECT_EQ(owner.find(std::vector<int64_t>{4, 3, 8}, 5).rows,
             (std::vector<int64_t>{kShared, 2, kShared}));
 }
 

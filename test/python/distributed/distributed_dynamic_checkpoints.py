@@ -1,5 +1,7 @@
-"""Cases: maps of dynamic ids in checkpoints, on as many ranks and on others."""
+"""Cases: maps of dynamic ids in checkpoints and under other plans, on as many ranks and on others. What has
+moved has the bits of a checkpoint that was loaded under the other plan."""
 
+import random
 import shutil
 
 import torch
@@ -7,10 +9,11 @@ import torch.distributed as dist
 
 import neuroshard as ns
 from distributed_context import raises, whole
-from distributed_dynamic import (DIM, ROWS, SEED, Batches, assert_equal_results, entries_of, ids_of, loss_of,
-                                 policy_of, problem_of, tensors)
-from distributed_models import make_plan
+from distributed_dynamic import assert_equal_results
+from distributed_models import KINDS, make_plan
 from neuroshard._group.watched_group import group_count, set_group_count
+from support.dynamic_batches import (DIM, ROWS, SEED, Batches, entries_of, ids_of, loss_of, policy_of, problem_of,
+                                     tensors)
 from support.id_simulation import Maps, initial_weights, owner_of
 
 OPTIMIZER = ns.Optimizer("rowwise_adagrad", initial_accumulator=0.25)
@@ -209,3 +212,94 @@ def case_errors(context):
            lambda: tables.load_state_dict({"embedding_bags.a.ids": whole_map,
                                            "embedding_bags.a.ids.numbers": numbers}, strict=False))
     assert torch.equal(tables.dynamic_ids["a"].owner.entries(), entries)
+
+
+def plan_of(group, chooser):
+    return make_plan(group.problem, [chooser.choice(KINDS) for _ in group.problem.tables], group.size, group.size)
+
+
+def case_moved_same_ranks(context, policy="lru"):
+    """Moves twice; is like tables that have stayed, and as those of a checkpoint."""
+    ranks, chooser = Group(context, context.size, policy), random.Random(context.name)
+    moved, stayed = ranks.make(), ranks.make()
+    path = folder_of(context)
+    for number in range(3):
+        for one in (moved, stayed):
+            ranks.train(one, Batches(context, f"part {number}"), 6)
+        assert_same_maps(moved, stayed)
+        assert_same_tables(moved, stayed)
+        if number < 2:
+            ns.distributed.save(path, {"tables": stayed})
+            plan = plan_of(ranks, chooser)
+            moved.reshard(plan)
+            stayed.close()
+            stayed = context.make(plan, ranks.problem, process_group=ranks.group, seed=99,
+                                  dynamic_ids={"a": ranks.policy})
+            ns.distributed.load(path, {"tables": stayed})
+    figures = moved.dynamic_ids["a"].total()
+    assert moved.step == 18 and figures.admitted == sum(context.gather(moved.dynamic_ids["a"].figures().admitted))
+
+
+def case_never_moved(context, policy="lru"):
+    """From one plan of whole rows to another the bits are those of tables that have stayed."""
+    ranks = Group(context, context.size, policy)
+    moved, stayed = ranks.make(), ranks.make()
+    for kind in ("columns", "rows", "table_wise"):
+        for one in (moved, stayed):
+            ranks.train(one, Batches(context, kind), 6)
+        assert_same_maps(moved, stayed)
+        assert entries_of(moved, context) == entries_of(stayed, context)
+        moved.reshard(make_plan(ranks.problem, ["table_wise", kind], context.size, 3))
+    ranks.train(moved, Batches(context, "last"), 3)
+    ranks.train(stayed, Batches(context, "last"), 3)
+    assert_same_maps(moved, stayed)
+
+
+def case_moved_other_ranks(context, policy="lru", first="4", second="3"):
+    """Ids go to their owners among other ranks, as they do by way of a checkpoint."""
+    before, after = Group(context, int(first), policy), Group(context, int(second), policy)
+    path, tables = folder_of(context), None
+    if before.is_in:
+        tables = before.make()
+        before.train(tables, Batches(context, "before"), 9)
+        ns.distributed.save(path, {"tables": tables}, before.group)
+    dist.barrier()
+    moved = None
+    if after.is_in:
+        loaded = after.make()
+        ns.distributed.load(path, {"tables": loaded}, after.group)
+        plan, problem = loaded.plan, after.problem
+    if before.is_in:
+        plan, problem = context.gather((plan, problem) if after.is_in else None, before.group)[0]
+        tables.reshard(plan, problem, after.group)
+        moved = tables if after.is_in else None
+    elif after.is_in:
+        moved = ns.distributed.join_resharded(plan, problem, process_group=after.group, threads=1)
+    if not after.is_in:
+        raises(ValueError, "closed", lambda: tables(tensors(Batches(context).take()[0])))
+        return
+    for number in range(2):
+        assert_same_maps(moved, loaded)
+        assert_same_tables(moved, loaded, after.group)
+        assert moved.dynamic_ids["a"].seed == SEED
+        for one in (moved, loaded):
+            after.train(one, Batches(context, f"after {number}"), 6)
+    assert moved.step == loaded.step == 21
+
+
+def case_moved_too_many(context):
+    """More ranks than rows for them are an error on all, and everything stays."""
+    small, large = Group(context, 1, "lru"), Group(context, context.size, "lru")
+    table = ns.Table("a", 2, 4)
+    problems = [ns.ShardingProblem(tables=[table], features=[ns.Feature("a0", "a")], batch=16 * one.size,
+                                   topology=f"{one.size}xCPU@4GiB") for one in (small, large)]
+    plans = [make_plan(one, ["table_wise"], size, size) for one, size in zip(problems, (1, context.size))]
+    if not small.is_in:
+        raises(ns.distributed.GroupError, "expected at least", lambda: ns.distributed.join_resharded(
+            plans[1], problems[1], process_group=large.group, threads=1))
+        return
+    tables = context.make(plans[0], problems[0], process_group=small.group, dynamic_ids={"a": ns.DynamicIds()})
+    raises(ValueError, f"expected at least {context.size + 1} rows",
+           lambda: tables.reshard(plans[1], problems[1], large.group))
+    loss_of(tables({"a0": torch.tensor([[2**40]])})).backward()
+    assert tables.dynamic_ids["a"].figures().ids == 1

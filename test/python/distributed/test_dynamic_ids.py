@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from distributed_dynamic import POLICIES
 from distributed_models import KINDS
 from neuroshard.distributed._dynamic_ids.dealing import deal
+from support.dynamic_batches import POLICIES
 from support.ranks import Ranks, chosen_cases
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
@@ -42,11 +42,22 @@ SAVED = [*(f"dynamic_checkpoints.resume:policy={one}" for one in POLICIES),
          "dynamic_checkpoints.errors"]
 FEWER = [f"dynamic_checkpoints.other_ranks:policy={one}:first={first}:second={second}"
          for one, first, second in (("lru", 4, 3), ("lfu_after", 4, 3), ("share", 3, 4), ("lfu", 1, 4))]
+MOVED = [*(f"dynamic_checkpoints.moved_same_ranks:policy={one}" for one in ("lru", "lfu_after")),
+         "dynamic_checkpoints.never_moved:policy=age", "dynamic_checkpoints.moved_too_many"]
+OTHERS_MOVED = [f"dynamic_checkpoints.moved_other_ranks:policy={one}:first={first}:second={second}"
+                for one, first, second in (("lru", 4, 3), ("lfu_after", 4, 3), ("share_after", 3, 4), ("age", 1, 4))]
+PIPED = [*(f"dynamic.pipelined:policy={one}" for one in POLICIES), "dynamic.pipelined:depth=3:policy=lfu",
+         "dynamic.pipelined:kind=copies:optimizer=adam", "dynamic.pipelined:tier=ssd",
+         "dynamic.pipelined:tier=dram:device=emulator:kind=columns:steps=8",
+         "dynamic.pipelined:device=emulator:optimizer=rowwise_adagrad:kind=rows_and_columns:steps=8",
+         *(f"dynamic.pipelined_otherwise:way={way}"
+           for way in ("other_ids", "no_grad", "skipped", "accumulate", "loaded", "break")),
+         "dynamic.pipelined_otherwise:way=other_ids:depth=3", "dynamic.pipelined_kept", "dynamic.pipelined_errors"]
 
-CASES = {1: [POLICY[0], POLICY[3], HELD[0], MODES[0], ERRORS[0], ERRORS[2], SAVED[0]],
-         2: [*POLICY, *CUT, *EMULATED, *FORMS, *HELD, *MODES, *ERRORS, *OTHERS, *SAVED],
-         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, OTHERS[-1], *SAVED[::3]],
-         4: [POLICY[3], CUT[5], EMULATED[2], *FEWER]}
+CASES = {1: [POLICY[0], POLICY[3], HELD[0], MODES[0], ERRORS[0], ERRORS[2], SAVED[0], MOVED[0], *PIPED[::4]],
+         2: [*POLICY, *CUT, *EMULATED, *FORMS, *HELD, *MODES, *ERRORS, *OTHERS, *SAVED, *MOVED, *PIPED],
+         3: [*POLICY[1::2], *CUT[::3], HELD[1], *ERRORS, OTHERS[-1], *SAVED[::3], *MOVED[::2], *PIPED[1::3]],
+         4: [POLICY[3], CUT[5], EMULATED[2], *FEWER, *OTHERS_MOVED]}
 if ALL:
     CASES = {ranks: list(dict.fromkeys([*cases, *EVERY])) for ranks, cases in CASES.items()}
 

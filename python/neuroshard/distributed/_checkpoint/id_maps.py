@@ -17,7 +17,7 @@ from torch import Tensor
 from neuroshard._group.agreement import gather
 from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 from neuroshard.distributed._dynamic_ids.adoption import adopt
-from neuroshard.distributed._dynamic_ids.id_table import FIELDS, IdTable
+from neuroshard.distributed._dynamic_ids.id_table import FIELDS, IdTable, with_owner
 
 NUMBERS = 3
 
@@ -37,8 +37,7 @@ def id_state(tables: Mapping[str, IdTable], prefix: str) -> dict[str, Tensor]:
 
 
 def _entries(table: IdTable, entries: Tensor, size: int, begin: int) -> Sharded:
-    owner = torch.full((entries.shape[0], 1), table.exchange.rank)
-    chunks = [Chunk((begin, 0), torch.cat([entries, owner], dim=1))] if entries.shape[0] else []
+    chunks = [Chunk((begin, 0), with_owner(entries, table.exchange.rank))] if entries.shape[0] else []
     return Sharded((size, FIELDS + 1), torch.int64, chunks)
 
 
@@ -66,6 +65,8 @@ def all_wrong(module: Any, state: Mapping[str, Tensor], given: Mapping[str, Any]
 def take_maps(module: Any, prefix: str, state: Mapping[str, Tensor], numbers: Mapping[str, list[int]]) -> None:
     """Takes the maps of a state dict of this module, whose chunks were loaded. All ranks call it
     together."""
+    if module._sent_ahead:
+        module._sent_ahead.recall()
     for name, table in module.dynamic_ids.items():
         key = f"{prefix}.{name}.ids"
         if f"{key}.numbers" not in numbers:

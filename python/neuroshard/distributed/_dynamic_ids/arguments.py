@@ -31,6 +31,10 @@ class DynamicIds:
     evict_by: str = "lru"
     candidates: int | None = None
 
+    def num_candidates(self, rows: int) -> int:
+        """Of a table of so many rows, on all ranks together."""
+        return 0 if self.admit_after == 1 else self.candidates or rows
+
     def __post_init__(self) -> None:
         for what in ("admit_after", "candidates"):
             value = getattr(self, what)

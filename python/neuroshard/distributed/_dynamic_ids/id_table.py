@@ -39,6 +39,11 @@ class IdFigures:
         return self.ids / self.rows if self.rows else 1.0
 
 
+def with_owner(entries: torch.Tensor, rank: int) -> torch.Tensor:
+    """Entries of a rank, each with the rank: [n, FIELDS + 1]."""
+    return torch.cat([entries, torch.full((entries.shape[0], 1), rank)], dim=1)
+
+
 class IdTable:
     """The ids and rows of a table that are this rank's, by a hash of the id. Those of all ranks are all
     there are, and none is another's."""
@@ -50,7 +55,7 @@ class IdTable:
         self.exchange, self.seed = exchange, seed
         self.shared_row = rows - 1
         rank, ranks = exchange.rank, exchange.size
-        self.num_candidates = 0 if policy.admit_after == 1 else policy.candidates or rows
+        self.num_candidates = policy.num_candidates(rows)
         # By rank: where its rows begin among those of all ranks, one rank's after the other's.
         self.begins = [first_share(self.shared_row, one, ranks)[0] for one in range(ranks)]
         self.make_owner(torch.arange(*first_share(self.shared_row, rank, ranks)))

@@ -4,7 +4,7 @@ a row of the table. Rows that get another id begin anew on all ranks that hold a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from dataclasses import dataclass, field
 
 import torch
 
@@ -14,12 +14,24 @@ from neuroshard.distributed._dynamic_ids.id_table import IdTable
 from neuroshard.distributed._out_of_range import counts_of
 from neuroshard.errors import TensorError
 
-FAILED, LOOKUP, TRAINING = range(3)
+FAILED, LOOKUP, TRAINING = range(3)  # StepState (lib/RuntimeTorch/Ids/IdTranslation.h)
 STATES = ("nothing", "a lookup without training", "training")
 
 
+@dataclass(eq=False)
+class Ahead:
+    """Ids that become rows ahead of their step. ids: None where they cannot be sent. anew: by table, rows
+    that begin anew with the step, and their ids."""
+
+    ids: Jagged | None
+    state: int
+    lookup: int
+    anew: list[tuple[torch.Tensor, torch.Tensor]] = field(default_factory=list)
+
+
 class Translation:
-    """Of the dynamic tables of a module. All ranks call fail() or translate() for each step."""
+    """Of the dynamic tables of a module. All ranks call fail() or translate() for each step; or, for
+    steps to come, begin(), and then in the order of the steps finish() and keep()."""
 
     def __init__(self, tables: Sequence[IdTable], readers: Sequence[Sequence[int]], features: int,
                  held_rows: Sequence[Sequence[Sequence[tuple[int, int]]]], exchange: Exchange,
@@ -27,17 +39,20 @@ class Translation:
         """readers: of each table, the features that read it, of `features`. held_rows: of each table, by
         rank, the ranges of its rows that the rank has shards of. model: the name of the open model."""
         self.tables = tuple(tables)
-        self._readers, self._features = readers, features
-        self._held_rows, self._exchange, self._model = held_rows, exchange, model
+        self._features, self._model = features, model
         self._ops = torch.ops.neuroshard
+        held = [[[bound for span in ranges for bound in span] for ranges in of_table] for of_table in held_rows]
+        self._native = torch.classes.neuroshard.IdTranslation(
+            exchange.native, [table.shared_row for table in tables], readers, held)
         self._lookup = 0
+        self._num_ahead = 0  # begun and not kept
         self._open: list[tuple[int, int]] = []  # lookups that use rows still, and their steps
 
     def fail(self) -> None:
         """Instead of translate(), on a rank whose ids cannot be sent."""
-        size = self._exchange.size
-        self._exchange.with_heads("ids", [[FAILED, *(0 for _ in self.tables)]] * size,
-                                  [torch.empty(0, dtype=torch.int64)] * size)
+        self.recall()
+        self._lookup += 1
+        self._exchange(torch.empty(0, dtype=torch.int64), [], FAILED)
 
     @torch.compiler.disable
     def translate(self, ids: Jagged, learns: bool) -> Jagged:
@@ -48,24 +63,70 @@ class Translation:
         if counts is None:  # the step tells what is wrong with them
             self.fail()
             return ids
-        values = ids.ids.cpu()
-        places = [self._places(counts, readers) for readers in self._readers]
-        asked = [self._ops.distinct_ids(values[one].contiguous(), self._exchange.size) for one in places]
-        sizes = [one[2] for one in asked]
-        told, questions = self._send([one[0].split(one[2]) for one in asked],
-                                     TRAINING if learns else LOOKUP)
-        states = [one[0] for one in told]
-        if FAILED in states:
-            rows = [torch.full_like(values[one], table.shared_row)
-                    for one, table in zip(places, self.tables)]
-        else:
+        self.recall()
+        self._lookup += 1
+        rows, states, anew, refusal = self._exchange(ids.ids.cpu().contiguous(), counts,
+                                                     TRAINING if learns else LOOKUP)
+        self._assign(anew)
+        self._require_rows(states, refusal)
+        return ids._replace(ids=rows.to(ids.ids.device, non_blocking=True))
+
+    def begin(self, ids: Jagged | None, learns: bool) -> Ahead:
+        """Ids of a step to come, in another thread. Steps before it are expected to be over when it begins.
+        None: of a rank whose ids cannot be sent."""
+        counts = None if ids is None else self._counts(ids)
+        state = FAILED if counts is None else TRAINING if learns else LOOKUP
+        self._lookup += 1
+        values = torch.empty(0, dtype=torch.int64) if counts is None else ids.ids.cpu().contiguous()
+        self._num_ahead += 1
+        self._native.begin(self._owners, values, counts or [], state, self._lookup)
+        return Ahead(ids, state, self._lookup)
+
+    def finish(self, ahead: Ahead) -> Jagged | None:
+        """The same with rows in place of ids. Raises what translate() does, and a DistBackendError."""
+        rows, states, ahead.anew, refusal = self._native.finish()
+        if ahead.state == FAILED:
+            return ahead.ids
+        self._require_rows(states, refusal)
+        return ahead.ids._replace(ids=rows.to(ahead.ids.ids.device, non_blocking=True))
+
+    def holds(self, ahead: Ahead, learns: bool) -> bool:
+        """Whether a step that begins now is as it was expected: lookups before it are over, and its mode."""
+        return (ahead.state == FAILED or ahead.state == (TRAINING if learns else LOOKUP)) \
+            and self._first_held(ahead.lookup) == ahead.lookup
+
+    def keep(self, ahead: Ahead) -> None:
+        """Lets the maps be as finish() has left them. To be called when the step begins: rows begin anew."""
+        self._num_ahead -= 1
+        for owner in self._owners:
+            owner.keep_ahead()
+        self._assign(ahead.anew)
+
+    def recall(self) -> None:
+        """Lets the maps be as they were before all that was begun and not kept. All ranks call it."""
+        if self._num_ahead:
+            self._native.recall(self._owners)
+        self._num_ahead = 0
+
+    @property
+    def _owners(self) -> list[torch.ScriptObject]:
+        return [table.owner for table in self.tables]
+
+    def _assign(self, anew: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        for table, (rows, ids) in zip(self.tables, anew):
+            if rows.numel():
+                self._ops.assign_rows(self._model, table.index, rows, ids, table.seed)
+
+    def _require_rows(self, states: Sequence[int], refusal: Sequence[int]) -> None:
+        if FAILED not in states:
             require_same_states(states)
-            found = self._take(self._reply([one[1:] for one in told], questions, learns), sizes)
-            rows = [of_table.index_select(0, one[1]) for of_table, one in zip(found, asked)]
-        translated = values.clone()
-        for one, of_table in zip(places, rows):
-            translated[one] = of_table
-        return ids._replace(ids=translated.to(ids.ids.device, non_blocking=True))
+        if refusal:
+            self._raise_full(*refusal)
+
+    def _exchange(self, ids: torch.Tensor, counts: Sequence[int], state: int) -> tuple[
+            torch.Tensor, list[int], list[tuple[torch.Tensor, torch.Tensor]], list[int]]:
+        return self._native.translate(self._owners, ids, counts, state, self._lookup,
+                                      self._first_held(self._lookup))
 
     def _counts(self, ids: Jagged) -> list[int] | None:
         """The ids of each feature; None if ids or offsets are wrong."""
@@ -76,95 +137,18 @@ class Translation:
         return counts_of(ids, self._features)
 
     @torch.compiler.disable
-    def note_step(self, ticket: torch.Tensor) -> None:
-        """The step that the last translated ids have begun: it uses their rows until it is over."""
-        self._open.append((self._lookup, int(ticket)))
+    def note_step(self, ticket: torch.Tensor, ahead: Ahead | None = None) -> None:
+        """The step that the last translated ids have begun, or `ahead`: it uses their rows until it is
+        over."""
+        self._open.append((ahead.lookup if ahead else self._lookup, int(ticket)))
 
-    def _places(self, counts: Sequence[int], readers: Sequence[int]) -> slice | torch.Tensor:
-        """Where the ids of these features are."""
-        begins = [0, *accumulate(counts)]
-        if readers[-1] - readers[0] + 1 == len(readers):
-            return slice(begins[readers[0]], begins[readers[-1] + 1])
-        return torch.cat([torch.arange(begins[one], begins[one + 1]) for one in readers])
-
-    def _send(self, asked: Sequence[Sequence[torch.Tensor]],
-              state: int) -> tuple[list[list[int]], list[torch.Tensor]]:
-        """asked: by table and rank, ids. Gives by rank its state, how many ids of each table it asks this
-        one for, and these."""
-        by_rank = list(zip(*asked))
-        return self._exchange.with_heads("ids", [[state, *(ids.shape[0] for ids in one)] for one in by_rank],
-                                         [torch.cat(one) for one in by_rank])
-
-    def _reply(self, counts: Sequence[Sequence[int]], questions: Sequence[torch.Tensor],
-               learns: bool) -> tuple[list[list[int]], list[torch.Tensor]]:
-        """Tells each rank the rows of its ids, and which rows that it has shards of have another id now.
-        counts: by rank and table. Gives what all ranks tell this one."""
-        size, tables = self._exchange.size, range(len(self.tables))
-        parts = [question.split(list(count)) for question, count in zip(questions, counts)]
-        answers, admitted, refused = self._answer(
-            [torch.cat([one[table] for one in parts]) for table in tables], learns)
-        rows = [one.split([count[table] for count in counts]) for table, one in enumerate(answers)]
-        held = [[self._held_by(table, rank, *admitted[table]) for table in tables]
-                for rank in range(size)]
-        return self._exchange.with_heads(
-            "rows", [[*refused, *(pairs.shape[0] for pairs in one)] for one in held],
-            [torch.cat([*(of_table[rank] for of_table in rows), *(pairs.flatten() for pairs in held[rank])])
-             for rank in range(size)])
-
-    def _take(self, replies: tuple[list[list[int]], list[torch.Tensor]],
-              sizes: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        """The rows of the distinct ids of each table, by owner; lets rows that have another id begin anew.
-        sizes: by table and rank, how many ids it was asked for."""
-        told, values = replies
-        tables = range(len(self.tables))
-        pieces = [one.split([*(sizes[table][rank] for table in tables), *(2 * count for count in head[2:])])
-                  for rank, (head, one) in enumerate(zip(told, values))]
-        for number, table in enumerate(self.tables):
-            pairs = torch.cat([one[len(self.tables) + number] for one in pieces]).reshape(-1, 2)
-            if pairs.numel():
-                self._ops.assign_rows(self._model, table.index, pairs[:, 0].contiguous(),
-                                      pairs[:, 1].contiguous(), table.seed)
-        for owner, (number, refused_id, *_) in enumerate(told):
-            if number >= 0:
-                self._raise_full(owner, number, refused_id)
-        return [torch.cat([one[number] for one in pieces]) for number in tables]
-
-    def _answer(self, ids: Sequence[torch.Tensor], learns: bool) -> tuple[
-            list[torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]], tuple[int, int]]:
-        """By table: the rows of ids that this rank owns; rows that have another id now, and these. Then the
-        first table that refuses an id, or -1, and the id."""
-        self._lookup += 1
-        first_held = self._first_held()
-        rows, admitted, refusal = [], [], (-1, 0)
-        for number, (table, own) in enumerate(zip(self.tables, ids)):
-            if not learns:
-                rows.append(table.owner.find(own, self._lookup))
-                admitted.append((own[:0], own[:0]))
-                continue
-            found, new_rows, new_ids, refused = table.owner.train(own, self._lookup, first_held)
-            rows.append(found)
-            admitted.append((new_rows, new_ids))
-            if refused.numel() and refusal[0] < 0:
-                refusal = number, int(refused)
-        return rows, admitted, refusal
-
-    def _first_held(self) -> int:
-        """The first lookup that uses rows still: its results are not there, or its update is not done."""
-        if self._open and not self._ops.keeps_gradients(self._model):
+    def _first_held(self, lookup: int) -> int:
+        """The first lookup, up to this one, that uses rows still: its results are not there, or its update is
+        not done."""
+        if not self._ops.keeps_gradients(self._model):  # an error if the tables are closed
             open_steps = set(self._ops.open_steps(self._model))
             self._open = [one for one in self._open if one[1] in open_steps]
-        return self._open[0][0] if self._open else self._lookup
-
-    def _held_by(self, table: int, rank: int, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """(row, id) of those rows that the rank has shards of, [n, 2]."""
-        ranges = self._held_rows[table][rank]
-        pairs = torch.stack([rows, ids], dim=1)
-        if not rows.numel() or ranges == [(0, self.tables[table].shared_row + 1)]:
-            return pairs
-        held = torch.zeros_like(rows, dtype=torch.bool)
-        for begin, end in ranges:
-            held |= (rows >= begin) & (rows < end)
-        return pairs[held]
+        return min([lookup, *(one for one, _ in self._open)])
 
     def _raise_full(self, owner: int, table: int, refused_id: int) -> None:
         name = self.tables[table].name

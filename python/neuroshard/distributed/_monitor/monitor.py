@@ -43,8 +43,8 @@ class PlanMonitor:
             if key in options:
                 raise TypeError(f"PlanMonitor: {key}: the monitor's own")
         if tables.dynamic_ids:
-            raise TensorError("PlanMonitor: tables with dynamic ids cannot move to another plan while they are "
-                              "open, and their ids are no rows")
+            raise TensorError("PlanMonitor: ids of tables with dynamic ids are no rows, so that their statistics "
+                              "cannot be measured")
         self._tables, self._group = tables, tables.process_group
         self._every, self._batches = every, batches
         self._options = {"threads": 1, **options}

@@ -16,6 +16,7 @@ from neuroshard.distributed._device import pick_device
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._optimizer import FusedOptimizer
 from neuroshard.distributed._out_of_range import OutOfRange
+from neuroshard.distributed._reshard.id_maps import take_maps
 from neuroshard.distributed._reshard.meeting import Meeting, Said, check_group, meet
 from neuroshard.distributed._reshard.reshard import Target, move
 from neuroshard.distributed._session import Session
@@ -86,6 +87,8 @@ class Joiner:
             return Session(target.plan, target.problem, target.group, target.artifact, *self._options,
                            self.engine, module._updates)
 
-        session, _ = move(meeting, target, None, open_session, start)
+        module._policies = {name: one.policy for name, one in source.maps.items()}
+        session, _, moved = move(meeting, target, None, {}, open_session, start)
         module._take(session, target.plan, target.problem)
+        take_maps(module.dynamic_ids, moved)
         return module.requires_grad_(not source.frozen)

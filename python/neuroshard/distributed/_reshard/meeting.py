@@ -10,6 +10,7 @@ import torch.distributed as dist
 
 from neuroshard import _fields
 from neuroshard._group.agreement import attempt, gather, rank_of
+from neuroshard.distributed._dynamic_ids.arguments import DynamicIds
 from neuroshard.distributed._updates import UpdateSettings
 from neuroshard.errors import GroupError, TensorError
 from neuroshard.plans import Plan, counted
@@ -17,6 +18,15 @@ from neuroshard.problem import ShardingProblem
 
 Group = dist.ProcessGroup | None
 OUTSIDE = dist.GroupMember.NON_GROUP_MEMBER
+
+
+class MovingMap(NamedTuple):
+    """The map of a table's dynamic ids. batches: that were trained. ranks: of the old plan."""
+
+    policy: DynamicIds
+    seed: int
+    batches: int
+    ranks: int
 
 
 class Source(NamedTuple):
@@ -29,6 +39,7 @@ class Source(NamedTuple):
     groups: Sequence[Mapping[str, Any]]  # of tables, with their learning rates
     updates: UpdateSettings
     out_of_range: str | int
+    maps: Mapping[str, MovingMap]  # by table
 
 
 class Said(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch.distributed as dist
@@ -12,7 +12,10 @@ import torch.distributed as dist
 from neuroshard import _fields
 from neuroshard._group.agreement import gather, rank_of, together
 from neuroshard._group.watched_group import watched_group_of
+from neuroshard.distributed._dynamic_ids.arguments import check_dynamic_ids
+from neuroshard.distributed._dynamic_ids.id_table import IdTable
 from neuroshard.distributed._engine import Engine
+from neuroshard.distributed._reshard.id_maps import MovedMap, move_maps
 from neuroshard.distributed._reshard.meeting import (OUTSIDE, Group, Meeting, Said, Source,
                                                      check_group, groups_to_meet, meet,
                                                      require_one_group, require_same_model)
@@ -74,12 +77,16 @@ class Target:
                     source if device == 0 else None)
 
 
-def reshard(session: Session, target: Target,
-            source: Callable[[], Source]) -> tuple[Session | None, Resharded]:
-    """Opens tables under the new plan, fills them and gives their session, under the name of the old
-    one, which is closed. None on a rank that leaves. After an error the old session is as it was.
+Moved = tuple[Session | None, Resharded, dict[str, MovedMap]]
 
-    source: of these tables; raises what keeps them from moving now."""
+
+def reshard(session: Session, target: Target, source: Callable[[], Source],
+            maps: Mapping[str, IdTable]) -> Moved:
+    """Opens tables under the new plan, fills them and gives their session, under the name of the old
+    one, which is closed, and what has come of `maps`. None on a rank that leaves. After an error the old
+    session is as it was.
+
+    source: of these tables; raises what keeps them from moving now. maps: of dynamic ids."""
     start = time.monotonic()
     group = target.group
     groups = groups_to_meet(session.group, group)
@@ -91,6 +98,8 @@ def reshard(session: Session, target: Target,
         own = source()
         require_same_model(own.problem, target.problem)
         target.plan.verify(target.problem)
+        check_dynamic_ids({name: table.policy for name, table in maps.items()}, target.problem,
+                          target.plan.device_count)
         session.engine.require_idle()
         return target.say(session.engine, session.rank, own)
 
@@ -104,32 +113,32 @@ def reshard(session: Session, target: Target,
                        session.tier_directory, Engine(session.engine.device),
                        session.policy)
 
-    new, figures = move(meeting, target, session, open_session, start)
+    new, figures, moved = move(meeting, target, session, maps, open_session, start)
     if new is None:
         session.close()
     else:
         new.replace(session)
-    return new, figures
+    return new, figures, moved
 
 
-def move(meeting: Meeting, target: Target, old: Session | None,
-         open_session: Callable[[], Session | None], start: float) -> tuple[Session | None, Resharded]:
+def move(meeting: Meeting, target: Target, old: Session | None, maps: Mapping[str, IdTable],
+         open_session: Callable[[], Session | None], start: float) -> Moved:
     """The new session, with everything of the old tables in it."""
     new = None
     try:
         new = together(open_session, meeting.group, "opening the tables under the new plan")
-        figures = fill(meeting, target, old, new, start)
+        figures, moved = fill(meeting, target, old, maps, new, start)
         if new:
             new.engine.set_num_updates(meeting.source.step)
     except BaseException:
         if new:
             new.close()
         raise
-    return new, figures
+    return new, figures, moved
 
 
-def fill(meeting: Meeting, target: Target, old: Session | None, new: Session | None,
-         start: float) -> Resharded:
+def fill(meeting: Meeting, target: Target, old: Session | None, maps: Mapping[str, IdTable],
+         new: Session | None, start: float) -> tuple[Resharded, dict[str, MovedMap]]:
     def own(session: Session | None) -> dict:
         return by_table(session.shards()) if session else {}
 
@@ -145,12 +154,14 @@ def fill(meeting: Meeting, target: Target, old: Session | None, new: Session | N
         for table in target.problem.tables:
             missing = move_table(table, before, after, transfer, distance, sent)
             needed = [so_far + one for so_far, one in zip(needed, missing, strict=True)]
+        rows = {table.name: table.rows for table in target.problem.tables}
+        moved = move_maps(maps, rows, meeting, group)
         for session in filter(None, (old, new)):
             session.engine.synchronize()
         everyone = gather((transfer.sent, transfer.received, transfer.copied,
                            time.monotonic() - start), meeting.group)
     given, got, copied, seconds = zip(*everyone, strict=True)
-    return Resharded(given, got, copied, tuple(needed), max(seconds))
+    return Resharded(given, got, copied, tuple(needed), max(seconds)), moved
 
 
 class MovingGroup:
