@@ -103,13 +103,15 @@ void Checker::checkOptimizer(const std::string &where,
   wantNumber(where + ".initial_accumulator", optimizer.initialAccumulator, 0,
              kLargest);
   wantNumber(where + ".weight_decay", optimizer.weightDecay, 0, kLargest);
+  wantNumber(where + ".l1_penalty", optimizer.l1Penalty, 0, kLargest);
+  wantNumber(where + ".l2_penalty", optimizer.l2Penalty, 0, kLargest);
   for (auto [name, beta] : {std::pair(".beta1", optimizer.beta1),
                             std::pair(".beta2", optimizer.beta2)})
     if (!(beta >= 0 && beta < 1))
       error(where + name,
             "expected a number in [0, 1), got: " + shortestText(beta));
-  if (std::string problem = settingsError(optimizer); !problem.empty())
-    error(where + ".weight_decay_mode", problem);
+  if (std::optional<SettingError> found = settingError(optimizer))
+    error(where + "." + found->setting, found->message);
 }
 
 void Checker::checkAccess(const std::string &where,

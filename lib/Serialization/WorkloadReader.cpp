@@ -72,6 +72,8 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   object.optional("weight_decay", optimizer.weightDecay);
   object.name("weight_decay_mode", optimizer.weightDecayMode,
               parseWeightDecayMode);
+  object.optional("l1_penalty", optimizer.l1Penalty);
+  object.optional("l2_penalty", optimizer.l2Penalty);
   return optimizer;
 }
 

@@ -37,7 +37,9 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .beta1 = beta1,
                       .beta2 = beta2,
                       .weightDecay = weightDecay,
-                      .weightDecayMode = weightDecayMode};
+                      .weightDecayMode = weightDecayMode,
+                      .l1Penalty = l1Penalty,
+                      .l2Penalty = l2Penalty};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

@@ -20,7 +20,8 @@ enum class OptimizerKind {
   Momentum,
   AdamW,
   PartialRowWiseAdam,
-  RowWiseRMSprop
+  RowWiseRMSprop,
+  FTRL
 };
 
 /// Where weight decay goes. L2: decay * weights is added to the gradient, and
@@ -38,7 +39,8 @@ enum class OptimizerSemantics { Exact, PerShard };
 
 /// An optimizer and its hyperparameters; those it does not use stay at their
 /// defaults. `beta1` is the decay of the first moment, for momentum the factor
-/// of its buffer.
+/// of its buffer. `eps` is FTRL's beta, and the penalties its lambda1 and
+/// lambda2.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::SGD;
   double eps = 1e-8;
@@ -47,6 +49,8 @@ struct Optimizer {
   double initialAccumulator = 0;
   double weightDecay = 0;
   WeightDecayMode weightDecayMode = WeightDecayMode::Default;
+  double l1Penalty = 0;
+  double l2Penalty = 0;
 
   bool operator==(const Optimizer &) const = default;
 };
@@ -78,12 +82,15 @@ struct OptimizerProperties {
   bool hasBeta2 = false;
   /// The step size corrects the bias of moments that begin at 0.
   bool correctsBias = false;
-  /// Its states are sums, which begin at initialAccumulator; others at 0.
+  bool hasPenalties = false;
+  /// Its first state is a sum, which begins at initialAccumulator; others at 0.
   bool accumulates = false;
+  /// The step divides by the learning rate, which must be above 0.
+  bool dividesByRate = false;
 };
 
 /// In the order of OptimizerKind.
-inline constexpr std::array<OptimizerProperties, 8> kOptimizers = {{
+inline constexpr std::array<OptimizerProperties, 9> kOptimizers = {{
     {.name = "sgd"},
     {.name = "adagrad",
      .states = {.perElement = 1},
@@ -128,6 +135,14 @@ inline constexpr std::array<OptimizerProperties, 8> kOptimizers = {{
      .stateNames = {"square_avg"},
      .hasEps = true,
      .hasBeta2 = true},
+    {.name = "ftrl",
+     .states = {.perElement = 2},
+     .stateNames = {"sum", "linear"},
+     .isOneWeightDecayMode = true,
+     .hasEps = true,
+     .hasPenalties = true,
+     .accumulates = true,
+     .dividesByRate = true},
 }};
 
 constexpr const OptimizerProperties &propertiesOf(OptimizerKind kind) {
@@ -144,10 +159,10 @@ constexpr OptimizerStates optimizerStates(OptimizerKind kind) {
   return propertiesOf(kind).states;
 }
 
-/// The first value of every state.
-constexpr double initialState(const Optimizer &optimizer) {
-  bool accumulates = propertiesOf(optimizer.kind).accumulates;
-  return accumulates ? optimizer.initialAccumulator : 0;
+/// The first value of state number `index`.
+constexpr double initialState(const Optimizer &optimizer, int64_t index) {
+  bool isSum = index == 0 && propertiesOf(optimizer.kind).accumulates;
+  return isSum ? optimizer.initialAccumulator : 0;
 }
 
 /// L2 or Decoupled; without weight decay neither.
@@ -160,8 +175,15 @@ weightDecayOf(const Optimizer &optimizer) {
   return propertiesOf(optimizer.kind).weightDecayMode;
 }
 
-/// Why the settings of an optimizer cannot be together, or "".
-std::string settingsError(const Optimizer &optimizer);
+/// A setting that an optimizer cannot have.
+struct SettingError {
+  /// As files name it.
+  const char *setting;
+  std::string message;
+};
+
+/// The first one, if there is any.
+std::optional<SettingError> settingError(const Optimizer &optimizer);
 
 /// Do the owners of a table's rows exchange squared norms of gradients, so that
 /// its update takes two phases? One shard cut by columns decides it for all

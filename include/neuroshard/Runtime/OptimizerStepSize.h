@@ -24,13 +24,18 @@ struct StepSize {
 /// learningRate * sqrt(1 - beta2^step) / (1 - beta1^step): Adam corrects the
 /// bias of its moments by the global step, as torch.optim.SparseAdam does. The
 /// learning rate for an optimizer that corrects none. Throws a RuntimeError for
-/// a step less than 1 if it does.
+/// a step less than 1 if it does, and for a rate that is not above 0 if the
+/// step divides by it.
 inline double correctedRate(const Optimizer &optimizer, double learningRate,
                             int64_t step) {
-  if (!propertiesOf(optimizer.kind).correctsBias)
+  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  if (properties.dividesByRate && !(learningRate > 0))
+    fail("the learning rate of an update by ", properties.name,
+         " must be above 0, found ", learningRate);
+  if (!properties.correctsBias)
     return learningRate;
   if (step < 1)
-    fail("the step of an update by ", toString(optimizer.kind),
+    fail("the step of an update by ", properties.name,
          " must be at least 1, found ", step);
   double count = static_cast<double>(step);
   return learningRate * std::sqrt(1.0 - std::pow(optimizer.beta2, count)) /

@@ -81,8 +81,12 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
         readName(value["weight_decay_mode"],
                  {WeightDecayMode::Default, WeightDecayMode::L2,
                   WeightDecayMode::Decoupled});
-  if (std::string problem = settingsError(optimizer); !problem.empty())
-    value["weight_decay_mode"].wrong("another mode: " + problem);
+  if (value.has("l1_penalty"))
+    optimizer.l1Penalty = upTo1e30("l1_penalty");
+  if (value.has("l2_penalty"))
+    optimizer.l2Penalty = upTo1e30("l2_penalty");
+  if (std::optional<SettingError> found = settingError(optimizer))
+    value[found->setting].wrong("another value: " + found->message);
   return optimizer;
 }
 

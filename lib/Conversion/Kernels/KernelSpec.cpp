@@ -20,12 +20,13 @@ static bool readsOptimizer(KernelKind kind) {
 
 static std::optional<std::string> findProblem(const Optimizer &optimizer) {
   for (double value :
-       {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay})
+       {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay,
+        optimizer.l1Penalty, optimizer.l2Penalty})
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
-  if (std::string problem = settingsError(optimizer); !problem.empty())
-    return problem;
+  if (std::optional<SettingError> error = settingError(optimizer))
+    return error->message;
   return std::nullopt;
 }
 
@@ -68,6 +69,9 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
     suffix += "_b" + getBits(optimizer.beta2);
   if (properties.hasEps)
     suffix += "_e" + getBits(optimizer.eps);
+  if (properties.hasPenalties)
+    suffix += "_l" + getBits(optimizer.l1Penalty) + "_l" +
+              getBits(optimizer.l2Penalty);
   // The amount of decoupled decay is an argument.
   if (weightDecayOf(optimizer) == WeightDecayMode::L2)
     suffix += "_d" + getBits(optimizer.weightDecay);

@@ -73,6 +73,10 @@ private:
                          mlir::Value gradients, mlir::Value position) const;
   mlir::Value stepOf(LoopBuilder &b, mlir::Value row, mlir::Value column,
                      mlir::Value gradient) const;
+  mlir::Value weightOfFTRL(LoopBuilder &b, mlir::ValueRange at,
+                           mlir::Value gradient) const;
+  mlir::Value nextWeight(LoopBuilder &b, mlir::Value row, mlir::Value column,
+                         mlir::Value gradient, mlir::Value rowFactor) const;
   mlir::Value movingAverage(LoopBuilder &b, mlir::Value state,
                             mlir::ValueRange indices, double beta,
                             mlir::Value value) const;

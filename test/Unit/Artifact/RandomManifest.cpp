@@ -58,8 +58,13 @@ private:
     auto kinds = static_cast<int64_t>(kOptimizers.size());
     Optimizer result{
         static_cast<OptimizerKind>(below(kinds)), 0.1, 0.875, 0.3, 0.25, 1e-3};
+    const OptimizerProperties &known = propertiesOf(result.kind);
     if (below(2))
-      result.weightDecayMode = WeightDecayMode::Decoupled;
+      result.weightDecayMode = known.isOneWeightDecayMode
+                                   ? known.weightDecayMode
+                                   : WeightDecayMode::Decoupled;
+    if (known.hasPenalties)
+      result.l1Penalty = 0.125;
     return result;
   }
 

@@ -1,11 +1,11 @@
 //===- UpdateKernelTest.cpp - Optimizer kernels and scalar loops ----------===//
 //
 // Optimizer steps equal a scalar loop bit by bit (SGD, momentum, Adagrad, Adam,
-// AdamW, with and without both kinds of weight decay, f16 and bf16 rounded
-// once); row-wise norms are exact on integers and within 4 ulp of their sum
-// otherwise, and weights and first moments equal bit by bit what the formula
-// gives from the kernel's own row state. Other rows, padding and memory past
-// the arrays stay untouched.
+// AdamW, FTRL, with and without both kinds of weight decay, f16 and bf16
+// rounded once); row-wise norms are exact on integers and within 4 ulp of their
+// sum otherwise, and weights and first moments equal bit by bit what the
+// formula gives from the kernel's own row state. Other rows, padding and memory
+// past the arrays stay untouched.
 
 #include "Elements.h"
 #include "GuardedArray.h"
@@ -140,6 +140,18 @@ ExpectedTable stepElement(const Optimizer &optimizer, float weight,
   case OptimizerKind::Momentum: {
     float buffer = static_cast<float>(optimizer.beta1) * state0 + g;
     return {weight - kStepSize * buffer, {buffer, state1}};
+  }
+  case OptimizerKind::FTRL: {
+    auto l1 = static_cast<float>(optimizer.l1Penalty);
+    auto l2 = static_cast<float>(optimizer.l2Penalty);
+    float sum = state0 + g * g, root = std::sqrt(sum);
+    float sigma = (root - std::sqrt(state0)) / kStepSize;
+    float linear = state1 + g - sigma * weight;
+    float next = 0;
+    if (std::abs(linear) > l1)
+      next = (std::copysign(l1, linear) - linear) /
+             ((root + eps) / kStepSize + l2);
+    return {next, {sum, linear}};
   }
   case OptimizerKind::RowWiseAdagrad:
   case OptimizerKind::PartialRowWiseAdam:

@@ -40,6 +40,13 @@ TEST(StepSizeTest, DecoupledDecayKeepsAShareOfTheWeights) {
   EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 1);
 }
 
+TEST(StepSizeTest, FTRLDividesByALearningRateAboveZero) {
+  Optimizer optimizer{.kind = OptimizerKind::FTRL};
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 0).size, 0.5f);
+  EXPECT_THROW(stepSize(optimizer, 0.0f, 1), RuntimeError);
+  EXPECT_THROW(stepSize(optimizer, -0.5f, 1), RuntimeError);
+}
+
 /// Two optimizers of which haveSameStepSize is true have the same, and of each
 /// pair with other factors it is false.
 TEST(StepSizeTest, SharedOnlyByOptimizersWithEqualFactors) {

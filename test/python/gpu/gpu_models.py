@@ -21,7 +21,8 @@ OPTIMIZERS = tuple(
     Optimizer("partial_rowwise_adam", beta1=0.8, beta2=0.99, eps=1e-3),
     Optimizer("partial_rowwise_adam", weight_decay=0.25, eps=1e-3),
     Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled", eps=1e-3),
-    Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
+    Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
+    Optimizer("ftrl", initial_accumulator=0.5, eps=0.5, l1_penalty=1, l2_penalty=0.25))
 # What reads a table in training: (input, feature of the table, pooling, weighted).
 READERS = (
     (("l", 0, "sum", False),),

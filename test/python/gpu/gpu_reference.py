@@ -206,12 +206,24 @@ def elementwise(optimizer, weights, states, gradient, size):
     if optimizer.kind == "momentum":
         buffer = F32(optimizer.beta1) * states[0] + gradient
         return [weights - size * buffer, buffer]
+    if optimizer.kind == "ftrl":
+        return ftrl(optimizer, weights, states, gradient, size)
     if optimizer.kind == "adagrad":
         total = states[0] + gradient * gradient
         return [by_root(weights, size, gradient, total, optimizer.eps), total]
     first = average(optimizer.beta1, states[0], gradient)
     second = average(optimizer.beta2, states[1], gradient * gradient)
     return [by_root(weights, size, first, second, optimizer.eps), first, second]
+
+
+def ftrl(optimizer, weights, states, gradient, size):
+    total = states[0] + gradient * gradient
+    root = numpy.sqrt(total)
+    sigma = (root - numpy.sqrt(states[0])) / size
+    linear = (states[1] + gradient) - sigma * weights
+    penalty = F32(optimizer.l1_penalty)
+    curvature = (root + F32(optimizer.eps)) / size + F32(optimizer.l2_penalty)
+    return [(numpy.clip(linear, -penalty, penalty) - linear) / curvature, total, linear]
 
 
 def average(beta, before, value):

@@ -20,7 +20,9 @@ OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulat
               Optimizer("partial_rowwise_adam", beta1=0.8, beta2=0.99, eps=1e-4),
               Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25),
               Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
-              Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
+              Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
+              Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
+                        l2_penalty=0.5))
 # Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
 INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
 # What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.
