@@ -58,7 +58,8 @@ OptimizerAttr OptimizerAttr::get(MLIRContext *context,
              f64(context, optimizer.initialAccumulator),
              f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
              f64(context, optimizer.l1Penalty),
-             f64(context, optimizer.l2Penalty));
+             f64(context, optimizer.l2Penalty),
+             f64(context, optimizer.maxGradient));
 }
 
 neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
@@ -70,7 +71,8 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .weightDecay = getWeightDecay().getValueAsDouble(),
           .weightDecayMode = getWeightDecayMode(),
           .l1Penalty = getL1Penalty().getValueAsDouble(),
-          .l2Penalty = getL2Penalty().getValueAsDouble()};
+          .l2Penalty = getL2Penalty().getValueAsDouble(),
+          .maxGradient = getMaxGradient().getValueAsDouble()};
 }
 
 LogicalResult
@@ -78,13 +80,14 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                       FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
                       FloatAttr initialAccumulator, FloatAttr weightDecay,
                       neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
-                      FloatAttr l2Penalty) {
+                      FloatAttr l2Penalty, FloatAttr maxGradient) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
       failed(checkNonNegative(emitError, "weight_decay", weightDecay)) ||
       failed(checkNonNegative(emitError, "l1_penalty", l1Penalty)) ||
-      failed(checkNonNegative(emitError, "l2_penalty", l2Penalty)))
+      failed(checkNonNegative(emitError, "l2_penalty", l2Penalty)) ||
+      failed(checkNonNegative(emitError, "max_gradient", maxGradient)))
     return failure();
   for (auto [name, beta] : {std::pair("beta1", beta1), {"beta2", beta2}}) {
     double value = beta.getValueAsDouble();
@@ -146,7 +149,8 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
             accumulator = defaults.getInitialAccumulator(),
             decay = defaults.getWeightDecay(),
             l1Penalty = defaults.getL1Penalty(),
-            l2Penalty = defaults.getL2Penalty();
+            l2Penalty = defaults.getL2Penalty(),
+            maxGradient = defaults.getMaxGradient();
   neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "eps")
@@ -165,16 +169,18 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, l1Penalty);
     if (key == "l2_penalty")
       return parseNumber(parser, l2Penalty);
+    if (key == "max_gradient")
+      return parseNumber(parser, maxGradient);
     return std::nullopt;
   };
   if (parsePairs(parser,
                  "eps, beta1, beta2, initial_accumulator, weight_decay, "
-                 "weight_decay_mode, l1_penalty, l2_penalty",
+                 "weight_decay_mode, l1_penalty, l2_penalty, max_gradient",
                  /*first=*/false, parseValue))
     return {};
   return parser.getChecked<OptimizerAttr>(loc, context, *kind, eps, beta1,
                                           beta2, accumulator, decay, mode,
-                                          l1Penalty, l2Penalty);
+                                          l1Penalty, l2Penalty, maxGradient);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -198,6 +204,7 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
             << stringifyWeightDecayMode(getWeightDecayMode());
   printPair("l1_penalty", getL1Penalty(), defaults.getL1Penalty());
   printPair("l2_penalty", getL2Penalty(), defaults.getL2Penalty());
+  printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
   printer << ">";
 }
 

@@ -31,7 +31,8 @@ class Optimizer(_fields.Record):
     l2 adds weight_decay * weights to the gradient, decoupled takes learning_rate * weight_decay
     of the weights away before the step; default: as the optimizer has it, which is decoupled for
     adamw and partial_rowwise_adam. l1_penalty, l2_penalty: lambda1 and lambda2 of ftrl, whose beta
-    is eps.
+    is eps. max_gradient: elements of a row's summed gradient are clamped to +-max_gradient before
+    all else; 0: not at all.
     """
 
     kind: OptimizerKind = field(default="sgd", metadata={"always": True})
@@ -43,11 +44,12 @@ class Optimizer(_fields.Record):
     weight_decay_mode: WeightDecayMode = "default"
     l1_penalty: float = 0
     l2_penalty: float = 0
+    max_gradient: float = 0
 
     def __post_init__(self) -> None:
         self._choice("kind", OPTIMIZERS)
         self._number("eps", "beta1", "beta2", "initial_accumulator", "weight_decay", "l1_penalty",
-                     "l2_penalty")
+                     "l2_penalty", "max_gradient")
         self._choice("weight_decay_mode", WEIGHT_DECAY_MODES)
 
 

@@ -31,7 +31,7 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, max_gradient}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
@@ -48,6 +48,11 @@
 
 // expected-error@below {{'l1_penalty' must be}}
 "x"() {a = #neuroshard.optimizer<ftrl, l1_penalty = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'max_gradient' must be}}
+"x"() {a = #neuroshard.optimizer<sgd, max_gradient = -1.0>} : () -> ()
 
 // -----
 

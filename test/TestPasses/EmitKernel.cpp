@@ -39,7 +39,8 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .weightDecay = weightDecay,
                       .weightDecayMode = weightDecayMode,
                       .l1Penalty = l1Penalty,
-                      .l2Penalty = l2Penalty};
+                      .l2Penalty = l2Penalty,
+                      .maxGradient = maxGradient};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

@@ -25,7 +25,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     of momentum's buffer; `eps`, `l1_penalty` and `l2_penalty` are FTRL's beta,
     lambda1 and lambda2. `weight_decay` is added to the gradient as `l2`, or multiplies the
     weights before the step as `decoupled`; the mode is that of the optimizer's
-    kind unless `weight_decay_mode` says another. Numbers are f64. Printed only
+    kind unless `weight_decay_mode` says another. Elements of a row's summed
+    gradient are clamped to +-`max_gradient` first, unless that is 0. Numbers are f64. Printed only
     where they differ from the default.
 
     ```mlir
@@ -47,7 +48,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     "::mlir::FloatAttr":$weightDecay,
     EnumParameter<NeuroShard_WeightDecayMode>:$weightDecayMode,
     "::mlir::FloatAttr":$l1Penalty,
-    "::mlir::FloatAttr":$l2Penalty
+    "::mlir::FloatAttr":$l2Penalty,
+    "::mlir::FloatAttr":$maxGradient
   );
   let builders = [
     AttrBuilder<(ins "const ::neuroshard::Optimizer &":$optimizer)>

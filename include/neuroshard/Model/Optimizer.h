@@ -51,6 +51,9 @@ struct Optimizer {
   WeightDecayMode weightDecayMode = WeightDecayMode::Default;
   double l1Penalty = 0;
   double l2Penalty = 0;
+  /// Elements of a row's summed gradient are clamped to [-maxGradient,
+  /// maxGradient] before all else; 0: not at all.
+  double maxGradient = 0;
 
   bool operator==(const Optimizer &) const = default;
 };

@@ -85,6 +85,8 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
     optimizer.l1Penalty = upTo1e30("l1_penalty");
   if (value.has("l2_penalty"))
     optimizer.l2Penalty = upTo1e30("l2_penalty");
+  if (value.has("max_gradient"))
+    optimizer.maxGradient = upTo1e30("max_gradient");
   if (std::optional<SettingError> found = settingError(optimizer))
     value[found->setting].wrong("another value: " + found->message);
   return optimizer;

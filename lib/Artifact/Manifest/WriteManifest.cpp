@@ -31,7 +31,8 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"weight_decay", optimizer->weightDecay},
           {"weight_decay_mode", toString(optimizer->weightDecayMode)},
           {"l1_penalty", optimizer->l1Penalty},
-          {"l2_penalty", optimizer->l2Penalty}};
+          {"l2_penalty", optimizer->l2Penalty},
+          {"max_gradient", optimizer->maxGradient}};
 }
 
 Json tableJson(const TableSpec &table) {

@@ -15,13 +15,14 @@
 namespace neuroshard {
 
 static bool readsOptimizer(KernelKind kind) {
-  return kind == KernelKind::Update || kind == KernelKind::Apply;
+  return kind == KernelKind::Update || kind == KernelKind::Reduce ||
+         kind == KernelKind::Apply;
 }
 
 static std::optional<std::string> findProblem(const Optimizer &optimizer) {
   for (double value :
        {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay,
-        optimizer.l1Penalty, optimizer.l2Penalty})
+        optimizer.l1Penalty, optimizer.l2Penalty, optimizer.maxGradient})
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
@@ -55,6 +56,11 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
 
 static std::string getBits(double value) {
   return llvm::utohexstr(llvm::bit_cast<uint64_t>(value), /*LowerCase=*/true);
+}
+
+static std::string getClipSuffix(const Optimizer &optimizer) {
+  return optimizer.maxGradient != 0 ? "_c" + getBits(optimizer.maxGradient)
+                                    : "";
 }
 
 static std::string getOptimizerSuffix(const KernelSpec &spec) {
@@ -94,9 +100,9 @@ std::string getKernelName(const KernelSpec &spec) {
     return "nsk_weight_gradient_" + element + dim + id;
   case KernelKind::Update:
     return "nsk_update_" + optimizer + "_" + element + dim + weighted +
-           getOptimizerSuffix(spec);
+           getOptimizerSuffix(spec) + getClipSuffix(spec.optimizer);
   case KernelKind::Reduce:
-    return "nsk_reduce" + dim + weighted;
+    return "nsk_reduce" + dim + weighted + getClipSuffix(spec.optimizer);
   case KernelKind::Partial:
     return "nsk_partial" + dim + weighted;
   case KernelKind::RowSums:

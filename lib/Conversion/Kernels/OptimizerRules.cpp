@@ -17,6 +17,13 @@ using namespace mlir;
 
 namespace neuroshard {
 
+Row clipGradient(RowBuilder &rows, const Optimizer &optimizer,
+                 const Row &gradient) {
+  if (optimizer.maxGradient == 0)
+    return gradient;
+  return rows.clamp(gradient, rows.constant(optimizer.maxGradient));
+}
+
 Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights) {
   if (weightDecayOf(optimizer) != WeightDecayMode::L2)

@@ -95,6 +95,13 @@ static Row sumGradients(const UpdateBody &body, const ColumnBlock &block,
   return Row(branch.getResults().take_front(zeros.size()));
 }
 
+/// The gradient of a run as the optimizer takes it.
+static Row readGradient(const UpdateBody &body, const ColumnBlock &block,
+                        Span run) {
+  return clipGradient(body.rows, body.spec.optimizer,
+                      sumGradients(body, block, run));
+}
+
 static void emitPartial(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
@@ -212,7 +219,7 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
     rows.forEachBlock([&](const ColumnBlock &block) {
       prefetchRow(body, ahead, block);
       RowBefore reads(body, row, block, elementStates(body));
-      Row gradient = sumGradients(body, block, run);
+      Row gradient = readGradient(body, block, run);
       RowState before = reads.get();
       gradient = addWeightDecay(rows, optimizer, gradient, before.weights);
       before.weights = keepWeights(rows, optimizer, before.weights, body.kept);
@@ -266,7 +273,7 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
     Row gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
       RowBefore reads(body, row, block, {});
-      Row sum = sumGradients(body, block, run);
+      Row sum = readGradient(body, block, run);
       before = reads.get();
       gradient = addWeightDecay(rows, optimizer, sum, before.weights);
     };
@@ -297,7 +304,7 @@ static void emitReduce(const UpdateBody &body) {
   body.inputs.forEachItem([&](Value item) {
     Span run = body.inputs.getRun(item);
     Value norm = rows.sumColumns([&](const ColumnBlock &block) {
-      Row gradient = sumGradients(body, block, run);
+      Row gradient = readGradient(body, block, run);
       rows.write(gradient, {body.reduced, item}, block);
       return rows.multiply(gradient, gradient);
     });

@@ -58,10 +58,14 @@ Value OptimizerStep::correctedRate(LoopBuilder &b, Value learningRate,
   return arith::TruncFOp::create(b, b.getF32Type(), size);
 }
 
-/// The gradient with L2 weight decay.
+/// The gradient, clamped, with L2 weight decay.
 Value OptimizerStep::gradientOf(LoopBuilder &b, Value row, Value column,
                                 Value gradients, Value position) const {
   Value gradient = b.load(gradients, {position, column});
+  if (double bound = optimizer.maxGradient; bound != 0) {
+    gradient = arith::MinimumFOp::create(b, gradient, b.f32(bound));
+    gradient = arith::MaximumFOp::create(b, gradient, b.f32(-bound));
+  }
   if (weightDecayOf(optimizer) != WeightDecayMode::L2)
     return gradient;
   Value weight = loadF32(b, memory.weights, {row, column});

@@ -63,6 +63,7 @@ private:
       result.weightDecayMode = known.isOneWeightDecayMode
                                    ? known.weightDecayMode
                                    : WeightDecayMode::Decoupled;
+    result.maxGradient = static_cast<double>(below(2));
     if (known.hasPenalties)
       result.l1Penalty = 0.125;
     return result;

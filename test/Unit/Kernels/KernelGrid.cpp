@@ -61,6 +61,7 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     program.slots.push_back({dim, element, optimizer, 0, weighted, false});
     weighted = !weighted;
     optimizer.weightDecay = 0.125;
+    optimizer.maxGradient = 2;
     if (dim != 10 && dim != 300 && dim != 512)
       continue;
     for (WeightDecayMode mode : getDecayModes(optimizer)) {

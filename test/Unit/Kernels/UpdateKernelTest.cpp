@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -44,14 +45,19 @@ struct Segments {
   }
   int64_t size() const { return rows.size(); }
 
-  /// The summed gradient of unique row `unique`.
-  std::vector<float> sum(int64_t unique, int64_t dim, bool weighted) const {
+  /// The summed gradient of unique row `unique`, as the slot clips it.
+  std::vector<float> sum(int64_t unique, const SlotSpec &slot) const {
+    int64_t dim = slot.dim;
     std::vector<float> total(dim, 0.0f);
     for (int64_t k = bounds[unique]; k < bounds[unique + 1]; ++k)
       for (int64_t column = 0; column < dim; ++column) {
         float term = gradients[gradientOffsets[k] + column];
-        total[column] += weighted ? sampleWeights[k] * term : term;
+        total[column] += slot.weighted ? sampleWeights[k] * term : term;
       }
+    auto bound = static_cast<float>(slot.optimizer->maxGradient);
+    if (bound != 0)
+      for (float &value : total)
+        value = std::clamp(value, -bound, bound);
     return total;
   }
 };
@@ -235,7 +241,7 @@ void checkElementwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
     int64_t row = segments.rows[unique];
-    std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
+    std::vector<float> gradient = segments.sum(unique, slot);
     for (int64_t column = 0; column < slot.dim; ++column) {
       int64_t at = row * slot.dim + column;
       ExpectedTable expected = stepElement(
@@ -310,7 +316,7 @@ void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
     int64_t row = segments.rows[unique];
-    std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
+    std::vector<float> gradient = segments.sum(unique, slot);
     for (int64_t column = 0; column < slot.dim; ++column)
       gradient[column] =
           withDecay(*slot.optimizer, gradient[column],
@@ -341,7 +347,7 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
                  gradients.data(), reducedData, norms.data(), begin, end);
   std::vector<std::vector<float>> sums;
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
-    sums.push_back(segments.sum(unique, slot.dim, slot.weighted));
+    sums.push_back(segments.sum(unique, slot));
     for (int64_t column = 0; column < slot.dim; ++column)
       ASSERT_EQ(bitsOf(reduced.get(unique, column)),
                 bitsOf(sums.back()[column]));

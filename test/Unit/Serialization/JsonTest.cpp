@@ -328,6 +328,7 @@ TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
     ASSERT_TRUE(problem.has_value()) << text(problem.error());
     EXPECT_EQ(toString(problem->tables[0].optimizer.kind), known.name);
     problem->tables[0].optimizer.weightDecay = 0.5;
+    problem->tables[0].optimizer.maxGradient = 0.75;
     problem->tables[0].optimizer.weightDecayMode =
         known.isOneWeightDecayMode ? known.weightDecayMode
                                    : WeightDecayMode::Decoupled;

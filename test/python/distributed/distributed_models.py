@@ -26,7 +26,9 @@ OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_acc
               ns.Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
               ns.Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
               ns.Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
-                           l2_penalty=0.5))
+                           l2_penalty=0.5),
+              ns.Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.25),
+              ns.Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25))
 KINDS = (*plans.KINDS, "even_rows", "even_columns", "one_rank")
 # Poolings of the features of a table. Weights are for sums, and for all features or none.
 READERS = (("sum",), ("mean",), ("sum", "mean"), ("mean", "sum", "mean"))

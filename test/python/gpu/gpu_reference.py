@@ -189,6 +189,7 @@ def update(optimizer, weights, states, gradient, size, norm=None, columns=None):
     row and the `columns` that it is over; by default those that are here. `size`: of
     step_size."""
     size, kept = size
+    gradient = clipped(optimizer, gradient)
     if decay_mode(optimizer) == "l2":
         gradient = gradient + F32(optimizer.weight_decay) * weights
     if decay_mode(optimizer) == "decoupled":
@@ -198,6 +199,11 @@ def update(optimizer, weights, states, gradient, size, norm=None, columns=None):
         return rowwise(optimizer, weights, states, gradient, size, norm,
                        columns or weights.shape[1])
     return [exactly(values) for values in elementwise(optimizer, weights, states, gradient, size)]
+
+
+def clipped(optimizer, gradient):
+    bound = F32(optimizer.max_gradient or numpy.inf)
+    return numpy.clip(gradient, -bound, bound)
 
 
 def elementwise(optimizer, weights, states, gradient, size):

@@ -152,6 +152,20 @@ def test_ftrl_is_what_minimises_its_sum_of_losses():
         assert (weights.item() == 0) == (number in (1, 3))
 
 
+@pytest.mark.parametrize("kind", ["sgd", "adagrad", "rowwise_adagrad"])
+def test_clipping_is_torchs_by_value(kind):
+    generator = torch.Generator().manual_seed(6)
+    weights, dense = torch.randn((2, 3, 4), generator=generator, dtype=torch.float64)
+    parameter = torch.nn.Parameter(weights.clone())
+    parameter.grad = dense.clone()
+    torch.nn.utils.clip_grad_value_(parameter, 0.5)
+    states = [s.double() for s in optimizers.new_states(Optimizer(kind), 3, 4)]
+    for found, expected in zip(*(optimizers.step(Optimizer(kind, max_gradient=bound), weights, states,
+                                                 summed(values, torch.ones(3)), 0.1, 1)
+                                 for bound, values in ((0.5, dense), (0, parameter.grad)))):
+        assert torch.equal(found.value, expected.value)
+
+
 def test_rowwise_adagrad_keeps_one_mean_square_per_row():
     optimizer = Optimizer("rowwise_adagrad", eps=0.5)
     gradient = oracle.TableGradient(torch.tensor([[3.0, 4.0], [0.0, 0.0]]).double(),

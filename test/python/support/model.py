@@ -21,13 +21,14 @@ class Optimizer:
     weight_decay_mode: str = "default"
     l1_penalty: float = 0.0
     l2_penalty: float = 0.0
+    max_gradient: float = 0.0
 
     def text(self):
         defaults = Optimizer(self.kind)
         changed = "".join(
             f", {name} = {getattr(self, name):.17e}"
             for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay",
-                         "l1_penalty", "l2_penalty")
+                         "l1_penalty", "l2_penalty", "max_gradient")
             if getattr(self, name) != getattr(defaults, name))
         if self.weight_decay_mode != "default":
             changed += f", weight_decay_mode = {self.weight_decay_mode}"

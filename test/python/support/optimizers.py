@@ -46,10 +46,12 @@ def step(optimizer, weights, states, gradient, learning_rate, number, columns=No
         decay = optimizer.weight_decay * kept
     if decay_mode(optimizer) == "decoupled":
         kept = kept * (1 - learning_rate * optimizer.weight_decay)
+    bound = optimizer.max_gradient or math.inf
     columns = columns or [(0, weights.shape[1])]
     new_weights, *rest = RULES[optimizer.kind](
         optimizer, kept, [state.double() for state in states],
-        Bounded(gradient.value + decay, gradient.error(decay)), learning_rate, number, columns)
+        Bounded(gradient.value.clamp(-bound, bound) + decay, gradient.error(decay)), learning_rate,
+        number, columns)
     if decay_mode(optimizer) == "decoupled":  # the factor is rounded, and the product
         new_weights.error += 2 * ulp(weights.double())
     new = [new_weights, *rest]
