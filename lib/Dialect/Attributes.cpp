@@ -59,7 +59,7 @@ OptimizerAttr OptimizerAttr::get(MLIRContext *context,
              f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
              f64(context, optimizer.l1Penalty),
              f64(context, optimizer.l2Penalty),
-             f64(context, optimizer.maxGradient));
+             f64(context, optimizer.maxGradient), optimizer.stochasticRounding);
 }
 
 neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
@@ -72,7 +72,8 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .weightDecayMode = getWeightDecayMode(),
           .l1Penalty = getL1Penalty().getValueAsDouble(),
           .l2Penalty = getL2Penalty().getValueAsDouble(),
-          .maxGradient = getMaxGradient().getValueAsDouble()};
+          .maxGradient = getMaxGradient().getValueAsDouble(),
+          .stochasticRounding = getStochasticRounding()};
 }
 
 LogicalResult
@@ -80,7 +81,7 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                       FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
                       FloatAttr initialAccumulator, FloatAttr weightDecay,
                       neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
-                      FloatAttr l2Penalty, FloatAttr maxGradient) {
+                      FloatAttr l2Penalty, FloatAttr maxGradient, bool) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
@@ -152,6 +153,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
             l2Penalty = defaults.getL2Penalty(),
             maxGradient = defaults.getMaxGradient();
   neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
+  bool isStochastic = false;
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "eps")
       return parseNumber(parser, eps);
@@ -171,16 +173,21 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, l2Penalty);
     if (key == "max_gradient")
       return parseNumber(parser, maxGradient);
+    if (key == "stochastic_rounding") {
+      isStochastic = true;
+      return success();
+    }
     return std::nullopt;
   };
   if (parsePairs(parser,
                  "eps, beta1, beta2, initial_accumulator, weight_decay, "
-                 "weight_decay_mode, l1_penalty, l2_penalty, max_gradient",
+                 "weight_decay_mode, l1_penalty, l2_penalty, max_gradient, "
+                 "stochastic_rounding",
                  /*first=*/false, parseValue))
     return {};
-  return parser.getChecked<OptimizerAttr>(loc, context, *kind, eps, beta1,
-                                          beta2, accumulator, decay, mode,
-                                          l1Penalty, l2Penalty, maxGradient);
+  return parser.getChecked<OptimizerAttr>(
+      loc, context, *kind, eps, beta1, beta2, accumulator, decay, mode,
+      l1Penalty, l2Penalty, maxGradient, isStochastic);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -205,6 +212,8 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
   printPair("l1_penalty", getL1Penalty(), defaults.getL1Penalty());
   printPair("l2_penalty", getL2Penalty(), defaults.getL2Penalty());
   printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
+  if (getStochasticRounding())
+    printer << ", stochastic_rounding";
   printer << ">";
 }
 

@@ -2,6 +2,7 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -17,6 +18,12 @@ LogicalResult TableOp::verify() {
   Type type = getElementType();
   if (!type.isF32() && !type.isF16() && !type.isBF16())
     return emitOpError("element type must be f32, f16 or bf16, got: ") << type;
+  if (!getOptimizer())
+    return success();
+  std::optional<neuroshard::SettingError> error =
+      settingError(getOptimizer()->getOptimizer(), elementTypeOf(type));
+  if (error)
+    return emitOpError("'") << error->setting << "': " << error->message;
   return success();
 }
 

@@ -67,7 +67,7 @@ private:
                          "), got: " + std::to_string(device));
   }
   template <typename List> void wantNames(const char *list, const List &items);
-  void checkOptimizer(const std::string &where, const Optimizer &optimizer);
+  void checkOptimizer(const std::string &where, const Table &table);
   void checkAccess(const std::string &where, const AccessStatistics &access);
   template <typename Statistics>
   void checkPooling(const std::string &where, const Statistics &statistics);
@@ -96,9 +96,9 @@ void Checker::wantNames(const char *list, const List &items) {
   }
 }
 
-void Checker::checkOptimizer(const std::string &where,
-                             const Optimizer &optimizer) {
+void Checker::checkOptimizer(const std::string &where, const Table &table) {
   constexpr double kLargest = 1e30;
+  const Optimizer &optimizer = table.optimizer;
   wantNumber(where + ".eps", optimizer.eps, 0, kLargest);
   wantNumber(where + ".initial_accumulator", optimizer.initialAccumulator, 0,
              kLargest);
@@ -111,7 +111,8 @@ void Checker::checkOptimizer(const std::string &where,
     if (!(beta >= 0 && beta < 1))
       error(where + name,
             "expected a number in [0, 1), got: " + shortestText(beta));
-  if (std::optional<SettingError> found = settingError(optimizer))
+  if (std::optional<SettingError> found =
+          settingError(optimizer, table.elementType))
     error(where + "." + found->setting, found->message);
 }
 
@@ -148,7 +149,7 @@ void Checker::checkTables() {
     std::string where = at("tables", i);
     wantInteger(where + ".rows", table.rows, 1, kMaxRows);
     wantInteger(where + ".dim", table.dim, 1, kMaxDim);
-    checkOptimizer(where + ".optimizer", table.optimizer);
+    checkOptimizer(where + ".optimizer", table);
     if (table.access)
       checkAccess(where + ".access", *table.access);
   }

@@ -31,4 +31,13 @@ std::optional<SettingError> settingError(const Optimizer &optimizer) {
   return std::nullopt;
 }
 
+std::optional<SettingError> settingError(const Optimizer &optimizer,
+                                         ElementType weights) {
+  if (optimizer.stochasticRounding && weights == ElementType::F32)
+    return SettingError{"stochastic_rounding",
+                        "weights of f32 are not rounded; it is for f16 and "
+                        "bf16"};
+  return settingError(optimizer);
+}
+
 } // namespace neuroshard

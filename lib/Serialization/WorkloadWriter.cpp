@@ -30,6 +30,8 @@ Json writeOptimizer(const Optimizer &optimizer) {
     json["l2_penalty"] = optimizer.l2Penalty;
   if (optimizer.maxGradient != 0)
     json["max_gradient"] = optimizer.maxGradient;
+  if (optimizer.stochasticRounding)
+    json["stochastic_rounding"] = true;
   return json;
 }
 

@@ -32,7 +32,8 @@ class Optimizer(_fields.Record):
     of the weights away before the step; default: as the optimizer has it, which is decoupled for
     adamw and partial_rowwise_adam. l1_penalty, l2_penalty: lambda1 and lambda2 of ftrl, whose beta
     is eps. max_gradient: elements of a row's summed gradient are clamped to +-max_gradient before
-    all else; 0: not at all.
+    all else; 0: not at all. stochastic_rounding: weights of f16 and bf16 are rounded up or down at
+    random.
     """
 
     kind: OptimizerKind = field(default="sgd", metadata={"always": True})
@@ -45,12 +46,14 @@ class Optimizer(_fields.Record):
     l1_penalty: float = 0
     l2_penalty: float = 0
     max_gradient: float = 0
+    stochastic_rounding: bool = False
 
     def __post_init__(self) -> None:
         self._choice("kind", OPTIMIZERS)
         self._number("eps", "beta1", "beta2", "initial_accumulator", "weight_decay", "l1_penalty",
                      "l2_penalty", "max_gradient")
         self._choice("weight_decay_mode", WEIGHT_DECAY_MODES)
+        self._flag("stochastic_rounding")
 
 
 @dataclass(frozen=True)

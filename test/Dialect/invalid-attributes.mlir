@@ -31,7 +31,7 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, max_gradient}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, max_gradient, stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
@@ -53,6 +53,11 @@
 
 // expected-error@below {{'max_gradient' must be}}
 "x"() {a = #neuroshard.optimizer<sgd, max_gradient = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'neuroshard.table' op 'stochastic_rounding': weights of f32 are not rounded; it is for f16 and bf16}}
+neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stochastic_rounding>}
 
 // -----
 

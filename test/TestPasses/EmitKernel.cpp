@@ -40,7 +40,8 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .weightDecayMode = weightDecayMode,
                       .l1Penalty = l1Penalty,
                       .l2Penalty = l2Penalty,
-                      .maxGradient = maxGradient};
+                      .maxGradient = maxGradient,
+                      .stochasticRounding = stochasticRounding};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

@@ -75,6 +75,8 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
     Option<"l1Penalty", "l1-penalty", "double", "0.0", "FTRL's lambda1.">,
     Option<"l2Penalty", "l2-penalty", "double", "0.0", "FTRL's lambda2.">,
     Option<"maxGradient", "max-gradient", "double", "0.0", "Bound of gradients.">,
+    Option<"stochasticRounding", "stochastic-rounding", "bool", "false",
+           "Round weights at random.">,
     Option<"tableDim", "table-dim", "int64_t", "0", "Columns of the whole table; 0: as many as the shard.">,
   ];
   let dependentDialects = [

@@ -26,7 +26,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     lambda1 and lambda2. `weight_decay` is added to the gradient as `l2`, or multiplies the
     weights before the step as `decoupled`; the mode is that of the optimizer's
     kind unless `weight_decay_mode` says another. Elements of a row's summed
-    gradient are clamped to +-`max_gradient` first, unless that is 0. Numbers are f64. Printed only
+    gradient are clamped to +-`max_gradient` first, unless that is 0. `stochastic_rounding`, of
+    tables of f16 and bf16, rounds weights up or down at random. Numbers are f64. Printed only
     where they differ from the default.
 
     ```mlir
@@ -36,6 +37,7 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     #neuroshard.optimizer<momentum, beta1 = 9.500000e-01>
     #neuroshard.optimizer<adagrad, weight_decay = 1.000000e-02,
                           weight_decay_mode = decoupled>
+    #neuroshard.optimizer<sgd, stochastic_rounding>
     #neuroshard.optimizer<ftrl, l1_penalty = 1.000000e-03>
     ```
   }];
@@ -49,7 +51,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     EnumParameter<NeuroShard_WeightDecayMode>:$weightDecayMode,
     "::mlir::FloatAttr":$l1Penalty,
     "::mlir::FloatAttr":$l2Penalty,
-    "::mlir::FloatAttr":$maxGradient
+    "::mlir::FloatAttr":$maxGradient,
+    "bool":$stochasticRounding
   );
   let builders = [
     AttrBuilder<(ins "const ::neuroshard::Optimizer &":$optimizer)>

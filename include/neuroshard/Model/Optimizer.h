@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_MODEL_OPTIMIZER_H
 #define NEUROSHARD_MODEL_OPTIMIZER_H
 
+#include "neuroshard/Model/Types.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +56,9 @@ struct Optimizer {
   /// Elements of a row's summed gradient are clamped to [-maxGradient,
   /// maxGradient] before all else; 0: not at all.
   double maxGradient = 0;
+  /// Weights of f16 and bf16 are rounded up or down at random, so that updates
+  /// smaller than half of the last bit are not lost.
+  bool stochasticRounding = false;
 
   bool operator==(const Optimizer &) const = default;
 };
@@ -187,6 +192,9 @@ struct SettingError {
 
 /// The first one, if there is any.
 std::optional<SettingError> settingError(const Optimizer &optimizer);
+/// The same of an optimizer of weights of a type.
+std::optional<SettingError> settingError(const Optimizer &optimizer,
+                                         ElementType weights);
 
 /// Do the owners of a table's rows exchange squared norms of gradients, so that
 /// its update takes two phases? One shard cut by columns decides it for all

@@ -53,7 +53,8 @@ OptimizerKind readOptimizerKind(const Value &value) {
   return *kind;
 }
 
-std::optional<Optimizer> readOptimizer(const Value &value) {
+std::optional<Optimizer> readOptimizer(const Value &value,
+                                       ElementType weights) {
   if (value.isNull())
     return std::nullopt;
   Optimizer optimizer;
@@ -87,7 +88,9 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
     optimizer.l2Penalty = upTo1e30("l2_penalty");
   if (value.has("max_gradient"))
     optimizer.maxGradient = upTo1e30("max_gradient");
-  if (std::optional<SettingError> found = settingError(optimizer))
+  if (value.has("stochastic_rounding"))
+    optimizer.stochasticRounding = value["stochastic_rounding"].boolean();
+  if (std::optional<SettingError> found = settingError(optimizer, weights))
     value[found->setting].wrong("another value: " + found->message);
   return optimizer;
 }
@@ -98,7 +101,7 @@ TableSpec readTable(const Value &value) {
   table.rows = value["rows"].integer(1, maxRows);
   table.dim = value["dim"].integer(1, maxDim);
   table.elementType = readElementType(value["element_type"]);
-  table.optimizer = readOptimizer(value["optimizer"]);
+  table.optimizer = readOptimizer(value["optimizer"], table.elementType);
   return table;
 }
 

@@ -32,7 +32,8 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"weight_decay_mode", toString(optimizer->weightDecayMode)},
           {"l1_penalty", optimizer->l1Penalty},
           {"l2_penalty", optimizer->l2Penalty},
-          {"max_gradient", optimizer->maxGradient}};
+          {"max_gradient", optimizer->maxGradient},
+          {"stochastic_rounding", optimizer->stochasticRounding}};
 }
 
 Json tableJson(const TableSpec &table) {

@@ -19,14 +19,15 @@ static bool readsOptimizer(KernelKind kind) {
          kind == KernelKind::Apply;
 }
 
-static std::optional<std::string> findProblem(const Optimizer &optimizer) {
+static std::optional<std::string> findProblem(const Optimizer &optimizer,
+                                              ElementType weights) {
   for (double value :
        {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay,
         optimizer.l1Penalty, optimizer.l2Penalty, optimizer.maxGradient})
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
-  if (std::optional<SettingError> error = settingError(optimizer))
+  if (std::optional<SettingError> error = settingError(optimizer, weights))
     return error->message;
   return std::nullopt;
 }
@@ -38,7 +39,7 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
     return "an unpooled lookup cannot be weighted";
   if (!readsOptimizer(spec.kind))
     return std::nullopt;
-  if (auto problem = findProblem(spec.optimizer))
+  if (auto problem = findProblem(spec.optimizer, spec.element))
     return problem;
   if (spec.tableDim != 0 && spec.tableDim < spec.dim)
     return "table dim must be at least the kernel dim " +
@@ -83,6 +84,8 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
     suffix += "_d" + getBits(optimizer.weightDecay);
   if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled)
     suffix += "_decoupled";
+  if (optimizer.stochasticRounding)
+    suffix += "_stochastic";
   return suffix;
 }
 

@@ -8,6 +8,7 @@
 
 #include "KernelBody.h"
 #include "OptimizerRules.h"
+#include "RandomRounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -156,13 +157,17 @@ static void prefetchRow(const UpdateBody &body, Value ahead,
     body.rows.prefetch({state, ahead}, block, /*forWrite=*/true);
 }
 
-/// Writes weights and element-wise states of a row.
+/// Writes weights and element-wise states of a row after a step by `gradient`.
 static void writeRow(const UpdateBody &body, const RowState &values, Value row,
-                     const ColumnBlock &block) {
+                     const ColumnBlock &block, const Row &gradient) {
   for (auto [state, value] :
        llvm::zip_equal(elementStates(body), values.states))
     body.rows.write(value, {state, row}, block);
-  body.rows.write(values.weights, {body.weights, row}, block);
+  Row weights = values.weights;
+  if (body.spec.optimizer.stochasticRounding)
+    weights =
+        roundAtRandom(body.b, body.spec.element, weights, gradient, body.seed);
+  body.rows.write(weights, {body.weights, row}, block);
 }
 
 static int64_t getTableDim(const KernelSpec &spec) {
@@ -225,7 +230,7 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
       before.weights = keepWeights(rows, optimizer, before.weights, body.kept);
       RowState after =
           applyElementwise(rows, optimizer, before, gradient, body.stepSize);
-      writeRow(body, after, row, block);
+      writeRow(body, after, row, block, gradient);
     });
   });
 }
@@ -256,7 +261,7 @@ static void updateByFactor(const UpdateBody &body, const ColumnBlock &block,
     before.states.push_back(body.rows.read({state, row}, block));
   before.weights = keepWeights(body.rows, optimizer, before.weights, body.kept);
   writeRow(body, applyRowwise(body.rows, optimizer, before, gradient, factor),
-           row, block);
+           row, block, gradient);
 }
 
 static void emitRowwiseUpdate(const UpdateBody &body) {

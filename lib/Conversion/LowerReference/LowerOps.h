@@ -26,6 +26,15 @@ mlir::Value loadF32(LoopBuilder &b, mlir::Value from, mlir::ValueRange indices);
 void storeRounded(LoopBuilder &b, mlir::Value value, mlir::Value memref,
                   mlir::ValueRange indices);
 
+/// The seed (i32) of stochastic rounding in a step (i64).
+mlir::Value seedOfStep(LoopBuilder &b, mlir::Value step);
+
+/// A value of f16 or bf16, as f32, below or above an f32 weight, the nearer the
+/// likelier.
+mlir::Value roundStochastically(LoopBuilder &b, mlir::Value weight,
+                                mlir::Value gradient, mlir::Value seed,
+                                mlir::Type element);
+
 /// The ids of one lookup.
 class LookupIds {
 public:
@@ -92,6 +101,7 @@ private:
   Optimizer optimizer;
   mlir::Value stepSize;
   mlir::Value kept; ///< factor of the weights; null: 1.
+  mlir::Value seed; ///< of stochastic rounding; null: to nearest.
 };
 
 } // namespace neuroshard

@@ -27,7 +27,8 @@ OptimizerStep::OptimizerStep(LoopBuilder &b, const TableInfo &table,
                    : learningRate),
       kept(weightDecayOf(optimizer) == WeightDecayMode::Decoupled
                ? keptShare(b, learningRate)
-               : Value()) {}
+               : Value()),
+      seed(optimizer.stochasticRounding ? seedOfStep(b, step) : Value()) {}
 
 /// 1 - lr * decay
 Value OptimizerStep::keptShare(LoopBuilder &b, Value learningRate) const {
@@ -189,8 +190,11 @@ void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {
     Value gradient = gradientOf(b, row, column, gradients, position);
-    storeRounded(b, nextWeight(b, row, column, gradient, factor),
-                 memory.weights, {row, column});
+    Value weight = nextWeight(b, row, column, gradient, factor);
+    if (seed)
+      weight =
+          roundStochastically(b, weight, gradient, seed, table.elementType);
+    storeRounded(b, weight, memory.weights, {row, column});
   });
 }
 

@@ -1,4 +1,5 @@
-// The formulas of momentum, AdamW, partial rowwise Adam and FTRL, and where weight decay goes.
+// The formulas of momentum, AdamW, partial rowwise Adam and FTRL, where weight decay goes, clamped
+// gradients and stochastic rounding.
 
 // RUN: neuroshard-opt %s --neuroshard-lower-reference --split-input-file | FileCheck %s
 
@@ -128,6 +129,31 @@ neuroshard.table @t : 10 x 3 x f32
 // CHECK: %[[RESULT:.*]] = arith.select %[[BEYOND]], %[[STEP]]
 // CHECK: memref.store %[[RESULT]], %[[W]]
 func.func @ftrl(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// Gradients are clamped, and weights of bf16 rounded at random.
+neuroshard.table @t : 10 x 3 x bf16
+  {optimizer = #neuroshard.optimizer<sgd, max_gradient = 2.0, stochastic_rounding>}
+
+// CHECK-LABEL: func.func @rounded(
+// CHECK: %[[SEED:.*]] = arith.trunci %{{.*}} : i64 to i32
+// CHECK: %[[BELOW:.*]] = arith.minimumf
+// CHECK: %[[G:.*]] = arith.maximumf %[[BELOW]]
+// CHECK: %[[NEW:.*]] = arith.subf
+// CHECK: %[[BITS:.*]] = arith.bitcast %[[NEW]]
+// CHECK: %[[OFG:.*]] = arith.bitcast %[[G]]
+// CHECK: arith.xori %[[OFG]], %[[SEED]]
+// CHECK: arith.addi %[[BITS]]
+// CHECK: arith.select
+// CHECK: arith.truncf
+func.func @rounded(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
   neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
     ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
   return

@@ -62,6 +62,7 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     weighted = !weighted;
     optimizer.weightDecay = 0.125;
     optimizer.maxGradient = 2;
+    optimizer.stochasticRounding = element != ElementType::F32;
     if (dim != 10 && dim != 300 && dim != 512)
       continue;
     for (WeightDecayMode mode : getDecayModes(optimizer)) {

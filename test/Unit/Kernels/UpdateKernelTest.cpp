@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -25,6 +26,8 @@ constexpr int64_t kTableRows = 61;
 constexpr float kStepSize = 0.0371f;
 /// Of the weights, under decoupled weight decay.
 constexpr float kKept = 0.9871f;
+/// Of stochastic rounding.
+constexpr uint32_t kSeed = 0x9e3779b9;
 
 /// Unique rows, ascending with gaps, and segments of gradients for them:
 /// lengths below and above the prefetch distance.
@@ -125,6 +128,27 @@ float average(double beta, float before, float value) {
          static_cast<float>(1 - beta) * value;
 }
 
+uint32_t mix(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x85ebca6b;
+  x = (x ^ (x >> 13)) * 0xc2b2ae35;
+  return x ^ (x >> 16);
+}
+
+/// As the slot stores it. Under stochastic rounding the value below or above,
+/// by as many random bits as the type lacks.
+float stored(const SlotSpec &slot, float weight, float gradient) {
+  if (!slot.optimizer->stochasticRounding)
+    return roundTo(slot.element, weight);
+  uint32_t random = mix(bitsOf(weight) ^ mix(bitsOf(gradient) ^ kSeed));
+  if (slot.element == ElementType::F16 && std::abs(weight) < 0x1p-14f) {
+    float share = static_cast<float>(random >> 8) - 0x1p23f;
+    return roundTo(slot.element, weight + share * 0x1p-48f);
+  }
+  uint32_t lost = slot.element == ElementType::BF16 ? 0xffff : 0x1fff;
+  return roundTo(slot.element, std::bit_cast<float>(
+                                   (bitsOf(weight) + (random & lost)) & ~lost));
+}
+
 ExpectedTable stepElement(const Optimizer &optimizer, float weight,
                           float state0, float state1, float gradient) {
   float g = withDecay(optimizer, gradient, weight);
@@ -209,7 +233,7 @@ void runUpdate(const nsrt_slot_entry &entry, Shard &shard,
     entry.update(shard.weights.data(), shard.state(0), shard.state(1),
                  rows.data(), bounds.data(), offsets.data(),
                  shard.spec.weighted ? sampleWeights.data() : nullptr,
-                 gradients.data(), kStepSize, kKept, begin, end);
+                 gradients.data(), kStepSize, kKept, kSeed, begin, end);
 }
 
 /// Rows that are not in the step keep their weights, and padding its value.
@@ -248,7 +272,9 @@ void checkElementwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
           *slot.optimizer, shard.initialWeights[at], shard.initialStates[0][at],
           shard.initialStates[1][at], gradient[column]);
       ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
-                bitsOf(roundTo(slot.element, expected.weight)))
+                bitsOf(stored(slot, expected.weight,
+                              withDecay(*slot.optimizer, gradient[column],
+                                        shard.initialWeights[at]))))
           << "row " << row << " column " << column;
       for (int number : {0, 1})
         ASSERT_EQ(bitsOf(shard.elementStates[number].get(row, column)),
@@ -296,8 +322,9 @@ void checkRowwiseRow(Shard &shard, int64_t row,
           << "row " << row << " column " << column;
     }
     float weight = keptWeight(optimizer, shard.initialWeights[at]);
-    ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
-              bitsOf(roundTo(slot.element, weight - factor * direction)))
+    ASSERT_EQ(
+        bitsOf(shard.weights.get(row, column)),
+        bitsOf(stored(slot, weight - factor * direction, gradient[column])))
         << "row " << row << " column " << column;
   }
 }
@@ -362,8 +389,8 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
   for (auto [begin, end] :
        {std::pair<int64_t, int64_t>{0, 5}, {5, segments.size()}})
     entry.apply(shard.weights.data(), shard.state(0), shard.state(1),
-                rows.data(), reducedData, norms.data(), kStepSize, kKept, begin,
-                end);
+                rows.data(), reducedData, norms.data(), kStepSize, kKept, kSeed,
+                begin, end);
   for (int64_t unique = 0; unique < segments.size(); ++unique)
     ASSERT_NO_FATAL_FAILURE(
         checkRowwiseRow(shard, segments.rows[unique], sums[unique],

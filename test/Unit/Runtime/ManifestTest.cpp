@@ -185,6 +185,7 @@ TEST_F(ManifestTest, MissingFields) {
   EXPECT_EQ(openWithout("/tables/0/optimizer", "weight_decay_mode"), "");
   EXPECT_EQ(openWithout("/tables/0/optimizer", "l1_penalty"), "");
   EXPECT_EQ(openWithout("/tables/0/optimizer", "max_gradient"), "");
+  EXPECT_EQ(openWithout("/tables/0/optimizer", "stochastic_rounding"), "");
 }
 
 TEST_F(ManifestTest, ShiftedRowOffsetLeavesAHole) {
@@ -243,7 +244,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     field = kept;
   };
   expectError(program.version, 1,
-              "expected interface version 5 of compiled programs, found 1; "
+              "expected interface version 6 of compiled programs, found 1; "
               "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");

@@ -329,6 +329,8 @@ TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
     EXPECT_EQ(toString(problem->tables[0].optimizer.kind), known.name);
     problem->tables[0].optimizer.weightDecay = 0.5;
     problem->tables[0].optimizer.maxGradient = 0.75;
+    problem->tables[0].optimizer.stochasticRounding = true;
+    problem->tables[0].elementType = ElementType::BF16;
     problem->tables[0].optimizer.weightDecayMode =
         known.isOneWeightDecayMode ? known.weightDecayMode
                                    : WeightDecayMode::Decoupled;
@@ -347,6 +349,13 @@ TEST(JsonTest, AdamWWithL2DecayIsRefused) {
                 "optimizer": {"kind": "adamw", "weight_decay_mode": "l2"}})")),
             "tables[0].optimizer.weight_decay_mode: adamw has decoupled weight "
             "decay alone, got: l2");
+}
+
+TEST(JsonTest, StochasticRoundingIsOfNarrowTypes) {
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "adam", "stochastic_rounding": true}})")),
+            "tables[0].optimizer.stochastic_rounding: weights of f32 are not "
+            "rounded; it is for f16 and bf16");
 }
 
 TEST(JsonTest, PenaltiesAreOfFTRLAlone) {

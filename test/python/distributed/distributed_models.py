@@ -51,9 +51,10 @@ def make_problem(number, ranks, unpooled=False, **rest):
     weighted = not unpooled and number % 3 == 0
     readers = UNPOOLED_READERS if unpooled else WEIGHTED_READERS if weighted else READERS
     for place, dim in enumerate(DIMS):
-        table = ns.Table(f"t{dim}", ROWS[(3 * place + number) % 8], dim,
-                         TYPES[(place + number // 2) % 3],
-                         OPTIMIZERS[(place + number) % len(OPTIMIZERS)])
+        kind, optimizer = TYPES[(place + number // 2) % 3], OPTIMIZERS[(place + number) % len(OPTIMIZERS)]
+        if kind != "f32" and (place + number // 3) % 2:
+            optimizer = optimizer.replace(stochastic_rounding=True)
+        table = ns.Table(f"t{dim}", ROWS[(3 * place + number) % 8], dim, kind, optimizer)
         tables.append(table)
         for own, pooling in enumerate(readers[(place + number // 3) % len(readers)]):
             features.append(ns.Feature(f"{table.name}_{own}", table.name, pooling, 3, 8,

@@ -1,6 +1,8 @@
 """The models, plans and batches of the comparisons of GPU kernels. Each model is one artifact
 that many cases share."""
 
+from dataclasses import replace
+
 import torch
 
 from support import artifact
@@ -68,8 +70,10 @@ def training_model(rotation, dims=DIMS):
     tables, readers = [], []
     for dim in dims:
         turn = DIMS.index(dim) + rotation
-        tables.append(Table(f"t{dim}", ROWS[turn % len(ROWS)], dim, DTYPES[turn % 3],
-                            OPTIMIZERS[turn % len(OPTIMIZERS)]))
+        dtype, optimizer = DTYPES[turn % 3], OPTIMIZERS[turn % len(OPTIMIZERS)]
+        if dtype != "f32" and turn // 3 % 2:
+            optimizer = replace(optimizer, stochastic_rounding=True)
+        tables.append(Table(f"t{dim}", ROWS[turn % len(ROWS)], dim, dtype, optimizer))
         for key, own, pooling, weighted in READERS[(turn + rotation // 2) % len(READERS)]:
             readers.append((key, f"f{dim}_{own}", f"t{dim}", pooling, weighted))
     return make_model(tables, readers)

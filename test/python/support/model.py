@@ -22,6 +22,7 @@ class Optimizer:
     l1_penalty: float = 0.0
     l2_penalty: float = 0.0
     max_gradient: float = 0.0
+    stochastic_rounding: bool = False
 
     def text(self):
         defaults = Optimizer(self.kind)
@@ -32,6 +33,8 @@ class Optimizer:
             if getattr(self, name) != getattr(defaults, name))
         if self.weight_decay_mode != "default":
             changed += f", weight_decay_mode = {self.weight_decay_mode}"
+        if self.stochastic_rounding:
+            changed += ", stochastic_rounding"
         return f"#neuroshard.optimizer<{self.kind}{changed}>"
 
 

@@ -10,6 +10,7 @@ import math
 
 import torch
 
+from support import rounding
 from support.oracle import ULPS, Bounded, ulp
 
 
@@ -54,6 +55,8 @@ def step(optimizer, weights, states, gradient, learning_rate, number, columns=No
         number, columns)
     if decay_mode(optimizer) == "decoupled":  # the factor is rounded, and the product
         new_weights.error += 2 * ulp(weights.double())
+    if optimizer.stochastic_rounding:  # to the value below or above, and not the nearest
+        new_weights.error += rounding.spacing(new_weights.value, weights.dtype)
     new = [new_weights, *rest]
     return [untouched_stay(old, value, gradient.touched)
             for old, value in zip([weights, *states], new)]

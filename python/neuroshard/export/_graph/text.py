@@ -162,6 +162,8 @@ def optimizer_text(optimizer: Optimizer) -> str:
         if getattr(optimizer, name) != getattr(plain, name))
     if optimizer.weight_decay_mode != plain.weight_decay_mode:
         settings += f", weight_decay_mode = {optimizer.weight_decay_mode}"
+    if optimizer.stochastic_rounding:
+        settings += ", stochastic_rounding"
     return f"#neuroshard.optimizer<{optimizer.kind}{settings}>"
 
 
