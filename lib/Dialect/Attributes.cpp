@@ -56,7 +56,10 @@ OptimizerAttr OptimizerAttr::get(MLIRContext *context,
   return get(context, optimizer.kind, f64(context, optimizer.eps),
              f64(context, optimizer.beta1), f64(context, optimizer.beta2),
              f64(context, optimizer.initialAccumulator),
-             f64(context, optimizer.weightDecay), optimizer.weightDecayMode);
+             f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
+             f64(context, optimizer.l1Penalty),
+             f64(context, optimizer.l2Penalty),
+             f64(context, optimizer.maxGradient), optimizer.stochasticRounding);
 }
 
 neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
@@ -66,27 +69,39 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .beta2 = getBeta2().getValueAsDouble(),
           .initialAccumulator = getInitialAccumulator().getValueAsDouble(),
           .weightDecay = getWeightDecay().getValueAsDouble(),
-          .weightDecayMode = getWeightDecayMode()};
+          .weightDecayMode = getWeightDecayMode(),
+          .l1Penalty = getL1Penalty().getValueAsDouble(),
+          .l2Penalty = getL2Penalty().getValueAsDouble(),
+          .maxGradient = getMaxGradient().getValueAsDouble(),
+          .stochasticRounding = getStochasticRounding()};
 }
 
 LogicalResult
 OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                       FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
                       FloatAttr initialAccumulator, FloatAttr weightDecay,
-                      neuroshard::WeightDecayMode mode) {
+                      neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
+                      FloatAttr l2Penalty, FloatAttr maxGradient, bool) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
-      failed(checkNonNegative(emitError, "weight_decay", weightDecay)))
+      failed(checkNonNegative(emitError, "weight_decay", weightDecay)) ||
+      failed(checkNonNegative(emitError, "l1_penalty", l1Penalty)) ||
+      failed(checkNonNegative(emitError, "l2_penalty", l2Penalty)) ||
+      failed(checkNonNegative(emitError, "max_gradient", maxGradient)))
     return failure();
   for (auto [name, beta] : {std::pair("beta1", beta1), {"beta2", beta2}}) {
     double value = beta.getValueAsDouble();
     if (!(value >= 0 && value < 1))
       return emitError() << "'" << name << "' must be in [0, 1)";
   }
-  std::string problem = settingsError({.kind = kind, .weightDecayMode = mode});
-  if (!problem.empty())
-    return emitError() << "'weight_decay_mode': " << problem;
+  std::optional<neuroshard::SettingError> error =
+      settingError({.kind = kind,
+                    .weightDecayMode = mode,
+                    .l1Penalty = l1Penalty.getValueAsDouble(),
+                    .l2Penalty = l2Penalty.getValueAsDouble()});
+  if (error)
+    return emitError() << "'" << error->setting << "': " << error->message;
   return success();
 }
 
@@ -133,8 +148,12 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   FloatAttr eps = defaults.getEps(), beta1 = defaults.getBeta1(),
             beta2 = defaults.getBeta2(),
             accumulator = defaults.getInitialAccumulator(),
-            decay = defaults.getWeightDecay();
+            decay = defaults.getWeightDecay(),
+            l1Penalty = defaults.getL1Penalty(),
+            l2Penalty = defaults.getL2Penalty(),
+            maxGradient = defaults.getMaxGradient();
   neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
+  bool isStochastic = false;
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "eps")
       return parseNumber(parser, eps);
@@ -148,15 +167,27 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, decay);
     if (key == "weight_decay_mode")
       return parseMode(parser, mode);
+    if (key == "l1_penalty")
+      return parseNumber(parser, l1Penalty);
+    if (key == "l2_penalty")
+      return parseNumber(parser, l2Penalty);
+    if (key == "max_gradient")
+      return parseNumber(parser, maxGradient);
+    if (key == "stochastic_rounding") {
+      isStochastic = true;
+      return success();
+    }
     return std::nullopt;
   };
   if (parsePairs(parser,
                  "eps, beta1, beta2, initial_accumulator, weight_decay, "
-                 "weight_decay_mode",
+                 "weight_decay_mode, l1_penalty, l2_penalty, max_gradient, "
+                 "stochastic_rounding",
                  /*first=*/false, parseValue))
     return {};
-  return parser.getChecked<OptimizerAttr>(loc, context, *kind, eps, beta1,
-                                          beta2, accumulator, decay, mode);
+  return parser.getChecked<OptimizerAttr>(
+      loc, context, *kind, eps, beta1, beta2, accumulator, decay, mode,
+      l1Penalty, l2Penalty, maxGradient, isStochastic);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -178,6 +209,11 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
   if (getWeightDecayMode() != defaults.getWeightDecayMode())
     printer << ", weight_decay_mode = "
             << stringifyWeightDecayMode(getWeightDecayMode());
+  printPair("l1_penalty", getL1Penalty(), defaults.getL1Penalty());
+  printPair("l2_penalty", getL2Penalty(), defaults.getL2Penalty());
+  printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
+  if (getStochasticRounding())
+    printer << ", stochastic_rounding";
   printer << ">";
 }
 

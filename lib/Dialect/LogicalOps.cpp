@@ -2,6 +2,7 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -14,13 +15,20 @@ using namespace neuroshard::ir;
 //===----------------------------------------------------------------------===//
 
 LogicalResult TableOp::verify() {
-  if (failed(verifyElementType(*this, getElementType())))
+  Type type = getElementType();
+  if (failed(verifyElementType(*this, type)))
     return failure();
-  if (isa<QuantizedType>(getElementType()) && getOptimizer())
-    return emitOpError("of ") << getElementType()
+  if (!getOptimizer())
+    return success();
+  if (isa<QuantizedType>(type))
+    return emitOpError("of ") << type
                               << " is served and not trained: it must have no "
                                  "optimizer, got: "
                               << *getOptimizer();
+  std::optional<neuroshard::SettingError> error =
+      settingError(getOptimizer()->getOptimizer(), elementTypeOf(type));
+  if (error)
+    return emitOpError("'") << error->setting << "': " << error->message;
   return success();
 }
 

@@ -67,7 +67,7 @@ private:
                          "), got: " + std::to_string(device));
   }
   template <typename List> void wantNames(const char *list, const List &items);
-  void checkOptimizer(const std::string &where, const Optimizer &optimizer);
+  void checkOptimizer(const std::string &where, const Table &table);
   void checkAccess(const std::string &where, const AccessStatistics &access);
   template <typename Statistics>
   void checkPooling(const std::string &where, const Statistics &statistics);
@@ -96,20 +96,24 @@ void Checker::wantNames(const char *list, const List &items) {
   }
 }
 
-void Checker::checkOptimizer(const std::string &where,
-                             const Optimizer &optimizer) {
+void Checker::checkOptimizer(const std::string &where, const Table &table) {
   constexpr double kLargest = 1e30;
+  const Optimizer &optimizer = table.optimizer;
   wantNumber(where + ".eps", optimizer.eps, 0, kLargest);
   wantNumber(where + ".initial_accumulator", optimizer.initialAccumulator, 0,
              kLargest);
   wantNumber(where + ".weight_decay", optimizer.weightDecay, 0, kLargest);
+  wantNumber(where + ".l1_penalty", optimizer.l1Penalty, 0, kLargest);
+  wantNumber(where + ".l2_penalty", optimizer.l2Penalty, 0, kLargest);
+  wantNumber(where + ".max_gradient", optimizer.maxGradient, 0, kLargest);
   for (auto [name, beta] : {std::pair(".beta1", optimizer.beta1),
                             std::pair(".beta2", optimizer.beta2)})
     if (!(beta >= 0 && beta < 1))
       error(where + name,
             "expected a number in [0, 1), got: " + shortestText(beta));
-  if (std::string problem = settingsError(optimizer); !problem.empty())
-    error(where + ".weight_decay_mode", problem);
+  if (std::optional<SettingError> found =
+          settingError(optimizer, table.elementType))
+    error(where + "." + found->setting, found->message);
 }
 
 void Checker::checkAccess(const std::string &where,
@@ -145,7 +149,7 @@ void Checker::checkTables() {
     std::string where = at("tables", i);
     wantInteger(where + ".rows", table.rows, 1, kMaxRows);
     wantInteger(where + ".dim", table.dim, 1, kMaxDim);
-    checkOptimizer(where + ".optimizer", table.optimizer);
+    checkOptimizer(where + ".optimizer", table);
     if (isQuantized(table.elementType) && table.optimizer != Optimizer())
       error(where + ".optimizer",
             "a table of " + std::string(toString(table.elementType)) +

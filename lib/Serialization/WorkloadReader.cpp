@@ -72,6 +72,10 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   object.optional("weight_decay", optimizer.weightDecay);
   object.name("weight_decay_mode", optimizer.weightDecayMode,
               parseWeightDecayMode);
+  object.optional("l1_penalty", optimizer.l1Penalty);
+  object.optional("l2_penalty", optimizer.l2Penalty);
+  object.optional("max_gradient", optimizer.maxGradient);
+  object.optional("stochastic_rounding", optimizer.stochasticRounding);
   return optimizer;
 }
 

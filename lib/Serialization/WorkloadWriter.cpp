@@ -24,6 +24,14 @@ Json writeOptimizer(const Optimizer &optimizer) {
   json["weight_decay"] = optimizer.weightDecay;
   if (optimizer.weightDecayMode != WeightDecayMode::Default)
     json["weight_decay_mode"] = toString(optimizer.weightDecayMode);
+  if (optimizer.l1Penalty != 0)
+    json["l1_penalty"] = optimizer.l1Penalty;
+  if (optimizer.l2Penalty != 0)
+    json["l2_penalty"] = optimizer.l2Penalty;
+  if (optimizer.maxGradient != 0)
+    json["max_gradient"] = optimizer.maxGradient;
+  if (optimizer.stochasticRounding)
+    json["stochastic_rounding"] = true;
   return json;
 }
 

@@ -31,13 +31,38 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, max_gradient, stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
 
-// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop}}
+// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop, ftrl}}
 "x"() {a = #neuroshard.optimizer<adamax>} : () -> ()
+
+// -----
+
+// expected-error@below {{'weight_decay_mode': ftrl has l2 weight decay alone, got: decoupled}}
+"x"() {a = #neuroshard.optimizer<ftrl, weight_decay_mode = decoupled>} : () -> ()
+
+// -----
+
+// expected-error@below {{'l1_penalty' must be}}
+"x"() {a = #neuroshard.optimizer<ftrl, l1_penalty = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'max_gradient' must be}}
+"x"() {a = #neuroshard.optimizer<sgd, max_gradient = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'neuroshard.table' op 'stochastic_rounding': weights of f32 are not rounded; it is for f16 and bf16}}
+neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stochastic_rounding>}
+
+// -----
+
+// expected-error@below {{'l2_penalty': adagrad has no penalties}}
+"x"() {a = #neuroshard.optimizer<adagrad, l2_penalty = 1.0>} : () -> ()
 
 // -----
 

@@ -37,7 +37,11 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .beta1 = beta1,
                       .beta2 = beta2,
                       .weightDecay = weightDecay,
-                      .weightDecayMode = weightDecayMode};
+                      .weightDecayMode = weightDecayMode,
+                      .l1Penalty = l1Penalty,
+                      .l2Penalty = l2Penalty,
+                      .maxGradient = maxGradient,
+                      .stochasticRounding = stochasticRounding};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

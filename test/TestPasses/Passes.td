@@ -60,7 +60,8 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
              clEnumValN(::neuroshard::OptimizerKind::PartialRowWiseAdam, "partial_rowwise_adam",
                         "Adam with a second moment per row"),
              clEnumValN(::neuroshard::OptimizerKind::RowWiseRMSprop, "rowwise_rmsprop",
-                        "RMSprop with the mean square of a row"))}]>,
+                        "RMSprop with the mean square of a row"),
+             clEnumValN(::neuroshard::OptimizerKind::FTRL, "ftrl", "FTRL-Proximal"))}]>,
     Option<"eps", "eps", "double", "1e-8", "Added to the root in the denominator.">,
     Option<"beta1", "beta1", "double", "0.9", "Adam's decay of the first moment.">,
     Option<"beta2", "beta2", "double", "0.999", "Adam's decay of the second moment.">,
@@ -71,6 +72,11 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
              clEnumValN(::neuroshard::WeightDecayMode::Default, "default", "as the optimizer has it"),
              clEnumValN(::neuroshard::WeightDecayMode::L2, "l2", "into the gradient"),
              clEnumValN(::neuroshard::WeightDecayMode::Decoupled, "decoupled", "into the weights"))}]>,
+    Option<"l1Penalty", "l1-penalty", "double", "0.0", "FTRL's lambda1.">,
+    Option<"l2Penalty", "l2-penalty", "double", "0.0", "FTRL's lambda2.">,
+    Option<"maxGradient", "max-gradient", "double", "0.0", "Bound of gradients.">,
+    Option<"stochasticRounding", "stochastic-rounding", "bool", "false",
+           "Round weights at random.">,
     Option<"tableDim", "table-dim", "int64_t", "0", "Columns of the whole table; 0: as many as the shard.">,
   ];
   let dependentDialects = [

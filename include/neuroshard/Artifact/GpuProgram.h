@@ -72,12 +72,12 @@ struct GpuSlot {
   /// its rows, and of nsg_update_by_sums.
   int32_t rowSumsVariant = -1;
   int32_t sumsUpdateVariant = -1;
-  /// Of a copied shard, beside the others: of nsg_reduce, for what copies
-  /// exchange.
-  int32_t copySumsVariant = -1;
+  /// Of a trained slot, beside the others: of nsg_reduce, for the sums of
+  /// distinct rows that copies exchange, or of which a norm is taken.
+  int32_t distinctSumsVariant = -1;
 
   /// Whether some kernel keeps the sums of its distinct rows.
-  bool keepsSums() const { return twoPhase || copySumsVariant >= 0; }
+  bool keepsSums() const { return twoPhase || distinctSumsVariant >= 0; }
   bool trainable() const { return updateVariant >= 0 || reduceVariant >= 0; }
 };
 

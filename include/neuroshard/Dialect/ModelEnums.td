@@ -33,7 +33,8 @@ def NeuroShard_OptimizerKind
   I32EnumAttrCase<"Momentum", 4, "momentum">,
   I32EnumAttrCase<"AdamW", 5, "adamw">,
   I32EnumAttrCase<"PartialRowWiseAdam", 6, "partial_rowwise_adam">,
-  I32EnumAttrCase<"RowWiseRMSprop", 7, "rowwise_rmsprop">
+  I32EnumAttrCase<"RowWiseRMSprop", 7, "rowwise_rmsprop">,
+  I32EnumAttrCase<"FTRL", 8, "ftrl">
 ]>;
 
 def NeuroShard_WeightDecayMode

@@ -21,10 +21,13 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
   let description = [{
     Learning rate and step are run-time arguments of the update. Only rows of
     the batch are touched (Adam is lazy, as torch.optim.SparseAdam).
-    `initial_accumulator` is Adagrad's; `beta1` is also the factor of momentum's
-    buffer. `weight_decay` is added to the gradient as `l2`, or multiplies the
+    `initial_accumulator` is that of Adagrad and FTRL; `beta1` is also the factor
+    of momentum's buffer; `eps`, `l1_penalty` and `l2_penalty` are FTRL's beta,
+    lambda1 and lambda2. `weight_decay` is added to the gradient as `l2`, or multiplies the
     weights before the step as `decoupled`; the mode is that of the optimizer's
-    kind unless `weight_decay_mode` says another. Numbers are f64. Printed only
+    kind unless `weight_decay_mode` says another. Elements of a row's summed
+    gradient are clamped to +-`max_gradient` first, unless that is 0. `stochastic_rounding`, of
+    tables of f16 and bf16, rounds weights up or down at random. Numbers are f64. Printed only
     where they differ from the default.
 
     ```mlir
@@ -34,6 +37,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     #neuroshard.optimizer<momentum, beta1 = 9.500000e-01>
     #neuroshard.optimizer<adagrad, weight_decay = 1.000000e-02,
                           weight_decay_mode = decoupled>
+    #neuroshard.optimizer<sgd, stochastic_rounding>
+    #neuroshard.optimizer<ftrl, l1_penalty = 1.000000e-03>
     ```
   }];
   let parameters = (ins
@@ -43,7 +48,11 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     "::mlir::FloatAttr":$beta2,
     "::mlir::FloatAttr":$initialAccumulator,
     "::mlir::FloatAttr":$weightDecay,
-    EnumParameter<NeuroShard_WeightDecayMode>:$weightDecayMode
+    EnumParameter<NeuroShard_WeightDecayMode>:$weightDecayMode,
+    "::mlir::FloatAttr":$l1Penalty,
+    "::mlir::FloatAttr":$l2Penalty,
+    "::mlir::FloatAttr":$maxGradient,
+    "bool":$stochasticRounding
   );
   let builders = [
     AttrBuilder<(ins "const ::neuroshard::Optimizer &":$optimizer)>

@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_MODEL_OPTIMIZER_H
 #define NEUROSHARD_MODEL_OPTIMIZER_H
 
+#include "neuroshard/Model/Types.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +22,8 @@ enum class OptimizerKind {
   Momentum,
   AdamW,
   PartialRowWiseAdam,
-  RowWiseRMSprop
+  RowWiseRMSprop,
+  FTRL
 };
 
 /// Where weight decay goes. L2: decay * weights is added to the gradient, and
@@ -38,7 +41,8 @@ enum class OptimizerSemantics { Exact, PerShard };
 
 /// An optimizer and its hyperparameters; those it does not use stay at their
 /// defaults. `beta1` is the decay of the first moment, for momentum the factor
-/// of its buffer.
+/// of its buffer. `eps` is FTRL's beta, and the penalties its lambda1 and
+/// lambda2.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::SGD;
   double eps = 1e-8;
@@ -47,6 +51,14 @@ struct Optimizer {
   double initialAccumulator = 0;
   double weightDecay = 0;
   WeightDecayMode weightDecayMode = WeightDecayMode::Default;
+  double l1Penalty = 0;
+  double l2Penalty = 0;
+  /// Elements of a row's summed gradient are clamped to [-maxGradient,
+  /// maxGradient] before all else; 0: not at all.
+  double maxGradient = 0;
+  /// Weights of f16 and bf16 are rounded up or down at random, so that updates
+  /// smaller than half of the last bit are not lost.
+  bool stochasticRounding = false;
 
   bool operator==(const Optimizer &) const = default;
 };
@@ -78,12 +90,15 @@ struct OptimizerProperties {
   bool hasBeta2 = false;
   /// The step size corrects the bias of moments that begin at 0.
   bool correctsBias = false;
-  /// Its states are sums, which begin at initialAccumulator; others at 0.
+  bool hasPenalties = false;
+  /// Its first state is a sum, which begins at initialAccumulator; others at 0.
   bool accumulates = false;
+  /// The step divides by the learning rate, which must be above 0.
+  bool dividesByRate = false;
 };
 
 /// In the order of OptimizerKind.
-inline constexpr std::array<OptimizerProperties, 8> kOptimizers = {{
+inline constexpr std::array<OptimizerProperties, 9> kOptimizers = {{
     {.name = "sgd"},
     {.name = "adagrad",
      .states = {.perElement = 1},
@@ -128,6 +143,14 @@ inline constexpr std::array<OptimizerProperties, 8> kOptimizers = {{
      .stateNames = {"square_avg"},
      .hasEps = true,
      .hasBeta2 = true},
+    {.name = "ftrl",
+     .states = {.perElement = 2},
+     .stateNames = {"sum", "linear"},
+     .isOneWeightDecayMode = true,
+     .hasEps = true,
+     .hasPenalties = true,
+     .accumulates = true,
+     .dividesByRate = true},
 }};
 
 constexpr const OptimizerProperties &propertiesOf(OptimizerKind kind) {
@@ -144,10 +167,10 @@ constexpr OptimizerStates optimizerStates(OptimizerKind kind) {
   return propertiesOf(kind).states;
 }
 
-/// The first value of every state.
-constexpr double initialState(const Optimizer &optimizer) {
-  bool accumulates = propertiesOf(optimizer.kind).accumulates;
-  return accumulates ? optimizer.initialAccumulator : 0;
+/// The first value of state number `index`.
+constexpr double initialState(const Optimizer &optimizer, int64_t index) {
+  bool isSum = index == 0 && propertiesOf(optimizer.kind).accumulates;
+  return isSum ? optimizer.initialAccumulator : 0;
 }
 
 /// L2 or Decoupled; without weight decay neither.
@@ -160,8 +183,18 @@ weightDecayOf(const Optimizer &optimizer) {
   return propertiesOf(optimizer.kind).weightDecayMode;
 }
 
-/// Why the settings of an optimizer cannot be together, or "".
-std::string settingsError(const Optimizer &optimizer);
+/// A setting that an optimizer cannot have.
+struct SettingError {
+  /// As files name it.
+  const char *setting;
+  std::string message;
+};
+
+/// The first one, if there is any.
+std::optional<SettingError> settingError(const Optimizer &optimizer);
+/// The same of an optimizer of weights of a type.
+std::optional<SettingError> settingError(const Optimizer &optimizer,
+                                         ElementType weights);
 
 /// Do the owners of a table's rows exchange squared norms of gradients, so that
 /// its update takes two phases? One shard cut by columns decides it for all

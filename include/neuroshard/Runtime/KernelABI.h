@@ -45,14 +45,17 @@ typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
 /// `step_size` is the learning rate; for optimizers that correct the bias of
 /// their moments lr * sqrt(1 - beta2^step) / (1 - beta1^step). `kept` is the
 /// factor of the weights under decoupled weight decay, 1 - lr * decay; other
-/// kernels do not read it. Both are computed in double and rounded once.
+/// kernels do not read it. Both are computed in double and rounded once. `seed`
+/// is that of the random numbers of stochastic rounding, which have another one
+/// in each step; other kernels do not read it.
 /// Compiled with weights: each term is multiplied by its sample weight.
 typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
                                    const int64_t *rows, const int64_t *segments,
                                    const int64_t *gradient_offsets,
                                    const float *sample_weights,
                                    const float *gradients, float step_size,
-                                   float kept, int64_t begin, int64_t end);
+                                   float kept, uint32_t seed, int64_t begin,
+                                   int64_t end);
 
 /// First phase of an exact row-wise optimizer over column shards: for the
 /// unique rows [begin, end), reduced[u * reduced_stride + c] = g[c] and
@@ -68,7 +71,8 @@ typedef void (*nsrt_reduce_kernel)(const int64_t *segments,
 typedef void (*nsrt_apply_kernel)(void *weights, float *state0, float *state1,
                                   const int64_t *rows, const float *reduced,
                                   const float *norms, float step_size,
-                                  float kept, int64_t begin, int64_t end);
+                                  float kept, uint32_t seed, int64_t begin,
+                                  int64_t end);
 
 /// Gradient of per-sample weights on one shard, for the ids [begin, end):
 ///   out[j] = sum over c of weights[ids[j]][c] * gradients[offsets[j] + c].

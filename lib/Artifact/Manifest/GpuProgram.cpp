@@ -87,7 +87,7 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.partialVariant = readVariant(value["partial_variant"]);
   slot.rowSumsVariant = readVariant(value["row_sums_variant"]);
   slot.sumsUpdateVariant = readVariant(value["sums_update_variant"]);
-  slot.copySumsVariant = readVariant(value["copy_sums_variant"]);
+  slot.distinctSumsVariant = readVariant(value["distinct_sums_variant"]);
   if (slot.elementStates + slot.rowStates > 2)
     value["state_rows"].wrong("at most two states in all");
   bool reduces = slot.reduceVariant >= 0;
@@ -140,7 +140,7 @@ Json slotJson(const GpuSlot &slot) {
           {"partial_variant", slot.partialVariant},
           {"row_sums_variant", slot.rowSumsVariant},
           {"sums_update_variant", slot.sumsUpdateVariant},
-          {"copy_sums_variant", slot.copySumsVariant}};
+          {"distinct_sums_variant", slot.distinctSumsVariant}};
 }
 
 /// Whatever has a variant needs its kernel; all programs route.
@@ -161,7 +161,7 @@ void checkKernels(const GpuProgram &program) {
     needBody(kUpdateKernel, slot.updateVariant);
     needBody(kReduceKernel, slot.reduceVariant);
     needBody(kReduceKernel, slot.rowSumsVariant);
-    needBody(kReduceKernel, slot.copySumsVariant);
+    needBody(kReduceKernel, slot.distinctSumsVariant);
     needBody(kApplyKernel, slot.applyVariant);
     needBody(kUpdateBySumsKernel, slot.sumsUpdateVariant);
   }
@@ -280,10 +280,11 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
     if (slot.trainable() && slot.twoPhase != exchanges)
       expect(path, "two_phase", exchanges, slot.twoPhase);
     if (slot.trainable() && manifest.isCopied(shard) &&
-        slot.copySumsVariant < 0)
-      fail(document, ": ", path,
-           ".copy_sums_variant: expected a body, as the manifest's shard \"",
-           shard.name, "\" has copies, found none");
+        slot.distinctSumsVariant < 0)
+      fail(
+          document, ": ", path,
+          ".distinct_sums_variant: expected a body, as the manifest's shard \"",
+          shard.name, "\" has copies, found none");
   }
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];

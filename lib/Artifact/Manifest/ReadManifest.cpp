@@ -59,7 +59,8 @@ OptimizerKind readOptimizerKind(const Value &value) {
   return *kind;
 }
 
-std::optional<Optimizer> readOptimizer(const Value &value) {
+std::optional<Optimizer> readOptimizer(const Value &value,
+                                       ElementType weights) {
   if (value.isNull())
     return std::nullopt;
   Optimizer optimizer;
@@ -87,8 +88,16 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
         readName(value["weight_decay_mode"],
                  {WeightDecayMode::Default, WeightDecayMode::L2,
                   WeightDecayMode::Decoupled});
-  if (std::string problem = settingsError(optimizer); !problem.empty())
-    value["weight_decay_mode"].wrong("another mode: " + problem);
+  if (value.has("l1_penalty"))
+    optimizer.l1Penalty = upTo1e30("l1_penalty");
+  if (value.has("l2_penalty"))
+    optimizer.l2Penalty = upTo1e30("l2_penalty");
+  if (value.has("max_gradient"))
+    optimizer.maxGradient = upTo1e30("max_gradient");
+  if (value.has("stochastic_rounding"))
+    optimizer.stochasticRounding = value["stochastic_rounding"].boolean();
+  if (std::optional<SettingError> found = settingError(optimizer, weights))
+    value[found->setting].wrong("another value: " + found->message);
   return optimizer;
 }
 
@@ -98,7 +107,7 @@ TableSpec readTable(const Value &value) {
   table.rows = value["rows"].integer(1, maxRows);
   table.dim = value["dim"].integer(1, maxDim);
   table.elementType = readElementType(value["element_type"]);
-  table.optimizer = readOptimizer(value["optimizer"]);
+  table.optimizer = readOptimizer(value["optimizer"], table.elementType);
   return table;
 }
 

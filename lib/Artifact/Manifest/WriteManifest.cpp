@@ -29,7 +29,11 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"beta2", optimizer->beta2},
           {"initial_accumulator", optimizer->initialAccumulator},
           {"weight_decay", optimizer->weightDecay},
-          {"weight_decay_mode", toString(optimizer->weightDecayMode)}};
+          {"weight_decay_mode", toString(optimizer->weightDecayMode)},
+          {"l1_penalty", optimizer->l1Penalty},
+          {"l2_penalty", optimizer->l2Penalty},
+          {"max_gradient", optimizer->maxGradient},
+          {"stochastic_rounding", optimizer->stochasticRounding}};
 }
 
 Json tableJson(const TableSpec &table) {

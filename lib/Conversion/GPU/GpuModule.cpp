@@ -174,9 +174,8 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
                                : &ProgramBuilder::addUpdate;
     if (failed((this->*add)(spec, entry)))
       return failure();
-    if (slot.copied &&
-        failed(make(reduces, describeSums(KernelKind::Reduce, entry.dim),
-                    entry.copySumsVariant)))
+    if (failed(make(reduces, describeSums(KernelKind::Reduce, entry.dim),
+                    entry.distinctSumsVariant)))
       return failure();
   }
   result.slots.push_back(entry);

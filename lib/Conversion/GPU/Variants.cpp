@@ -201,6 +201,8 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
     body.stepSize = factors.load(0, b.getF32Type());
     if (weightDecayOf(spec.kernel.optimizer) == WeightDecayMode::Decoupled)
       body.kept = factors.load(sizeof(float), b.getF32Type());
+    if (spec.kernel.optimizer.stochasticRounding)
+      body.seed = factors.load(2 * sizeof(float), b.getI32Type());
   }
   emitBody(body);
 }

@@ -47,6 +47,7 @@ enum class Role {
   Norms,
   StepSize,
   Kept,
+  Seed,
   Begin,
   End
 };
@@ -148,6 +149,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(Role::Gradients, f32);
     s.scalar(Role::StepSize, f32);
     s.scalar(Role::Kept, f32);
+    s.scalar(Role::Seed, b.getI32Type());
     break;
   case KernelKind::Reduce:
     s.flat(Role::Segments, i64);
@@ -166,6 +168,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(Role::Norms, f32);
     s.scalar(Role::StepSize, f32);
     s.scalar(Role::Kept, f32);
+    s.scalar(Role::Seed, b.getI32Type());
     break;
   case KernelKind::Partial:
   case KernelKind::RowSums:
@@ -238,6 +241,7 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
   body.gradients = arguments.get(Role::Gradients);
   body.stepSize = arguments.get(Role::StepSize);
   body.kept = arguments.get(Role::Kept);
+  body.seed = arguments.get(Role::Seed);
   body.reduced = arguments.get(Role::Reduced);
   body.norms = arguments.get(Role::Norms);
   emitBody(body);

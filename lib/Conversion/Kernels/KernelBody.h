@@ -115,6 +115,8 @@ struct UpdateBody : KernelBody {
   mlir::Value stepSize = {};
   /// Read under decoupled weight decay.
   mlir::Value kept = {};
+  /// Read under stochastic rounding.
+  mlir::Value seed = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
   /// Rows of the sums of chunks, each `partialStride` elements.

@@ -15,17 +15,20 @@
 namespace neuroshard {
 
 static bool readsOptimizer(KernelKind kind) {
-  return kind == KernelKind::Update || kind == KernelKind::Apply;
+  return kind == KernelKind::Update || kind == KernelKind::Reduce ||
+         kind == KernelKind::Apply;
 }
 
-static std::optional<std::string> findProblem(const Optimizer &optimizer) {
+static std::optional<std::string> findProblem(const Optimizer &optimizer,
+                                              ElementType weights) {
   for (double value :
-       {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay})
+       {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay,
+        optimizer.l1Penalty, optimizer.l2Penalty, optimizer.maxGradient})
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
-  if (std::string problem = settingsError(optimizer); !problem.empty())
-    return problem;
+  if (std::optional<SettingError> error = settingError(optimizer, weights))
+    return error->message;
   return std::nullopt;
 }
 
@@ -39,7 +42,7 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
   if (isQuantized(spec.element))
     return "weights of " + std::string(toString(spec.element)) +
            " are not trained";
-  if (auto problem = findProblem(spec.optimizer))
+  if (auto problem = findProblem(spec.optimizer, spec.element))
     return problem;
   if (spec.tableDim != 0 && spec.tableDim < spec.dim)
     return "table dim must be at least the kernel dim " +
@@ -59,6 +62,11 @@ static std::string getBits(double value) {
   return llvm::utohexstr(llvm::bit_cast<uint64_t>(value), /*LowerCase=*/true);
 }
 
+static std::string getClipSuffix(const Optimizer &optimizer) {
+  return optimizer.maxGradient != 0 ? "_c" + getBits(optimizer.maxGradient)
+                                    : "";
+}
+
 static std::string getOptimizerSuffix(const KernelSpec &spec) {
   const Optimizer &optimizer = spec.optimizer;
   const OptimizerProperties &properties = propertiesOf(optimizer.kind);
@@ -71,11 +79,16 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
     suffix += "_b" + getBits(optimizer.beta2);
   if (properties.hasEps)
     suffix += "_e" + getBits(optimizer.eps);
+  if (properties.hasPenalties)
+    suffix += "_l" + getBits(optimizer.l1Penalty) + "_l" +
+              getBits(optimizer.l2Penalty);
   // The amount of decoupled decay is an argument.
   if (weightDecayOf(optimizer) == WeightDecayMode::L2)
     suffix += "_d" + getBits(optimizer.weightDecay);
   if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled)
     suffix += "_decoupled";
+  if (optimizer.stochasticRounding)
+    suffix += "_stochastic";
   return suffix;
 }
 
@@ -93,9 +106,9 @@ std::string getKernelName(const KernelSpec &spec) {
     return "nsk_weight_gradient_" + element + dim + id;
   case KernelKind::Update:
     return "nsk_update_" + optimizer + "_" + element + dim + weighted +
-           getOptimizerSuffix(spec);
+           getOptimizerSuffix(spec) + getClipSuffix(spec.optimizer);
   case KernelKind::Reduce:
-    return "nsk_reduce" + dim + weighted;
+    return "nsk_reduce" + dim + weighted + getClipSuffix(spec.optimizer);
   case KernelKind::Partial:
     return "nsk_partial" + dim + weighted;
   case KernelKind::RowSums:

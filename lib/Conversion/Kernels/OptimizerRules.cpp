@@ -2,7 +2,9 @@
 //
 // The order of operations is that of torch.optim (SGD, Adagrad, SparseAdam; the
 // decay of AdamW) and, for rowwise optimizers, of FBGEMM's
-// EXACT_ROWWISE_ADAGRAD and PARTIAL_ROWWISE_ADAM.
+// EXACT_ROWWISE_ADAGRAD and PARTIAL_ROWWISE_ADAM. FTRL is algorithm 1 of
+// McMahan et al., Ad Click Prediction: a View from the Trenches (KDD 2013),
+// with the weight that follows from the states stored after each step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,13 @@
 using namespace mlir;
 
 namespace neuroshard {
+
+Row clipGradient(RowBuilder &rows, const Optimizer &optimizer,
+                 const Row &gradient) {
+  if (optimizer.maxGradient == 0)
+    return gradient;
+  return rows.clamp(gradient, rows.constant(optimizer.maxGradient));
+}
 
 Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights) {
@@ -54,6 +63,27 @@ static Row stepBy(RowBuilder &rows, const Row &weights, Value factor,
   return rows.subtract(weights, rows.scale(factor, direction));
 }
 
+/// sigma = (sqrt(n') - sqrt(n)) / lr; z' = z + g - sigma * w; then
+/// w' = -(z' - clamp(z', l1)) / ((sqrt(n') + eps) / lr + l2), which is 0 where
+/// |z'| <= l1.
+static RowState stepByFTRL(RowBuilder &rows, const Optimizer &optimizer,
+                           const RowState &state, const Row &gradient,
+                           Value stepSize) {
+  const Row &before = state.states[0];
+  Row sum = rows.add(before, rows.multiply(gradient, gradient));
+  Row root = rows.squareRoot(sum);
+  Row sigma = rows.divideByScalar(rows.subtract(root, rows.squareRoot(before)),
+                                  stepSize);
+  Row linear = rows.subtract(rows.add(state.states[1], gradient),
+                             rows.multiply(sigma, state.weights));
+  Row inside = rows.clamp(linear, rows.constant(optimizer.l1Penalty));
+  Row curvature = rows.addScalar(
+      rows.divideByScalar(rows.addScalar(root, rows.constant(optimizer.eps)),
+                          stepSize),
+      rows.constant(optimizer.l2Penalty));
+  return {rows.divide(rows.subtract(inside, linear), curvature), {sum, linear}};
+}
+
 RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
                           const RowState &state, const Row &gradient,
                           Value stepSize) {
@@ -64,6 +94,8 @@ RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
     Row buffer = rows.add(kept, gradient);
     return {stepBy(rows, state.weights, stepSize, buffer), {buffer}};
   }
+  if (optimizer.kind == OptimizerKind::FTRL)
+    return stepByFTRL(rows, optimizer, state, gradient, stepSize);
 
   Row squared = rows.multiply(gradient, gradient);
   if (optimizer.kind == OptimizerKind::Adagrad) {

@@ -18,6 +18,10 @@ struct RowState {
   llvm::SmallVector<Row, 2> states;
 };
 
+/// A row's summed gradient with its elements clamped, if the optimizer does.
+Row clipGradient(RowBuilder &rows, const Optimizer &optimizer,
+                 const Row &gradient);
+
 /// gradient + decay * weights under L2 weight decay; else the gradient itself.
 Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights);

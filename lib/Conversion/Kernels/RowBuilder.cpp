@@ -234,6 +234,13 @@ Row RowBuilder::squareRoot(const Row &row) {
   });
 }
 
+Row RowBuilder::clamp(const Row &row, Value bound) {
+  Row highest = broadcast(bound, row);
+  Row lowest = broadcast(arith::NegFOp::create(b, bound), row);
+  return combine<arith::MaximumFOp>(
+      b, combine<arith::MinimumFOp>(b, row, highest), lowest);
+}
+
 Row RowBuilder::broadcast(Value scalar, const Row &like) {
   return llvm::map_to_vector(like, [&](Value value) -> Value {
     return vector::BroadcastOp::create(b, value.getType(), scalar);

@@ -88,6 +88,8 @@ public:
   Row multiply(const Row &lhs, const Row &rhs);
   Row divide(const Row &lhs, const Row &rhs);
   Row squareRoot(const Row &row);
+  /// Values between -bound and bound; a NaN stays one.
+  Row clamp(const Row &row, mlir::Value bound);
   Row scale(mlir::Value factor, const Row &row);
   Row addScalar(const Row &row, mlir::Value addend);
   Row divideByScalar(const Row &row, mlir::Value divisor);

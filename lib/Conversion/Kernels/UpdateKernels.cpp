@@ -8,6 +8,7 @@
 
 #include "KernelBody.h"
 #include "OptimizerRules.h"
+#include "RandomRounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -95,6 +96,13 @@ static Row sumGradients(const UpdateBody &body, const ColumnBlock &block,
   return Row(branch.getResults().take_front(zeros.size()));
 }
 
+/// The gradient of a run as the optimizer takes it.
+static Row readGradient(const UpdateBody &body, const ColumnBlock &block,
+                        Span run) {
+  return clipGradient(body.rows, body.spec.optimizer,
+                      sumGradients(body, block, run));
+}
+
 static void emitPartial(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
@@ -149,13 +157,17 @@ static void prefetchRow(const UpdateBody &body, Value ahead,
     body.rows.prefetch({state, ahead}, block, /*forWrite=*/true);
 }
 
-/// Writes weights and element-wise states of a row.
+/// Writes weights and element-wise states of a row after a step by `gradient`.
 static void writeRow(const UpdateBody &body, const RowState &values, Value row,
-                     const ColumnBlock &block) {
+                     const ColumnBlock &block, const Row &gradient) {
   for (auto [state, value] :
        llvm::zip_equal(elementStates(body), values.states))
     body.rows.write(value, {state, row}, block);
-  body.rows.write(values.weights, {body.weights, row}, block);
+  Row weights = values.weights;
+  if (body.spec.optimizer.stochasticRounding)
+    weights =
+        roundAtRandom(body.b, body.spec.element, weights, gradient, body.seed);
+  body.rows.write(weights, {body.weights, row}, block);
 }
 
 static int64_t getTableDim(const KernelSpec &spec) {
@@ -212,13 +224,13 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
     rows.forEachBlock([&](const ColumnBlock &block) {
       prefetchRow(body, ahead, block);
       RowBefore reads(body, row, block, elementStates(body));
-      Row gradient = sumGradients(body, block, run);
+      Row gradient = readGradient(body, block, run);
       RowState before = reads.get();
       gradient = addWeightDecay(rows, optimizer, gradient, before.weights);
       before.weights = keepWeights(rows, optimizer, before.weights, body.kept);
       RowState after =
           applyElementwise(rows, optimizer, before, gradient, body.stepSize);
-      writeRow(body, after, row, block);
+      writeRow(body, after, row, block, gradient);
     });
   });
 }
@@ -249,7 +261,7 @@ static void updateByFactor(const UpdateBody &body, const ColumnBlock &block,
     before.states.push_back(body.rows.read({state, row}, block));
   before.weights = keepWeights(body.rows, optimizer, before.weights, body.kept);
   writeRow(body, applyRowwise(body.rows, optimizer, before, gradient, factor),
-           row, block);
+           row, block, gradient);
 }
 
 static void emitRowwiseUpdate(const UpdateBody &body) {
@@ -266,7 +278,7 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
     Row gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
       RowBefore reads(body, row, block, {});
-      Row sum = sumGradients(body, block, run);
+      Row sum = readGradient(body, block, run);
       before = reads.get();
       gradient = addWeightDecay(rows, optimizer, sum, before.weights);
     };
@@ -297,7 +309,7 @@ static void emitReduce(const UpdateBody &body) {
   body.inputs.forEachItem([&](Value item) {
     Span run = body.inputs.getRun(item);
     Value norm = rows.sumColumns([&](const ColumnBlock &block) {
-      Row gradient = sumGradients(body, block, run);
+      Row gradient = readGradient(body, block, run);
       rows.write(gradient, {body.reduced, item}, block);
       return rows.multiply(gradient, gradient);
     });

@@ -26,6 +26,15 @@ mlir::Value loadF32(LoopBuilder &b, mlir::Value from, mlir::ValueRange indices);
 void storeRounded(LoopBuilder &b, mlir::Value value, mlir::Value memref,
                   mlir::ValueRange indices);
 
+/// The seed (i32) of stochastic rounding in a step (i64).
+mlir::Value seedOfStep(LoopBuilder &b, mlir::Value step);
+
+/// A value of f16 or bf16, as f32, below or above an f32 weight, the nearer the
+/// likelier.
+mlir::Value roundStochastically(LoopBuilder &b, mlir::Value weight,
+                                mlir::Value gradient, mlir::Value seed,
+                                mlir::Type element);
+
 /// The ids of one lookup.
 class LookupIds {
 public:
@@ -73,6 +82,10 @@ private:
                          mlir::Value gradients, mlir::Value position) const;
   mlir::Value stepOf(LoopBuilder &b, mlir::Value row, mlir::Value column,
                      mlir::Value gradient) const;
+  mlir::Value weightOfFTRL(LoopBuilder &b, mlir::ValueRange at,
+                           mlir::Value gradient) const;
+  mlir::Value nextWeight(LoopBuilder &b, mlir::Value row, mlir::Value column,
+                         mlir::Value gradient, mlir::Value rowFactor) const;
   mlir::Value movingAverage(LoopBuilder &b, mlir::Value state,
                             mlir::ValueRange indices, double beta,
                             mlir::Value value) const;
@@ -88,6 +101,7 @@ private:
   Optimizer optimizer;
   mlir::Value stepSize;
   mlir::Value kept; ///< factor of the weights; null: 1.
+  mlir::Value seed; ///< of stochastic rounding; null: to nearest.
 };
 
 } // namespace neuroshard

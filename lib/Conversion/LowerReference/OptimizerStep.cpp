@@ -2,9 +2,10 @@
 //
 // SGD, momentum, Adagrad and lazy Adam as torch.optim (SGD, Adagrad,
 // SparseAdam) does them, AdamW with torch.optim.AdamW's decay before Adam's
-// step; rowwise optimizers take the mean over the row of the squared gradient
-// into one state per row. All in f32, weights rounded once; the step size and
-// the share of the weights that decay keeps are computed in f64 and rounded.
+// step; FTRL as McMahan et al. (2013) do it; rowwise optimizers take the mean
+// over the row of the squared gradient into one state per row. All in f32,
+// weights rounded once; the step size and the share of the weights that decay
+// keeps are computed in f64 and rounded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,8 @@ OptimizerStep::OptimizerStep(LoopBuilder &b, const TableInfo &table,
                    : learningRate),
       kept(weightDecayOf(optimizer) == WeightDecayMode::Decoupled
                ? keptShare(b, learningRate)
-               : Value()) {}
+               : Value()),
+      seed(optimizer.stochasticRounding ? seedOfStep(b, step) : Value()) {}
 
 /// 1 - lr * decay
 Value OptimizerStep::keptShare(LoopBuilder &b, Value learningRate) const {
@@ -57,10 +59,14 @@ Value OptimizerStep::correctedRate(LoopBuilder &b, Value learningRate,
   return arith::TruncFOp::create(b, b.getF32Type(), size);
 }
 
-/// The gradient with L2 weight decay.
+/// The gradient, clamped, with L2 weight decay.
 Value OptimizerStep::gradientOf(LoopBuilder &b, Value row, Value column,
                                 Value gradients, Value position) const {
   Value gradient = b.load(gradients, {position, column});
+  if (double bound = optimizer.maxGradient; bound != 0) {
+    gradient = arith::MinimumFOp::create(b, gradient, b.f32(bound));
+    gradient = arith::MaximumFOp::create(b, gradient, b.f32(-bound));
+  }
   if (weightDecayOf(optimizer) != WeightDecayMode::L2)
     return gradient;
   Value weight = loadF32(b, memory.weights, {row, column});
@@ -113,6 +119,30 @@ Value OptimizerStep::rowwiseDirection(LoopBuilder &b, Value row, Value column,
                        gradient);
 }
 
+/// The new weight by algorithm 1 of McMahan et al.:
+/// sigma = (sqrt(n') - sqrt(n)) / lr; z' = z + g - sigma * w;
+/// 0 if |z'| <= l1, else (sign(z') * l1 - z') / ((sqrt(n') + eps) / lr + l2).
+Value OptimizerStep::weightOfFTRL(LoopBuilder &b, ValueRange at,
+                                  Value gradient) const {
+  Value before = b.load(memory.states[0], at);
+  Value sum = b.add(before, b.mul(gradient, gradient));
+  b.store(sum, memory.states[0], at);
+  Value root = math::SqrtOp::create(b, sum);
+  Value sigma = b.div(b.sub(root, math::SqrtOp::create(b, before)), stepSize);
+  Value moved = b.mul(sigma, loadF32(b, memory.weights, at));
+  Value linear = b.sub(b.add(b.load(memory.states[1], at), gradient), moved);
+  b.store(linear, memory.states[1], at);
+  Value penalty = b.f32(optimizer.l1Penalty);
+  Value size = math::AbsFOp::create(b, linear);
+  Value isBeyond =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, size, penalty);
+  Value top =
+      b.sub(math::CopySignOp::create(b, penalty, linear).getResult(), linear);
+  Value bottom = b.add(b.div(b.add(root, b.f32(optimizer.eps)), stepSize),
+                       b.f32(optimizer.l2Penalty));
+  return arith::SelectOp::create(b, isBeyond, b.div(top, bottom), b.f32(0));
+}
+
 /// The step of one weight by an elementwise optimizer, which also updates its
 /// state.
 Value OptimizerStep::stepOf(LoopBuilder &b, Value row, Value column,
@@ -139,6 +169,20 @@ Value OptimizerStep::stepOf(LoopBuilder &b, Value row, Value column,
   return b.mul(stepSize, divideByRoot(b, first, second));
 }
 
+/// The new weight, of which states have had their step.
+Value OptimizerStep::nextWeight(LoopBuilder &b, Value row, Value column,
+                                Value gradient, Value rowFactor) const {
+  if (optimizer.kind == OptimizerKind::FTRL)
+    return weightOfFTRL(b, {row, column}, gradient);
+  Value step =
+      rowFactor ? b.mul(rowFactor, rowwiseDirection(b, row, column, gradient))
+                : stepOf(b, row, column, gradient);
+  Value weight = loadF32(b, memory.weights, {row, column});
+  if (kept)
+    weight = b.mul(kept, weight);
+  return b.sub(weight, step);
+}
+
 void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
                           Value position) const {
   bool isRowwise = optimizerStates(optimizer.kind).perRow > 0;
@@ -146,13 +190,11 @@ void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {
     Value gradient = gradientOf(b, row, column, gradients, position);
-    Value step = isRowwise
-                     ? b.mul(factor, rowwiseDirection(b, row, column, gradient))
-                     : stepOf(b, row, column, gradient);
-    Value weight = loadF32(b, memory.weights, {row, column});
-    if (kept)
-      weight = b.mul(kept, weight);
-    storeRounded(b, b.sub(weight, step), memory.weights, {row, column});
+    Value weight = nextWeight(b, row, column, gradient, factor);
+    if (seed)
+      weight =
+          roundStochastically(b, weight, gradient, seed, table.elementType);
+    storeRounded(b, weight, memory.weights, {row, column});
   });
 }
 

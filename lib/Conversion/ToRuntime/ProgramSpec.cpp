@@ -43,8 +43,7 @@ static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
           shard && shard.hasCopies()) {
         auto whole =
             module.lookupSymbol<ir::TableOp>(shard.getTableAttr().getAttr());
-        (shard.isReplicated(whole, topology) ? slot.replicated : slot.copied) =
-            true;
+        slot.replicated |= shard.isReplicated(whole, topology);
       }
 }
 

@@ -215,7 +215,7 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
     kernels.update(shard.weights(), shard.state(0), shard.state(1),
                    rowsOf(update), segments, offsets, weights, update.gradients,
                    stepSizes[update.slot].size, stepSizes[update.slot].kept,
-                   task.begin, task.end);
+                   stepSizes[update.slot].seed, task.begin, task.end);
   else
     kernels.reduce(segments, offsets, weights, update.gradients,
                    as<float>(update.reduced), as<float>(update.norms),
@@ -225,11 +225,11 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
 void CpuUpdate::runSecondPhase(const Task &task) const {
   const SlotUpdate &update = *task.update;
   const Shard &shard = shards[update.slot];
-  kernelsOf(update).apply(shard.weights(), shard.state(0), shard.state(1),
-                          rowsOf(update), as<const float>(update.reduced),
-                          as<const float>(update.norms),
-                          stepSizes[update.slot].size,
-                          stepSizes[update.slot].kept, task.begin, task.end);
+  kernelsOf(update).apply(
+      shard.weights(), shard.state(0), shard.state(1), rowsOf(update),
+      as<const float>(update.reduced), as<const float>(update.norms),
+      stepSizes[update.slot].size, stepSizes[update.slot].kept,
+      stepSizes[update.slot].seed, task.begin, task.end);
 }
 
 Range CpuUpdate::distinctRows(int32_t slot, Range rows, RowNumber) const {

@@ -90,7 +90,7 @@ Shard::Shard(const ShardSpec &spec, const TableSpec &table,
       stateMemory.push_back(make(stateRowFloats(spec, table, i) * kFloatBytes));
   }
   if (table.trained() &&
-      initialState(*table.optimizer) != 0) // new memory is zero
+      initialState(*table.optimizer, 0) != 0) // new memory is zero
     resetState(places.threads);
 }
 
@@ -202,8 +202,8 @@ void Shard::writeState(size_t index, const Range &rows,
 void Shard::resetState(ThreadPool &threads) {
   if (!tableSpec->trained())
     return;
-  auto value = static_cast<float>(initialState(*tableSpec->optimizer));
   for (int64_t i = 0; i < numStates(*tableSpec); ++i) {
+    auto value = static_cast<float>(initialState(*tableSpec->optimizer, i));
     int64_t floats = stateRowFloats(*shardSpec, *tableSpec, i);
     writeState(static_cast<size_t>(i), shardSpec->rows,
                [&](const HostRows &part) {

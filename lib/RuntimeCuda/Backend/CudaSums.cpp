@@ -19,9 +19,9 @@ CudaSums::CudaSums(Device &device, Backend &backend, BufferSource &buffers,
   const GpuProgram &program = device.binding.program;
   for (const Part &part : staged.parts) {
     int32_t slot = program.lookups[static_cast<size_t>(part.lookup)].slot;
-    if (program.slots[static_cast<size_t>(slot)].copySumsVariant < 0)
+    if (program.slots[static_cast<size_t>(slot)].distinctSumsVariant < 0)
       fail("the program has no kernel that adds up the gradients of slot ",
-           slot, " by row, as it has no copies");
+           slot, " by row");
     rows[slot];
   }
   GpuScope scope(device.gpu);

@@ -340,13 +340,13 @@ void Device::sumByRow(std::span<const Part> parts,
                       CUstream stream) {
   beginCall(stream, /*capturing=*/false);
   StepPlan &plan =
-      planFor(parts, StepKind::CopySums, stream, /*capturing=*/false);
+      planFor(parts, StepKind::DistinctSums, stream, /*capturing=*/false);
   expandAndSort(plan, stream);
   bindGradients(plan, gradients, stream);
   if (plan.step.numPositions == 0)
     return;
   addChunks(plan, stream);
-  updateWith(Kernel::Reduce, &GpuSlot::copySumsVariant, plan, stream);
+  updateWith(Kernel::Reduce, &GpuSlot::distinctSumsVariant, plan, stream);
 }
 
 const float *Device::sumsOf(int32_t slot) const {

@@ -90,7 +90,7 @@ void Kernels::findFunctions(const GpuProgram &program) {
     findBody(Kernel::Update, slot.updateVariant);
     findBody(Kernel::Reduce, slot.reduceVariant);
     findBody(Kernel::Reduce, slot.rowSumsVariant);
-    findBody(Kernel::Reduce, slot.copySumsVariant);
+    findBody(Kernel::Reduce, slot.distinctSumsVariant);
     findBody(Kernel::Apply, slot.applyVariant);
     findBody(Kernel::UpdateBySums, slot.sumsUpdateVariant);
   }

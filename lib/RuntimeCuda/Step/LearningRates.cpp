@@ -8,6 +8,7 @@
 #include "LearningRates.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 using namespace neuroshard::runtime;
@@ -59,19 +60,16 @@ void LearningRates::setSizes(std::span<const runtime::StepSize> ofSlot,
 
 void LearningRates::write(std::span<const runtime::StepSize> sizes,
                           CUstream stream) {
-  auto isEqual = [](StepSize a, StepSize b) {
-    return a.size == b.size && a.kept == b.kept;
-  };
   for (size_t begin = 0, end = 0; begin < sizes.size(); begin = end) {
-    while (end < sizes.size() && isEqual(sizes[end], sizes[begin]))
+    while (end < sizes.size() && sizes[end] == sizes[begin])
       ++end;
     CUdeviceptr at = memory.address() + begin * sizeof(StepSize);
-    for (float value : {sizes[begin].size, sizes[begin].kept}) {
-      gpu.driver.check(gpu.driver.memsetD2D32Async(
-                           at, sizeof(StepSize), std::bit_cast<uint32_t>(value),
-                           1, end - begin, stream),
+    for (uint32_t value :
+         std::bit_cast<std::array<uint32_t, 3>>(sizes[begin])) {
+      gpu.driver.check(gpu.driver.memsetD2D32Async(at, sizeof(StepSize), value,
+                                                   1, end - begin, stream),
                        "setting the learning rate");
-      at += sizeof(float);
+      at += sizeof(value);
     }
   }
   known = true;

@@ -29,7 +29,7 @@ public:
   bool isSet() const { return known; }
   int64_t bytes() const { return memory.size(); }
 
-  /// Its step size and, behind it, the kept share of its weights.
+  /// Its runtime::StepSize.
   const float *ofSlot(size_t slot) const {
     return memory.as<const float>(
         static_cast<int64_t>(sizeOfSlot[slot] * sizeof(runtime::StepSize)));

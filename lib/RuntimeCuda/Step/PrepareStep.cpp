@@ -92,8 +92,9 @@ void Device::reserveFor(const StepPlan &plan) {
   for (size_t i = 0; i < keys.updated.size(); ++i) {
     const GpuSlot &slot =
         binding.program.slots[static_cast<size_t>(keys.updated[i])];
-    bool keepsSums = plan.kind == StepKind::CopySums ? slot.copySumsVariant >= 0
-                                                     : slot.twoPhase;
+    bool keepsSums = plan.kind == StepKind::DistinctSums
+                         ? slot.distinctSumsVariant >= 0
+                         : slot.twoPhase;
     needs.reducedRows.push_back(keepsSums ? plan.step.rowsOfUpdated[i] : 0);
   }
   if (needs.positions > 0 && !keys.updated.empty()) {

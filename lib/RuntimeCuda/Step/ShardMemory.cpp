@@ -175,14 +175,15 @@ int64_t ShardMemory::stateBytes(int state) const {
 void ShardMemory::resetState() {
   if (!tableSpec->trained())
     return;
-  auto value = static_cast<float>(initialState(*tableSpec->optimizer));
-  for (int i = 0; i < numStates(); ++i)
+  for (int i = 0; i < numStates(); ++i) {
+    auto value = static_cast<float>(initialState(*tableSpec->optimizer, i));
     gpu.driver.check(gpu.driver.memsetD32Async(
                          stateAddress[static_cast<size_t>(i)],
                          std::bit_cast<uint32_t>(value),
                          static_cast<size_t>(stateBytes(i)) / sizeof(float),
                          {}),
                      "filling optimizer state");
+  }
   gpu.waitForAll();
 }
 

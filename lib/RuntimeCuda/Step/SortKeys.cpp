@@ -16,7 +16,7 @@ constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 auto bodiesOf(const GpuSlot &slot) {
   return std::tuple(slot.partialVariant, slot.updateVariant, slot.reduceVariant,
                     slot.applyVariant, slot.sumsUpdateVariant,
-                    slot.copySumsVariant);
+                    slot.distinctSumsVariant);
 }
 
 } // namespace

@@ -40,7 +40,7 @@ private:
 
 /// What a step does with gradients: nothing, updates, or sums of rows alone:
 /// of replicated tables, or of copied shards.
-enum class StepKind { Inference, Training, RowSums, CopySums };
+enum class StepKind { Inference, Training, RowSums, DistinctSums };
 
 /// `training`: NSC_INFERENCE, or another value of nsc_forward.
 inline StepKind kindOf(int32_t training) {

@@ -53,7 +53,8 @@ void RankSession::assignRows(int64_t table, const at::Tensor &rows,
     local = local.to(values.front().device());
     values.front().index_copy_(0, local, weights.to(values.front().options()));
     for (size_t s = 1; s < values.size(); ++s)
-      values[s].index_fill_(0, local, initialState(*spec.optimizer));
+      values[s].index_fill_(
+          0, local, initialState(*spec.optimizer, static_cast<int64_t>(s) - 1));
   }
 }
 

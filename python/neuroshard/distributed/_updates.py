@@ -164,9 +164,6 @@ class Updates:
         if self._arguments.at != "step" and not self._blocks:
             raise ValueError("clip_grad_norm_ needs gradients that wait for an update: make the tables with "
                              "update_at=\"step\", or call it in a block of accumulate()")
-        if self._engine.device.kind != "cpu":
-            raise ValueError("clip_grad_norm_ works on device \"cpu\" alone: programs of GPUs have kernels that "
-                             "add gradients up by row for copied tables only")
         if isinstance(parameters, torch.Tensor):
             parameters = [parameters]
         dense = [one for one in parameters if one.grad is not None]

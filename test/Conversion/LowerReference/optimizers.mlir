@@ -1,4 +1,5 @@
-// The formulas of momentum, AdamW and partial rowwise Adam, and where weight decay goes.
+// The formulas of momentum, AdamW, partial rowwise Adam and FTRL, where weight decay goes, clamped
+// gradients and stochastic rounding.
 
 // RUN: neuroshard-opt %s --neuroshard-lower-reference --split-input-file | FileCheck %s
 
@@ -90,6 +91,69 @@ neuroshard.table @t : 10 x 3 x f32
 // CHECK: %[[STEP:.*]] = arith.mulf %[[FACTOR]], %[[M]]
 // CHECK: arith.subf %{{.*}}, %[[STEP]]
 func.func @partial(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// FTRL: 0 where |z'| <= l1, else (sign(z') * l1 - z') / ((sqrt(n') + eps) / lr + l2).
+neuroshard.table @t : 10 x 3 x f32
+  {optimizer = #neuroshard.optimizer<ftrl, eps = 1.0, l1_penalty = 0.5, l2_penalty = 0.25>}
+
+// CHECK-LABEL: func.func @ftrl(
+// CHECK-SAME: %[[LR:[a-z0-9]*]]: f32
+// CHECK-SAME: %[[W:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.weights = "t"},
+// CHECK-SAME: %[[SUM:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.state = "t"},
+// CHECK-SAME: %[[LINEAR:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.state = "t"})
+// CHECK: %[[OLD:.*]] = memref.load %[[SUM]]
+// CHECK: %[[NEW:.*]] = arith.addf %[[OLD]]
+// CHECK: memref.store %[[NEW]], %[[SUM]]
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[NEW]]
+// CHECK: %[[BEFORE:.*]] = math.sqrt %[[OLD]]
+// CHECK: %[[MORE:.*]] = arith.subf %[[ROOT]], %[[BEFORE]]
+// CHECK: %[[SIGMA:.*]] = arith.divf %[[MORE]], %[[LR]]
+// CHECK: %[[WEIGHT:.*]] = memref.load %[[W]]
+// CHECK: %[[MOVED:.*]] = arith.mulf %[[SIGMA]], %[[WEIGHT]]
+// CHECK: %[[Z:.*]] = arith.subf %{{.*}}, %[[MOVED]]
+// CHECK: memref.store %[[Z]], %[[LINEAR]]
+// CHECK: %[[L1:.*]] = arith.constant 5.000000e-01 : f32
+// CHECK: %[[SIZE:.*]] = math.absf %[[Z]]
+// CHECK: %[[BEYOND:.*]] = arith.cmpf ugt, %[[SIZE]], %[[L1]]
+// CHECK: %[[EDGE:.*]] = math.copysign %[[L1]], %[[Z]]
+// CHECK: %[[TOP:.*]] = arith.subf %[[EDGE]], %[[Z]]
+// CHECK: %[[STEP:.*]] = arith.divf %[[TOP]]
+// CHECK: %[[RESULT:.*]] = arith.select %[[BEYOND]], %[[STEP]]
+// CHECK: memref.store %[[RESULT]], %[[W]]
+func.func @ftrl(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// Gradients are clamped, and weights of bf16 rounded at random.
+neuroshard.table @t : 10 x 3 x bf16
+  {optimizer = #neuroshard.optimizer<sgd, max_gradient = 2.0, stochastic_rounding>}
+
+// CHECK-LABEL: func.func @rounded(
+// CHECK: %[[SEED:.*]] = arith.trunci %{{.*}} : i64 to i32
+// CHECK: %[[BELOW:.*]] = arith.minimumf
+// CHECK: %[[G:.*]] = arith.maximumf %[[BELOW]]
+// CHECK: %[[NEW:.*]] = arith.subf
+// CHECK: %[[BITS:.*]] = arith.bitcast %[[NEW]]
+// CHECK: %[[OFG:.*]] = arith.bitcast %[[G]]
+// CHECK: arith.xori %[[OFG]], %[[SEED]]
+// CHECK: arith.addi %[[BITS]]
+// CHECK: arith.select
+// CHECK: arith.truncf
+func.func @rounded(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
   neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
     ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
   return

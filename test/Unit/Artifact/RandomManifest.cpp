@@ -54,12 +54,19 @@ private:
       manifest.groups.push_back({devices[i], devices[i + 1]});
   }
 
-  Optimizer optimizer() {
+  Optimizer optimizer(ElementType weights) {
     auto kinds = static_cast<int64_t>(kOptimizers.size());
     Optimizer result{
         static_cast<OptimizerKind>(below(kinds)), 0.1, 0.875, 0.3, 0.25, 1e-3};
+    const OptimizerProperties &known = propertiesOf(result.kind);
     if (below(2))
-      result.weightDecayMode = WeightDecayMode::Decoupled;
+      result.weightDecayMode = known.isOneWeightDecayMode
+                                   ? known.weightDecayMode
+                                   : WeightDecayMode::Decoupled;
+    result.stochasticRounding = weights != ElementType::F32 && below(2);
+    result.maxGradient = static_cast<double>(below(2));
+    if (known.hasPenalties)
+      result.l1Penalty = 0.125;
     return result;
   }
 
@@ -70,7 +77,7 @@ private:
     table.dim = 4 * (1 + below(8)) + below(2);
     table.elementType = type();
     if (below(5))
-      table.optimizer = optimizer();
+      table.optimizer = optimizer(table.elementType);
     manifest.tables.push_back(table);
   }
 

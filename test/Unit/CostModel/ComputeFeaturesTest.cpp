@@ -119,6 +119,7 @@ TEST(ComputeFeaturesTest, OtherOptimizersArePricedByTheirStates) {
   EXPECT_EQ(pricedAs(OptimizerKind::RowWiseRMSprop),
             OptimizerKind::RowWiseAdagrad);
   EXPECT_EQ(pricedAs(OptimizerKind::AdamW), OptimizerKind::Adam);
+  EXPECT_EQ(pricedAs(OptimizerKind::FTRL), OptimizerKind::Adam);
   EXPECT_EQ(pricedAs(OptimizerKind::PartialRowWiseAdam),
             OptimizerKind::Adagrad);
   ShardWork work;

@@ -28,7 +28,12 @@ static std::vector<Optimizer> getOptimizers() {
   Optimizer adamw{OptimizerKind::AdamW, 1e-8, 0.9, 0.999};
   Optimizer partial{OptimizerKind::PartialRowWiseAdam, 1e-8, 0.9, 0.999};
   Optimizer rmsprop{OptimizerKind::RowWiseRMSprop, 1e-6, 0.9, 0.99};
-  return {sgd, adagrad, rowwise, adam, momentum, adamw, partial, rmsprop};
+  // beta of FTRL is eps; many rows are inside lambda1, many are not.
+  Optimizer ftrl{.kind = OptimizerKind::FTRL,
+                 .eps = 0.5,
+                 .l1Penalty = 1.5,
+                 .l2Penalty = 0.25};
+  return {sgd, adagrad, rowwise, adam, momentum, adamw, partial, rmsprop, ftrl};
 }
 
 /// Modes of weight decay that an optimizer may have.
@@ -37,7 +42,7 @@ static std::vector<WeightDecayMode> getDecayModes(Optimizer optimizer) {
   for (WeightDecayMode mode :
        {WeightDecayMode::L2, WeightDecayMode::Decoupled}) {
     optimizer.weightDecayMode = mode;
-    if (settingsError(optimizer).empty())
+    if (!settingError(optimizer))
       modes.push_back(mode);
   }
   return modes;
@@ -56,6 +61,8 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     program.slots.push_back({dim, element, optimizer, 0, weighted, false});
     weighted = !weighted;
     optimizer.weightDecay = 0.125;
+    optimizer.maxGradient = 2;
+    optimizer.stochasticRounding = element != ElementType::F32;
     if (dim != 10 && dim != 300 && dim != 512)
       continue;
     for (WeightDecayMode mode : getDecayModes(optimizer)) {

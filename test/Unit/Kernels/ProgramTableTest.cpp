@@ -51,6 +51,7 @@ TEST(ProgramTable, NamesOptimizerState) {
       {OptimizerKind::Momentum, {1, 0}},
       {OptimizerKind::AdamW, {2, 0}},
       {OptimizerKind::RowWiseRMSprop, {0, 1}},
+      {OptimizerKind::FTRL, {2, 0}},
       {OptimizerKind::PartialRowWiseAdam, {1, 1}}};
   for (size_t i = 0; i < grid.spec.slots.size(); ++i) {
     const SlotSpec &slot = grid.spec.slots[i];

@@ -1,11 +1,11 @@
 //===- UpdateKernelTest.cpp - Optimizer kernels and scalar loops ----------===//
 //
 // Optimizer steps equal a scalar loop bit by bit (SGD, momentum, Adagrad, Adam,
-// AdamW, with and without both kinds of weight decay, f16 and bf16 rounded
-// once); row-wise norms are exact on integers and within 4 ulp of their sum
-// otherwise, and weights and first moments equal bit by bit what the formula
-// gives from the kernel's own row state. Other rows, padding and memory past
-// the arrays stay untouched.
+// AdamW, FTRL, with and without both kinds of weight decay, f16 and bf16
+// rounded once); row-wise norms are exact on integers and within 4 ulp of their
+// sum otherwise, and weights and first moments equal bit by bit what the
+// formula gives from the kernel's own row state. Other rows, padding and memory
+// past the arrays stay untouched.
 
 #include "Elements.h"
 #include "GuardedArray.h"
@@ -13,6 +13,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -24,6 +26,8 @@ constexpr int64_t kTableRows = 61;
 constexpr float kStepSize = 0.0371f;
 /// Of the weights, under decoupled weight decay.
 constexpr float kKept = 0.9871f;
+/// Of stochastic rounding.
+constexpr uint32_t kSeed = 0x9e3779b9;
 
 /// Unique rows, ascending with gaps, and segments of gradients for them:
 /// lengths below and above the prefetch distance.
@@ -44,14 +48,19 @@ struct Segments {
   }
   int64_t size() const { return rows.size(); }
 
-  /// The summed gradient of unique row `unique`.
-  std::vector<float> sum(int64_t unique, int64_t dim, bool weighted) const {
+  /// The summed gradient of unique row `unique`, as the slot clips it.
+  std::vector<float> sum(int64_t unique, const SlotSpec &slot) const {
+    int64_t dim = slot.dim;
     std::vector<float> total(dim, 0.0f);
     for (int64_t k = bounds[unique]; k < bounds[unique + 1]; ++k)
       for (int64_t column = 0; column < dim; ++column) {
         float term = gradients[gradientOffsets[k] + column];
-        total[column] += weighted ? sampleWeights[k] * term : term;
+        total[column] += slot.weighted ? sampleWeights[k] * term : term;
       }
+    auto bound = static_cast<float>(slot.optimizer->maxGradient);
+    if (bound != 0)
+      for (float &value : total)
+        value = std::clamp(value, -bound, bound);
     return total;
   }
 };
@@ -119,6 +128,27 @@ float average(double beta, float before, float value) {
          static_cast<float>(1 - beta) * value;
 }
 
+uint32_t mix(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x85ebca6b;
+  x = (x ^ (x >> 13)) * 0xc2b2ae35;
+  return x ^ (x >> 16);
+}
+
+/// As the slot stores it. Under stochastic rounding the value below or above,
+/// by as many random bits as the type lacks.
+float stored(const SlotSpec &slot, float weight, float gradient) {
+  if (!slot.optimizer->stochasticRounding)
+    return roundTo(slot.element, weight);
+  uint32_t random = mix(bitsOf(weight) ^ mix(bitsOf(gradient) ^ kSeed));
+  if (slot.element == ElementType::F16 && std::abs(weight) < 0x1p-14f) {
+    float share = static_cast<float>(random >> 8) - 0x1p23f;
+    return roundTo(slot.element, weight + share * 0x1p-48f);
+  }
+  uint32_t lost = slot.element == ElementType::BF16 ? 0xffff : 0x1fff;
+  return roundTo(slot.element, std::bit_cast<float>(
+                                   (bitsOf(weight) + (random & lost)) & ~lost));
+}
+
 ExpectedTable stepElement(const Optimizer &optimizer, float weight,
                           float state0, float state1, float gradient) {
   float g = withDecay(optimizer, gradient, weight);
@@ -140,6 +170,18 @@ ExpectedTable stepElement(const Optimizer &optimizer, float weight,
   case OptimizerKind::Momentum: {
     float buffer = static_cast<float>(optimizer.beta1) * state0 + g;
     return {weight - kStepSize * buffer, {buffer, state1}};
+  }
+  case OptimizerKind::FTRL: {
+    auto l1 = static_cast<float>(optimizer.l1Penalty);
+    auto l2 = static_cast<float>(optimizer.l2Penalty);
+    float sum = state0 + g * g, root = std::sqrt(sum);
+    float sigma = (root - std::sqrt(state0)) / kStepSize;
+    float linear = state1 + g - sigma * weight;
+    float next = 0;
+    if (std::abs(linear) > l1)
+      next = (std::copysign(l1, linear) - linear) /
+             ((root + eps) / kStepSize + l2);
+    return {next, {sum, linear}};
   }
   case OptimizerKind::RowWiseAdagrad:
   case OptimizerKind::PartialRowWiseAdam:
@@ -191,7 +233,7 @@ void runUpdate(const nsrt_slot_entry &entry, Shard &shard,
     entry.update(shard.weights.data(), shard.state(0), shard.state(1),
                  rows.data(), bounds.data(), offsets.data(),
                  shard.spec.weighted ? sampleWeights.data() : nullptr,
-                 gradients.data(), kStepSize, kKept, begin, end);
+                 gradients.data(), kStepSize, kKept, kSeed, begin, end);
 }
 
 /// Rows that are not in the step keep their weights, and padding its value.
@@ -223,14 +265,16 @@ void checkElementwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
     int64_t row = segments.rows[unique];
-    std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
+    std::vector<float> gradient = segments.sum(unique, slot);
     for (int64_t column = 0; column < slot.dim; ++column) {
       int64_t at = row * slot.dim + column;
       ExpectedTable expected = stepElement(
           *slot.optimizer, shard.initialWeights[at], shard.initialStates[0][at],
           shard.initialStates[1][at], gradient[column]);
       ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
-                bitsOf(roundTo(slot.element, expected.weight)))
+                bitsOf(stored(slot, expected.weight,
+                              withDecay(*slot.optimizer, gradient[column],
+                                        shard.initialWeights[at]))))
           << "row " << row << " column " << column;
       for (int number : {0, 1})
         ASSERT_EQ(bitsOf(shard.elementStates[number].get(row, column)),
@@ -278,8 +322,9 @@ void checkRowwiseRow(Shard &shard, int64_t row,
           << "row " << row << " column " << column;
     }
     float weight = keptWeight(optimizer, shard.initialWeights[at]);
-    ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
-              bitsOf(roundTo(slot.element, weight - factor * direction)))
+    ASSERT_EQ(
+        bitsOf(shard.weights.get(row, column)),
+        bitsOf(stored(slot, weight - factor * direction, gradient[column])))
         << "row " << row << " column " << column;
   }
 }
@@ -298,7 +343,7 @@ void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
     int64_t row = segments.rows[unique];
-    std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
+    std::vector<float> gradient = segments.sum(unique, slot);
     for (int64_t column = 0; column < slot.dim; ++column)
       gradient[column] =
           withDecay(*slot.optimizer, gradient[column],
@@ -329,7 +374,7 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
                  gradients.data(), reducedData, norms.data(), begin, end);
   std::vector<std::vector<float>> sums;
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
-    sums.push_back(segments.sum(unique, slot.dim, slot.weighted));
+    sums.push_back(segments.sum(unique, slot));
     for (int64_t column = 0; column < slot.dim; ++column)
       ASSERT_EQ(bitsOf(reduced.get(unique, column)),
                 bitsOf(sums.back()[column]));
@@ -344,8 +389,8 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
   for (auto [begin, end] :
        {std::pair<int64_t, int64_t>{0, 5}, {5, segments.size()}})
     entry.apply(shard.weights.data(), shard.state(0), shard.state(1),
-                rows.data(), reducedData, norms.data(), kStepSize, kKept, begin,
-                end);
+                rows.data(), reducedData, norms.data(), kStepSize, kKept, kSeed,
+                begin, end);
   for (int64_t unique = 0; unique < segments.size(); ++unique)
     ASSERT_NO_FATAL_FAILURE(
         checkRowwiseRow(shard, segments.rows[unique], sums[unique],

@@ -52,13 +52,15 @@ TEST(OptimizerTest, DecayGoesWhereTheOptimizerOrItsSettingSays) {
 }
 
 TEST(OptimizerTest, SumsBeginAtTheInitialAccumulator) {
-  for (const OptimizerProperties &known : kOptimizers) {
-    bool isSum = known.stateNames[0] == "sum";
-    EXPECT_EQ(initialState({.kind = *parseOptimizerKind(known.name),
-                            .initialAccumulator = 0.5}),
-              isSum ? 0.5 : 0)
-        << known.name;
-  }
+  for (const OptimizerProperties &known : kOptimizers)
+    for (int i = 0; i < known.states.count(); ++i) {
+      bool isSum = known.stateNames[static_cast<size_t>(i)] == "sum";
+      EXPECT_EQ(initialState({.kind = *parseOptimizerKind(known.name),
+                              .initialAccumulator = 0.5},
+                             i),
+                isSum ? 0.5 : 0)
+          << known.name << " state " << i;
+    }
 }
 
 TEST(OptimizerTest, NormsNeedWeightsUnderL2DecayOfRowWiseOptimizers) {
@@ -75,16 +77,38 @@ TEST(OptimizerTest, NormsNeedWeightsUnderL2DecayOfRowWiseOptimizers) {
   EXPECT_FALSE(need(OptimizerKind::Adagrad, WeightDecayMode::L2, 0.5));
 }
 
-TEST(OptimizerTest, AdamWHasDecoupledDecayAlone) {
+/// The weights of FTRL follow from its states, which decoupled decay leaves.
+TEST(OptimizerTest, SomeHaveOneModeOfWeightDecay) {
   for (const OptimizerProperties &known : kOptimizers)
     for (WeightDecayMode mode : {WeightDecayMode::Default, WeightDecayMode::L2,
                                  WeightDecayMode::Decoupled}) {
-      bool refused = known.name == "adamw" && mode == WeightDecayMode::L2;
-      EXPECT_EQ(settingsError({.kind = *parseOptimizerKind(known.name),
-                               .weightDecayMode = mode}),
-                refused ? "adamw has decoupled weight decay alone, got: l2"
-                        : "");
+      std::string expected;
+      if (known.name == "adamw" && mode == WeightDecayMode::L2)
+        expected = "adamw has decoupled weight decay alone, got: l2";
+      if (known.name == "ftrl" && mode == WeightDecayMode::Decoupled)
+        expected = "ftrl has l2 weight decay alone, got: decoupled";
+      std::optional<SettingError> error = settingError(
+          {.kind = *parseOptimizerKind(known.name), .weightDecayMode = mode});
+      EXPECT_EQ(error ? error->message : "", expected);
     }
+}
+
+TEST(OptimizerTest, PenaltiesAreOfFTRLAlone) {
+  for (const OptimizerProperties &known : kOptimizers) {
+    OptimizerKind kind = *parseOptimizerKind(known.name);
+    std::optional<SettingError> first =
+        settingError({.kind = kind, .l1Penalty = 0.5});
+    std::optional<SettingError> second =
+        settingError({.kind = kind, .l2Penalty = 0.5});
+    if (kind == OptimizerKind::FTRL) {
+      EXPECT_FALSE(first || second);
+      continue;
+    }
+    ASSERT_TRUE(first && second);
+    EXPECT_STREQ(first->setting, "l1_penalty");
+    EXPECT_STREQ(second->setting, "l2_penalty");
+    EXPECT_EQ(first->message, std::string(known.name) + " has no penalties");
+  }
 }
 
 } // namespace

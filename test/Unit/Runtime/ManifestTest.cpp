@@ -84,6 +84,11 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/tables/0/optimizer/kind", "adamax", "$.tables[0].optimizer.kind"},
       {"/tables/0/optimizer/weight_decay_mode", "l1",
        "$.tables[0].optimizer.weight_decay_mode"},
+      {"/tables/0/optimizer/l1_penalty", 0.5,
+       "$.tables[0].optimizer.l1_penalty: expected another value: "
+       "rowwise_adagrad has no penalties"},
+      {"/tables/0/optimizer/max_gradient", -1,
+       "$.tables[0].optimizer.max_gradient: expected a number in [0, 1e30]"},
       {"/optimizer_semantics", "both", "$.optimizer_semantics"},
       {"/wire_type", "f8",
        "$.wire_type: expected f32, f16, bf16, int8 or fp8, or one of them for "
@@ -178,6 +183,9 @@ TEST_F(ManifestTest, MissingFields) {
               HasSubstr("$.tables[0].optimizer: expected a field"));
   EXPECT_EQ(openWithout("", "wire_type"), ""); // f32
   EXPECT_EQ(openWithout("/tables/0/optimizer", "weight_decay_mode"), "");
+  EXPECT_EQ(openWithout("/tables/0/optimizer", "l1_penalty"), "");
+  EXPECT_EQ(openWithout("/tables/0/optimizer", "max_gradient"), "");
+  EXPECT_EQ(openWithout("/tables/0/optimizer", "stochastic_rounding"), "");
 }
 
 TEST_F(ManifestTest, ShiftedRowOffsetLeavesAHole) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 namespace neuroshard::runtime {
 namespace {
@@ -40,6 +41,23 @@ TEST(StepSizeTest, DecoupledDecayKeepsAShareOfTheWeights) {
   EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 1);
 }
 
+TEST(StepSizeTest, FTRLDividesByALearningRateAboveZero) {
+  Optimizer optimizer{.kind = OptimizerKind::FTRL};
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 0).size, 0.5f);
+  EXPECT_THROW(stepSize(optimizer, 0.0f, 1), RuntimeError);
+  EXPECT_THROW(stepSize(optimizer, -0.5f, 1), RuntimeError);
+}
+
+TEST(StepSizeTest, OnlyStochasticRoundingHasASeedAndEachStepAnother) {
+  Optimizer optimizer;
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 1).seed, 0u);
+  optimizer.stochasticRounding = true;
+  std::set<uint32_t> seeds;
+  for (int64_t step = 0; step < 1000; ++step)
+    seeds.insert(stepSize(optimizer, 0.5f, step).seed);
+  EXPECT_EQ(seeds.size(), 1000u);
+}
+
 /// Two optimizers of which haveSameStepSize is true have the same, and of each
 /// pair with other factors it is false.
 TEST(StepSizeTest, SharedOnlyByOptimizersWithEqualFactors) {
@@ -47,14 +65,16 @@ TEST(StepSizeTest, SharedOnlyByOptimizersWithEqualFactors) {
   for (const OptimizerProperties &known : kOptimizers)
     for (double beta : {0.5, 0.75})
       for (double decay : {0.0, 0.125, 0.25})
-        all.push_back({.kind = *parseOptimizerKind(known.name),
-                       .beta1 = beta,
-                       .weightDecay = decay});
+        for (bool isStochastic : {false, true})
+          all.push_back({.kind = *parseOptimizerKind(known.name),
+                         .beta1 = beta,
+                         .weightDecay = decay,
+                         .stochasticRounding = isStochastic});
   int shared = 0;
   for (const Optimizer &a : all)
     for (const Optimizer &b : all) {
       StepSize one = stepSize(a, 0.5f, 2), other = stepSize(b, 0.5f, 2);
-      bool equal = one.size == other.size && one.kept == other.kept;
+      bool equal = one == other;
       EXPECT_EQ(haveSameStepSize(a, b), equal)
           << toString(a.kind) << " and " << toString(b.kind);
       shared += equal;

@@ -328,7 +328,16 @@ TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
     ASSERT_TRUE(problem.has_value()) << text(problem.error());
     EXPECT_EQ(toString(problem->tables[0].optimizer.kind), known.name);
     problem->tables[0].optimizer.weightDecay = 0.5;
-    problem->tables[0].optimizer.weightDecayMode = WeightDecayMode::Decoupled;
+    problem->tables[0].optimizer.maxGradient = 0.75;
+    problem->tables[0].optimizer.stochasticRounding = true;
+    problem->tables[0].elementType = ElementType::BF16;
+    problem->tables[0].optimizer.weightDecayMode =
+        known.isOneWeightDecayMode ? known.weightDecayMode
+                                   : WeightDecayMode::Decoupled;
+    if (known.hasPenalties) {
+      problem->tables[0].optimizer.l1Penalty = 0.25;
+      problem->tables[0].optimizer.l2Penalty = 0.125;
+    }
     Expected<ShardingProblem> again = parseWorkload(writeWorkload(*problem));
     ASSERT_TRUE(again.has_value()) << text(again.error());
     EXPECT_EQ(again->tables[0].optimizer, problem->tables[0].optimizer);
@@ -340,6 +349,19 @@ TEST(JsonTest, AdamWWithL2DecayIsRefused) {
                 "optimizer": {"kind": "adamw", "weight_decay_mode": "l2"}})")),
             "tables[0].optimizer.weight_decay_mode: adamw has decoupled weight "
             "decay alone, got: l2");
+}
+
+TEST(JsonTest, StochasticRoundingIsOfNarrowTypes) {
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "adam", "stochastic_rounding": true}})")),
+            "tables[0].optimizer.stochastic_rounding: weights of f32 are not "
+            "rounded; it is for f16 and bf16");
+}
+
+TEST(JsonTest, PenaltiesAreOfFTRLAlone) {
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "adam", "l1_penalty": 1}})")),
+            "tables[0].optimizer.l1_penalty: adam has no penalties");
 }
 
 TEST(JsonTest, HistogramOfWrongLength) {

@@ -65,7 +65,7 @@ def refusal(action):
     return message
 
 
-# The matrix: four optimizers x five kinds of sharding, onto each of which every kind is loaded.
+# The matrix: optimizers x five kinds of sharding, onto each of which every kind is loaded.
 
 
 def matrix(rotation):

@@ -22,6 +22,7 @@ OPTIMIZERS = {
     "adam": ns.Optimizer("adam"),
     "momentum": ns.Optimizer("momentum"),
     "partial_rowwise_adam": ns.Optimizer("partial_rowwise_adam"),
+    "ftrl": ns.Optimizer("ftrl", initial_accumulator=0.1),
 }
 ROWS, DIM = 40, 20
 
@@ -76,7 +77,8 @@ class Tables(torch.nn.Module):
         for name in STATE_NAMES[table.optimizer.kind]:
             row_wise = name in ROW_STATES.get(table.optimizer.kind, ())
             shape = weights.shape[:1] if row_wise else weights.shape
-            states[name] = torch.full(shape, float(table.optimizer.initial_accumulator))
+            first = table.optimizer.initial_accumulator if name == "sum" else 0
+            states[name] = torch.full(shape, float(first))
         return LocalShard(shard.name, shard.table, shard.rows, shard.cols, shard.devices, weights,
                           states)
 
@@ -123,6 +125,12 @@ class Tables(torch.nn.Module):
         elif kind == "adagrad":
             shard.states["sum"].add_(own ** 2)
             change = own / (shard.states["sum"].sqrt() + eps)
+        elif kind == "ftrl":
+            total, linear = shard.states["sum"], shard.states["linear"]
+            before = total.sqrt()
+            total.add_(own ** 2)
+            linear.add_(own - (total.sqrt() - before) / self.learning_rate * shard.weights.float())
+            change = linear / (total.sqrt() + eps) + shard.weights.float() / self.learning_rate
         elif kind == "adam":
             first, second = shard.states["exp_avg"], shard.states["exp_avg_sq"]
             first.mul_(one).add_(own, alpha=1 - one)

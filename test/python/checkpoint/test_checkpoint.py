@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*assuming the intent is to")
 @pytest.mark.parametrize(("optimizer", "names"), [
     ("sgd", []), ("adagrad", ["sum"]), ("rowwise_adagrad", ["sum"]),
     ("adam", ["exp_avg", "exp_avg_sq"]), ("momentum", ["momentum_buffer"]),
-    ("partial_rowwise_adam", ["exp_avg", "exp_avg_sq"])])
+    ("partial_rowwise_adam", ["exp_avg", "exp_avg_sq"]), ("ftrl", ["sum", "linear"])])
 def test_keys_are_those_of_torchrec(optimizer, names):
     found = make(GRID, optimizer).state_dict()
     assert list(found) == [f"embedding_bags.t.{name}" for name in ["weight", *names]] + [

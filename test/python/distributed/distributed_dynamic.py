@@ -29,7 +29,8 @@ class Twins:
         self.context = context
         if tier == "dram":
             context.devices = "H200"  # the planner knows no host memory below CPUs
-        optimizer = ns.Optimizer(optimizer, **({"initial_accumulator": 0.25} if "adagrad" in optimizer else {}))
+        sums = {} if optimizer in ("sgd", "adam") else {"initial_accumulator": 0.25}
+        optimizer = ns.Optimizer(optimizer, **sums)
         self.problem = problem_of(context, optimizer, pooling, type)
         self.plan = kind_plan(context, self.problem, kind, tier)
         self.tables = context.make(self.plan, self.problem, dynamic_ids={"a": policy_of(policy)}, seed=seed,

@@ -24,7 +24,11 @@ OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_acc
               ns.Optimizer("partial_rowwise_adam", eps=1e-3),
               ns.Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25),
               ns.Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
-              ns.Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
+              ns.Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
+              ns.Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
+                           l2_penalty=0.5),
+              ns.Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.25),
+              ns.Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25))
 KINDS = (*plans.KINDS, "even_rows", "even_columns", "one_rank")
 # Poolings of the features of a table. Weights are for sums, and for all features or none.
 READERS = (("sum",), ("mean",), ("sum", "mean"), ("mean", "sum", "mean"))
@@ -47,9 +51,10 @@ def make_problem(number, ranks, unpooled=False, **rest):
     weighted = not unpooled and number % 3 == 0
     readers = UNPOOLED_READERS if unpooled else WEIGHTED_READERS if weighted else READERS
     for place, dim in enumerate(DIMS):
-        table = ns.Table(f"t{dim}", ROWS[(3 * place + number) % 8], dim,
-                         TYPES[(place + number // 2) % 3],
-                         OPTIMIZERS[(place + number) % len(OPTIMIZERS)])
+        kind, optimizer = TYPES[(place + number // 2) % 3], OPTIMIZERS[(place + number) % len(OPTIMIZERS)]
+        if kind != "f32" and (place + number // 3) % 2:
+            optimizer = optimizer.replace(stochastic_rounding=True)
+        table = ns.Table(f"t{dim}", ROWS[(3 * place + number) % 8], dim, kind, optimizer)
         tables.append(table)
         for own, pooling in enumerate(readers[(place + number // 3) % len(readers)]):
             features.append(ns.Feature(f"{table.name}_{own}", table.name, pooling, 3, 8,

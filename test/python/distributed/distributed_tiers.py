@@ -15,6 +15,7 @@ ROWS = 600
 
 
 def problem_of(context, optimizer, type="f32", groups=1):
+    optimizer = ns.Optimizer(optimizer, stochastic_rounding=type != "f32")
     tables = [ns.Table("a", ROWS, 12, type=type, optimizer=optimizer),
               ns.Table("b", 90, 8, optimizer="rowwise_adagrad"), ns.Table("c", 20, 4)]
     features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("a1", "a", "mean", 3),

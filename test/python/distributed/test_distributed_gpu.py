@@ -50,9 +50,11 @@ MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
                                policy=policy)]
 UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"), same("updates/rates"),
            same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
-           same("inputs/variable_batches"), same("inputs/out_of_range", form="drop")]
+           same("updates/clipped", number=4), same("inputs/variable_batches"),
+           same("inputs/out_of_range", form="drop")]
 MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/same_bits", optimizer=one) for one in ("sgd", "adagrad", "adam")),
+                *(same("updates/clipped", number=one) for one in (1, 8, 14)), same("updates/clipped", at="backward"),
                 same("updates/dropped"), same("updates/pipeline")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        2: [*TIERS, *UPDATES, "traffic.norms", "traffic.numbered:first=1:count=2",

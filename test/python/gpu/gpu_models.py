@@ -1,6 +1,8 @@
 """The models, plans and batches of the comparisons of GPU kernels. Each model is one artifact
 that many cases share."""
 
+from dataclasses import replace
+
 import torch
 
 from support import artifact
@@ -21,7 +23,9 @@ OPTIMIZERS = tuple(
     Optimizer("partial_rowwise_adam", beta1=0.8, beta2=0.99, eps=1e-3),
     Optimizer("partial_rowwise_adam", weight_decay=0.25, eps=1e-3),
     Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled", eps=1e-3),
-    Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
+    Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
+    Optimizer("ftrl", initial_accumulator=0.5, eps=0.5, l1_penalty=1, l2_penalty=0.25),
+    Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.5))
 # What reads a table in training: (input, feature of the table, pooling, weighted).
 READERS = (
     (("l", 0, "sum", False),),
@@ -66,8 +70,10 @@ def training_model(rotation, dims=DIMS):
     tables, readers = [], []
     for dim in dims:
         turn = DIMS.index(dim) + rotation
-        tables.append(Table(f"t{dim}", ROWS[turn % len(ROWS)], dim, DTYPES[turn % 3],
-                            OPTIMIZERS[turn % len(OPTIMIZERS)]))
+        dtype, optimizer = DTYPES[turn % 3], OPTIMIZERS[turn % len(OPTIMIZERS)]
+        if dtype != "f32" and turn // 3 % 2:
+            optimizer = replace(optimizer, stochastic_rounding=True)
+        tables.append(Table(f"t{dim}", ROWS[turn % len(ROWS)], dim, dtype, optimizer))
         for key, own, pooling, weighted in READERS[(turn + rotation // 2) % len(READERS)]:
             readers.append((key, f"f{dim}_{own}", f"t{dim}", pooling, weighted))
     return make_model(tables, readers)
@@ -109,7 +115,7 @@ def sharded_model():
             (24, OPTIMIZERS[2]), (68, OPTIMIZERS[2]), (20, OPTIMIZERS[0]), (136, OPTIMIZERS[3]),
             (12, OPTIMIZERS[5]), (512, OPTIMIZERS[2]), (36, OPTIMIZERS[1]),
             (40, OPTIMIZERS[11]), (28, OPTIMIZERS[12]), (32, OPTIMIZERS[13]),
-            (44, OPTIMIZERS[10]))):
+            (44, OPTIMIZERS[10]), (48, OPTIMIZERS[16]))):
         name = f"t{dim}"
         tables.append(Table(name, 12 + position, dim, DTYPES[position % 3], optimizer))
         for key, own, pooling, weighted in READERS[position % len(READERS)]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy
 import torch
 
+from support import rounding
 from support.optimizers import decay_mode, is_rowwise
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -172,32 +173,52 @@ def column_sums(products):
 
 
 def step_size(optimizer, learning_rate, number):
-    """The step size, and the factor of the weights under decoupled weight decay."""
+    """The step size, the factor of the weights under decoupled weight decay, and the seed of
+    stochastic rounding."""
     rate = float(F32(learning_rate))
     kept = 1 - rate * optimizer.weight_decay if decay_mode(optimizer) == "decoupled" else 1
     if "adam" in optimizer.kind:
         rate *= numpy.sqrt(1 - optimizer.beta2 ** number) / (1 - optimizer.beta1 ** number)
-    return F32(rate), F32(kept)
+    return F32(rate), F32(kept), rounding.seed_of(number)
 
 
 def by_root(weights, size, numerator, squares, eps):
     return weights - size * (numerator / (numpy.sqrt(squares) + F32(eps)))
 
 
-def update(optimizer, weights, states, gradient, size, norm=None, columns=None):
-    """(new weights, new states), Bounded, of rows with a gradient. Row-wise: `norm` of the whole
-    row and the `columns` that it is over; by default those that are here. `size`: of
-    step_size."""
-    size, kept = size
+def update(optimizer, stored, states, gradient, size, norm=None, columns=None):
+    """(new weights, new states), Bounded, of rows with a gradient. `stored`: a tensor of weights.
+    Row-wise: `norm` of the whole row and the `columns` that it is over; by default those that are
+    here. `size`: of step_size."""
+    weights = as_f32(stored)
+    size, kept, seed = size
+    gradient = clipped(optimizer, gradient)
     if decay_mode(optimizer) == "l2":
         gradient = gradient + F32(optimizer.weight_decay) * weights
     if decay_mode(optimizer) == "decoupled":
         weights = kept * weights
     if is_rowwise(optimizer):
         norm = norm or column_sums(gradient * gradient)
-        return rowwise(optimizer, weights, states, gradient, size, norm,
-                       columns or weights.shape[1])
-    return [exactly(values) for values in elementwise(optimizer, weights, states, gradient, size)]
+        new = rowwise(optimizer, weights, states, gradient, size, norm, columns or weights.shape[1])
+    else:
+        new = [exactly(values) for values in elementwise(optimizer, weights, states, gradient, size)]
+    if optimizer.stochastic_rounding:
+        new[0] = at_random(new[0], gradient, seed, stored.dtype)
+    return new
+
+
+def at_random(values, gradient, seed, dtype):
+    """The value below or above; which one, nobody knows of a value with an error."""
+    found = rounding.round_at_random(values.value, gradient, seed, dtype)
+    near = rounding.spacing(torch.from_numpy(values.value.astype(numpy.float64)), dtype).numpy()
+    known = values.error == 0
+    return Bounded(numpy.where(known, found, values.value),
+                   numpy.where(known, 0, values.error + near))
+
+
+def clipped(optimizer, gradient):
+    bound = F32(optimizer.max_gradient or numpy.inf)
+    return numpy.clip(gradient, -bound, bound)
 
 
 def elementwise(optimizer, weights, states, gradient, size):
@@ -206,12 +227,24 @@ def elementwise(optimizer, weights, states, gradient, size):
     if optimizer.kind == "momentum":
         buffer = F32(optimizer.beta1) * states[0] + gradient
         return [weights - size * buffer, buffer]
+    if optimizer.kind == "ftrl":
+        return ftrl(optimizer, weights, states, gradient, size)
     if optimizer.kind == "adagrad":
         total = states[0] + gradient * gradient
         return [by_root(weights, size, gradient, total, optimizer.eps), total]
     first = average(optimizer.beta1, states[0], gradient)
     second = average(optimizer.beta2, states[1], gradient * gradient)
     return [by_root(weights, size, first, second, optimizer.eps), first, second]
+
+
+def ftrl(optimizer, weights, states, gradient, size):
+    total = states[0] + gradient * gradient
+    root = numpy.sqrt(total)
+    sigma = (root - numpy.sqrt(states[0])) / size
+    linear = (states[1] + gradient) - sigma * weights
+    penalty = F32(optimizer.l1_penalty)
+    curvature = (root + F32(optimizer.eps)) / size + F32(optimizer.l2_penalty)
+    return [(numpy.clip(linear, -penalty, penalty) - linear) / curvature, total, linear]
 
 
 def average(beta, before, value):

@@ -28,7 +28,8 @@ def exchange_norms(plan, devices, steps):
         total, views = None, []
         for _, rank, number in sorted(owners):
             gradient, touched = gradients[rank][number]
-            own = reference.column_sums(gradient[touched] ** 2)
+            own = reference.column_sums(reference.clipped(
+                devices[rank].table_of(number).optimizer, gradient[touched]) ** 2)
             views.append(norms_of(devices[rank], number))
             assert_within(torch.from_numpy(views[-1]), own, "norms of a shard")
             total = own if total is None else total + own

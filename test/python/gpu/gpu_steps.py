@@ -221,7 +221,7 @@ class Step:
             table = self.opened.table_of(slot)
             norm = (norms or {}).get(slot)
             new = reference.update(
-                table.optimizer, reference.as_f32(weights)[touched], [s[touched] for s in states],
+                table.optimizer, weights[torch.from_numpy(touched)], [s[touched] for s in states],
                 total[touched], reference.step_size(table.optimizer, learning_rate, number),
                 norm, table.dim if norm else None)
             self.check_slot(slot, touched, new)

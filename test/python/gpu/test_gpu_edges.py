@@ -311,7 +311,7 @@ def check_far_update(near, ids, offsets, gradient, old, arrays):
          reference.Terms(own, values[2:])], len(near), FAR_DIM, None)
     assert touched.all()
     optimizer = models.OPTIMIZERS[1]
-    new = reference.update(optimizer, old[0], [old[1]], total,
+    new = reference.update(optimizer, torch.from_numpy(old[0]), [old[1]], total,
                            reference.step_size(optimizer, 0.125, 1))
     for array, bounded in zip(arrays, new):
         assert_same(array[near], torch.from_numpy(bounded.value), "updated rows")

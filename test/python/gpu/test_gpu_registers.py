@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tools" / "gpu"))
 import check_sass  # noqa: E402
 
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
+OPTIMIZERS = ("sgd", "ftrl", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
               "partial_rowwise_adam", "rowwise_rmsprop")
 POOLINGS = (("sum", True), ("sum", False), ("unpooled", False))
 DIMS = (4, 8, 16, 32, 48, 64, 96, 100, 128, 192, 256, 512, 1024)

@@ -363,6 +363,17 @@ def test_adamw_with_l2_decay_is_refused():
             "adamw", weight_decay_mode="l2"))], features=[ns.Feature("f", "a")])
 
 
+def test_penalties_are_of_ftrl():
+    def problem(kind):
+        return small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer(
+            kind, l1_penalty=0.5))], features=[ns.Feature("f", "a")])
+
+    assert problem("ftrl").tables[0].optimizer.l1_penalty == 0.5
+    with pytest.raises(ns.InvalidProblem, match=re.escape(
+            "tables[0].optimizer.l1_penalty: adam has no penalties")):
+        problem("adam")
+
+
 def test_modes_of_weight_decay_are_named():
     with pytest.raises(ValueError, match="Optimizer.weight_decay_mode: expected one of default, l2, "
                                          "decoupled, got: 'coupled'"):

@@ -51,7 +51,7 @@ def test_forward(session, size, integers, generator):
     results, contexts = session.wait_results(jagged)
     session.check_forward(jagged, results, integers)
     # Every context is used up, or the ids of the step would stay in memory.
-    session.update(jagged, contexts, zero_gradients(results), 0.0, 1)
+    session.update(jagged, contexts, zero_gradients(results), LEARNING_RATE, 1)
 
 
 def test_entry_function(session, generator):

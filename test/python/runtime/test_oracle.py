@@ -132,6 +132,40 @@ def test_rowwise_rmsprop_is_torchs_on_tables_of_one_column():
         torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-12)
 
 
+def test_ftrl_is_what_minimises_its_sum_of_losses():
+    """By the definition in McMahan et al.: the weight that minimises g_1..t * w + l1 * |w| + l2 / 2 *
+    w^2 + 1/2 * sum of sigma_s * (w - w_s)^2, found on a grid; sigma_1..t = (beta + sqrt(n)) / rate."""
+    optimizer = Optimizer("ftrl", eps=0.5, l1_penalty=0.3, l2_penalty=0.25)
+    weights, states = torch.zeros((1, 1)).double(), optimizers.new_states(optimizer, 1, 1)
+    grid = torch.linspace(-2, 2, 400_001, dtype=torch.float64)
+    loss = optimizer.l1_penalty * grid.abs() + optimizer.l2_penalty / 2 * grid ** 2
+    loss += optimizer.eps / 0.5 / 2 * grid ** 2  # of beta, around the weight 0
+    squares = 0.0
+    for number, value in enumerate((0.25, -1.0, 0.5, 1.5), start=1):
+        gradient = summed(torch.full((1, 1), value).double(), torch.ones(1))
+        sigma = ((squares + value ** 2) ** 0.5 - squares ** 0.5) / 0.5
+        squares += value ** 2
+        loss += value * grid + sigma / 2 * (grid - weights.item()) ** 2
+        weights, *states = [new.value for new in optimizers.step(
+            optimizer, weights, states, gradient, 0.5, number)]
+        assert weights.item() == pytest.approx(grid[loss.argmin()].item(), abs=1e-5)
+        assert (weights.item() == 0) == (number in (1, 3))
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adagrad", "rowwise_adagrad"])
+def test_clipping_is_torchs_by_value(kind):
+    generator = torch.Generator().manual_seed(6)
+    weights, dense = torch.randn((2, 3, 4), generator=generator, dtype=torch.float64)
+    parameter = torch.nn.Parameter(weights.clone())
+    parameter.grad = dense.clone()
+    torch.nn.utils.clip_grad_value_(parameter, 0.5)
+    states = [s.double() for s in optimizers.new_states(Optimizer(kind), 3, 4)]
+    for found, expected in zip(*(optimizers.step(Optimizer(kind, max_gradient=bound), weights, states,
+                                                 summed(values, torch.ones(3)), 0.1, 1)
+                                 for bound, values in ((0.5, dense), (0, parameter.grad)))):
+        assert torch.equal(found.value, expected.value)
+
+
 def test_rowwise_adagrad_keeps_one_mean_square_per_row():
     optimizer = Optimizer("rowwise_adagrad", eps=0.5)
     gradient = oracle.TableGradient(torch.tensor([[3.0, 4.0], [0.0, 0.0]]).double(),

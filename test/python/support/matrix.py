@@ -6,6 +6,7 @@ that over all numbers every pair of properties meets.
 
 import os
 import random
+from dataclasses import replace
 
 from support.model import Input, Lookup, Model, Optimizer, Table
 
@@ -20,7 +21,11 @@ OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulat
               Optimizer("partial_rowwise_adam", beta1=0.8, beta2=0.99, eps=1e-4),
               Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25),
               Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
-              Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3))
+              Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
+              Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
+                        l2_penalty=0.5),
+              Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.25),
+              Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25))
 # Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
 INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
 # What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.
@@ -44,7 +49,10 @@ def model(number):
         name = f"t{dim}"
         rows = (17, 5, 40, 1, 23, 64, 9, 31)[(position + number) % 8]
         optimizer = OPTIMIZERS[(position + number) % len(OPTIMIZERS)]
-        tables.append(Table(name, rows, dim, DTYPES[(position + number) % 3], optimizer))
+        dtype = DTYPES[(position + number) % 3]
+        if optimizer and dtype != "f32" and (position + number // 3) % 2:
+            optimizer = replace(optimizer, stochastic_rounding=True)
+        tables.append(Table(name, rows, dim, dtype, optimizer))
         readers = READERS[(position + number // 3) % len(READERS)]
         for order, (key, own, pooling, weighted, padded) in enumerate(readers):
             feature = f"{name}_{own}"

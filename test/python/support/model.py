@@ -19,15 +19,22 @@ class Optimizer:
     initial_accumulator: float = 0.0
     weight_decay: float = 0.0
     weight_decay_mode: str = "default"
+    l1_penalty: float = 0.0
+    l2_penalty: float = 0.0
+    max_gradient: float = 0.0
+    stochastic_rounding: bool = False
 
     def text(self):
         defaults = Optimizer(self.kind)
         changed = "".join(
             f", {name} = {getattr(self, name):.17e}"
-            for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay")
+            for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay",
+                         "l1_penalty", "l2_penalty", "max_gradient")
             if getattr(self, name) != getattr(defaults, name))
         if self.weight_decay_mode != "default":
             changed += f", weight_decay_mode = {self.weight_decay_mode}"
+        if self.stochastic_rounding:
+            changed += ", stochastic_rounding"
         return f"#neuroshard.optimizer<{self.kind}{changed}>"
 
 

@@ -10,6 +10,7 @@ import math
 
 import torch
 
+from support import rounding
 from support.oracle import ULPS, Bounded, ulp
 
 
@@ -31,9 +32,10 @@ def new_states(optimizer, rows, dim, column_groups=1):
     """Initial states as the runtime stores them."""
     if optimizer is None:
         return []
-    first = optimizer.initial_accumulator if "adagrad" in optimizer.kind else 0.0
-    return [torch.full((rows, column_groups if width is None else dim), first)
-            for width in STATES[optimizer.kind]]
+    sums = ("adagrad", "rowwise_adagrad", "ftrl")  # the first state of these
+    first = optimizer.initial_accumulator if optimizer.kind in sums else 0.0
+    return [torch.full((rows, column_groups if width is None else dim), 0.0 if number else first)
+            for number, width in enumerate(STATES[optimizer.kind])]
 
 
 def step(optimizer, weights, states, gradient, learning_rate, number, columns=None):
@@ -45,12 +47,16 @@ def step(optimizer, weights, states, gradient, learning_rate, number, columns=No
         decay = optimizer.weight_decay * kept
     if decay_mode(optimizer) == "decoupled":
         kept = kept * (1 - learning_rate * optimizer.weight_decay)
+    bound = optimizer.max_gradient or math.inf
     columns = columns or [(0, weights.shape[1])]
     new_weights, *rest = RULES[optimizer.kind](
         optimizer, kept, [state.double() for state in states],
-        Bounded(gradient.value + decay, gradient.error(decay)), learning_rate, number, columns)
+        Bounded(gradient.value.clamp(-bound, bound) + decay, gradient.error(decay)), learning_rate,
+        number, columns)
     if decay_mode(optimizer) == "decoupled":  # the factor is rounded, and the product
         new_weights.error += 2 * ulp(weights.double())
+    if optimizer.stochastic_rounding:  # to the value below or above, and not the nearest
+        new_weights.error += rounding.spacing(new_weights.value, weights.dtype)
     new = [new_weights, *rest]
     return [untouched_stay(old, value, gradient.touched)
             for old, value in zip([weights, *states], new)]
@@ -169,10 +175,30 @@ def partial_rowwise_adam(optimizer, weights, states, gradient, learning_rate, nu
     return new
 
 
+def ftrl(optimizer, weights, states, gradient, learning_rate, _number, _columns):
+    """Algorithm 1 of McMahan et al., Ad Click Prediction (2013), which has beta for eps; the weight
+    is the one that it computes in the next step."""
+    total = states[0] + gradient.value ** 2
+    total_error = ULPS * ulp(total) + square_error(gradient.value, gradient.error)
+    root = total.sqrt()
+    root_error = (total + total_error).sqrt() - (total - total_error).clamp_min(0).sqrt()
+    sigma = (root - states[0].sqrt()) / learning_rate
+    sigma_error = (root_error + ULPS * ulp(root)) / learning_rate
+    linear = states[1] + gradient.value - sigma * weights
+    linear_error = gradient.error + sigma_error * weights.abs() + ULPS * ulp(
+        states[1].abs() + gradient.value.abs() + (sigma * weights).abs())
+    curvature = (optimizer.eps + root) / learning_rate + optimizer.l2_penalty
+    beyond = (linear.abs() - optimizer.l1_penalty).clamp_min(0) * linear.sign()
+    new = -beyond / curvature
+    error = (linear_error + ULPS * ulp(linear)) / curvature + new.abs() * (
+        root_error / learning_rate / curvature) + ULPS * ulp(new)
+    return [Bounded(new, error), Bounded(total, total_error), Bounded(linear, linear_error)]
+
+
 # By optimizer, the states that it has: a value per element, or per row (None).
 STATES = {"sgd": (), "adagrad": ("dim",), "rowwise_adagrad": (None,), "adam": ("dim", "dim"),
           "momentum": ("dim",), "adamw": ("dim", "dim"), "partial_rowwise_adam": ("dim", None),
-          "rowwise_rmsprop": (None,)}
+          "rowwise_rmsprop": (None,), "ftrl": ("dim", "dim")}
 RULES = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad, "adam": adam,
          "momentum": momentum, "adamw": adam, "partial_rowwise_adam": partial_rowwise_adam,
-         "rowwise_rmsprop": rowwise_rmsprop}
+         "rowwise_rmsprop": rowwise_rmsprop, "ftrl": ftrl}

@@ -20,11 +20,12 @@ os.environ.setdefault("NEUROSHARD_CUDA_LIBRARY", str(BUILD / "lib" / "libneurosh
 
 DEVICES = ("cpu", "emulator")
 OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
-              "partial_rowwise_adam", "rowwise_rmsprop")
+              "partial_rowwise_adam", "rowwise_rmsprop", "ftrl")
 ROWS = {"first": 60, "second": 40, "third": 30}
 DIMS = {"first": 8, "second": 12, "third": 20}
 EPS = 1e-8
 DECAYS = {"momentum": 0.05, "adamw": 0.25, "partial_rowwise_adam": 0.25}
+FTRL = {"eps": 0.5, "l1_penalty": 0.125, "l2_penalty": 0.5}
 BATCH = 16  # of most tests
 
 
@@ -37,6 +38,8 @@ def usable():
 
 
 def optimizer_of(kind):
+    if kind == "ftrl":
+        return Optimizer(kind, **FTRL)
     return Optimizer(kind, EPS, weight_decay=DECAYS.get(kind, 0.0)) if kind else None
 
 
@@ -157,6 +160,15 @@ def rowwise_rmsprop(weights, square_avg, gradient, rate, _number):
     weights -= rate * gradient / (square_avg.sqrt() + EPS).unsqueeze(1)
 
 
+def ftrl(weights, total, linear, gradient, rate, _number):
+    """Algorithm 1 of McMahan et al., Ad Click Prediction (2013)."""
+    before = total.sqrt()
+    total += gradient.square()
+    linear += gradient - (total.sqrt() - before) / rate * weights
+    curvature = (FTRL["eps"] + total.sqrt()) / rate + FTRL["l2_penalty"]
+    weights[:] = -torch.nn.functional.softshrink(linear, FTRL["l1_penalty"]) / curvature
+
+
 def corrected(rate, number):
     return rate * (1 - 0.999 ** number) ** 0.5 / (1 - 0.9 ** number)
 
@@ -164,7 +176,8 @@ def corrected(rate, number):
 LAZY = {"momentum": ({"momentum_buffer": False}, momentum),
         "adamw": ({"exp_avg": False, "exp_avg_sq": False}, adamw),
         "partial_rowwise_adam": ({"exp_avg": False, "exp_avg_sq": True}, partial_rowwise_adam),
-        "rowwise_rmsprop": ({"square_avg": True}, rowwise_rmsprop)}
+        "rowwise_rmsprop": ({"square_avg": True}, rowwise_rmsprop),
+        "ftrl": ({"sum": False, "linear": False}, ftrl)}
 
 
 def torch_optimizer(kind, parameters, rate):

@@ -44,7 +44,7 @@ struct KernelSpec {
   bool pooled = true;
   /// Terms are multiplied by sample weights (pooled Lookup, Update, Reduce).
   bool weighted = false;
-  /// The optimizer (Update, Apply).
+  /// The optimizer (Update, Apply; of Reduce its bound of gradients).
   Optimizer optimizer;
   /// Columns of the whole table, the divisor of a row-wise optimizer's mean
   /// (Update, Apply); at least `dim`. 0 stands for `dim`.

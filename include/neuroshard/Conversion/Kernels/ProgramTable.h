@@ -30,10 +30,8 @@ struct SlotSpec {
   /// Exact row-wise optimizer over column shards: reduce and apply kernels
   /// instead of one update.
   bool twoPhase = false;
-  /// Whether the slot is a copy of a replicated table on some device, or of a
-  /// shard with other copies.
+  /// Whether the slot is a copy of a replicated table on some device.
   bool replicated = false;
-  bool copied = false;
 };
 
 /// A lookup on one slot.

@@ -95,6 +95,7 @@ TEST(MemoryTest, OptimizerStateIsF32WhateverTheWeightsAre) {
   EXPECT_EQ(state(OptimizerKind::Momentum), 4 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::RowWiseRMSprop), 4 * 1000);
   EXPECT_EQ(state(OptimizerKind::AdamW), 8 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::FTRL), 8 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::PartialRowWiseAdam), 4 * 1000 * (16 + 1));
 }
 
