@@ -7,7 +7,11 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_QUANTIZEDROWS_H
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_QUANTIZEDROWS_H
 
-#include "RowBuilder.h"
+#include "RowVectorTypes.h"
+
+#include "neuroshard/Model/Types.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace neuroshard {
 

@@ -26,18 +26,17 @@ static void fill(Shard &shard, WeightReader &reader) {
   });
 }
 
-void loadWeights(nsrt_world &world, const std::filesystem::path &folder) {
-  const Manifest &manifest = world.manifest();
+void loadWeights(Device &device, const std::filesystem::path &folder) {
+  const Manifest &manifest = device.manifest();
   if (manifest.weights.empty())
     return;
-  for (const auto &device : world.devices)
-    for (size_t slot = 0; slot < device->slots.size(); ++slot) {
-      int32_t shard =
-          manifest.bindings[static_cast<size_t>(device->rank())].slots[slot];
-      WeightReader reader(folder, manifest, shard);
-      fill(device->slots[slot], reader);
-      reader.finish();
-    }
+  for (size_t slot = 0; slot < device.slots.size(); ++slot) {
+    int32_t shard =
+        manifest.bindings[static_cast<size_t>(device.rank())].slots[slot];
+    WeightReader reader(folder, manifest, shard);
+    fill(device.slots[slot], reader);
+    reader.finish();
+  }
 }
 
 } // namespace neuroshard::runtime

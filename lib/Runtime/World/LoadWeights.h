@@ -3,15 +3,15 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_WORLD_LOADWEIGHTS_H
 #define NEUROSHARD_LIB_RUNTIME_WORLD_LOADWEIGHTS_H
 
-#include "World.h"
+#include "Device/Device.h"
 
 #include <filesystem>
 
 namespace neuroshard::runtime {
 
-/// Fills the shards of the world's devices from the files of the artifact in
-/// `folder` (Artifact/WeightFiles.h), if it has any.
-void loadWeights(nsrt_world &world, const std::filesystem::path &folder);
+/// Fills the shards of a device from the files of the artifact in `folder`
+/// (Artifact/WeightFiles.h), if it has any.
+void loadWeights(Device &device, const std::filesystem::path &folder);
 
 } // namespace neuroshard::runtime
 

@@ -107,7 +107,8 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
   auto world =
       std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                    threadsPerDevice, backends, tierDirectory);
-  loadWeights(*world, root);
+  for (const auto &device : world->devices)
+    loadWeights(*device, root);
   return world;
 }
 
@@ -128,7 +129,8 @@ joinWorld(const std::string &directory, int threads,
   auto world = std::make_unique<nsrt_world>(
       std::move(manifest), std::move(libraries), threads,
       std::move(communicator), backends, tierDirectory);
-  loadWeights(*world, root);
+  for (const auto &device : world->devices)
+    loadWeights(*device, root);
   return world;
 }
 

@@ -12,7 +12,6 @@ to ours in the same turn."""
 from __future__ import annotations
 
 import argparse
-import ctypes
 import statistics
 import tempfile
 import time
@@ -23,11 +22,12 @@ import torch
 
 import neuroshard as ns
 from neuroshard._arguments import Parser, whole
-from neuroshard.serving import _library, _quantize
+from neuroshard.serving import quantize
 
 SKEW = 2.0  # an id is the number of a rank of popularity, rows * uniform^SKEW
 REQUESTS = 64  # different ones of a size
 TOLERANCE = 1e-4
+SCALE_AND_BIAS_BYTES = 4  # in front of a row of int8 or int4
 
 
 def arguments() -> argparse.Namespace:
@@ -44,34 +44,21 @@ def arguments() -> argparse.Namespace:
 
 
 class Ours:
-    """Calls nsrt_look_up."""
+    """Calls nsrt_look_up, which writes all results anew."""
 
     def __init__(self, tables: ns.ServedTables) -> None:
-        self.library, self.tables = _library.runtime(), tables
+        self.tables = tables
 
-    def prepare(self, ids: torch.Tensor, offsets: torch.Tensor, out: torch.Tensor, dim: int) -> Callable[[], Any]:
-        count = out.shape[1] // dim
-        outs = (ctypes.POINTER(ctypes.c_float) * count)(*(
-            ctypes.cast(out.data_ptr() + 4 * dim * table, ctypes.POINTER(ctypes.c_float)) for table in range(count)))
-        strides = (ctypes.c_int64 * count)(*[out.shape[1]] * count)
-        batch = _library.Batch(ids.data_ptr(), ids.numel(), offsets.data_ptr(), out.shape[0], None, 0)
-        given = ctypes.byref(batch)
-        look_up, world = self.library.nsrt_look_up, self.tables._world
-
-        def call() -> torch.Tensor:
-            if look_up(world, given, outs, strides):
-                raise RuntimeError(self.library.nsrt_last_error().decode())
-            return out
-        call.keeps = (batch, ids, offsets)  # type: ignore[attr-defined]
-        return call
+    def prepare(self, ids: torch.Tensor, offsets: torch.Tensor) -> Callable[[], Any]:
+        call = self.tables.prepare(ns.distributed.Jagged(ids, offsets))
+        return lambda: list(call().values())
 
 
 class Torch:
     """Calls the operators of torch.ops.quantized, table by table."""
 
-    def __init__(self, weights: Sequence[torch.Tensor], dim: int, dtype: str) -> None:
-        operators, prefix = torch.ops.quantized, _quantize.PREFIX_BYTES
-        self.dim = dim
+    def __init__(self, weights: Sequence[torch.Tensor], dtype: str) -> None:
+        operators, prefix = torch.ops.quantized, SCALE_AND_BIAS_BYTES
         if dtype == "f16":
             self.look_up = lambda one, ids, offsets: torch.nn.functional.embedding_bag(
                 ids, one, offsets, mode="sum", include_last_offset=True)
@@ -86,8 +73,8 @@ class Torch:
             operator = operators.embedding_bag_4bit_rowwise_offsets
         self.look_up = lambda one, ids, offsets: operator(one, ids, offsets, False, 0, False, None, None, True)
 
-    def prepare(self, ids: torch.Tensor, offsets: torch.Tensor, out: torch.Tensor, dim: int) -> Callable[[], Any]:
-        batch = out.shape[0]
+    def prepare(self, ids: torch.Tensor, offsets: torch.Tensor) -> Callable[[], Any]:
+        batch = (offsets.numel() - 1) // len(self.weights)
         parts = [(one, ids[offsets[i * batch]:offsets[(i + 1) * batch]],
                   offsets[i * batch:(i + 1) * batch + 1] - offsets[i * batch])
                  for i, one in enumerate(self.weights)]
@@ -110,7 +97,7 @@ class Tbe:
         for own, given in zip(self.module.split_embedding_weights(split_scale_shifts=False), weights):
             own[0][:, :given.shape[1]] = given
 
-    def prepare(self, ids: torch.Tensor, offsets: torch.Tensor, out: torch.Tensor, dim: int) -> Callable[[], Any]:
+    def prepare(self, ids: torch.Tensor, offsets: torch.Tensor) -> Callable[[], Any]:
         return lambda: self.module(ids, offsets)
 
 
@@ -147,10 +134,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         contenders: dict[str, Any] = {
             "ours": Ours(ns.serve(ns.freeze(values, problem, f"{folder}/frozen", dtype=given.dtype)))}
-        stored = [_quantize.quantize(one, given.dtype) for one in values.values()]
+        stored = [quantize(one, given.dtype) for one in values.values()]
         values.clear()
         if given.dtype != "fp8":
-            contenders["torch"] = Torch(stored, given.dim, given.dtype)
+            contenders["torch"] = Torch(stored, given.dtype)
         contenders["tbe"] = Tbe(stored, given.dim, given.dtype)
         print(f"{given.tables} tables of {given.rows} x {given.dim} {given.dtype}, {given.pooling} ids a bag, 1 thread")
         print("| batch | | median | 99 % | per second | ratio to ours (quartiles) |\n|---|---|---|---|---|---|")
@@ -160,14 +147,12 @@ def main() -> None:
 
 
 def measure(given: argparse.Namespace, batch: int, contenders: dict[str, Any]) -> list[str]:
-    out = torch.empty(batch, given.tables * given.dim)
-    made = requests(given, batch)
-    calls = {name: [one.prepare(ids, offsets, out, given.dim) for ids, offsets in made]
-             for name, one in contenders.items()}
+    calls = {name: [one.prepare(*request) for request in requests(given, batch)] for name, one in contenders.items()}
+    ours = torch.cat(calls["ours"][0](), 1)
     for name, own in calls.items():
         result = own[0]()
         result = torch.cat(result, 1) if isinstance(result, list) else result
-        difference = (calls["ours"][0]() - result).abs().max().item()
+        difference = (ours - result).abs().max().item()
         if difference > TOLERANCE * given.pooling:
             raise RuntimeError(f"the results of {name} differ by {difference}")
     times: dict[str, list[float]] = {name: [] for name in calls}

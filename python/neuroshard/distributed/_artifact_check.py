@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from neuroshard import _fields, _planner
-from neuroshard._manifest import Manifest
+from neuroshard._artifact.manifest import Manifest
 from neuroshard.distributed._inputs import only_input_of
 from neuroshard.errors import InvalidPlan
 from neuroshard.plans import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from neuroshard._manifest import Manifest
+from neuroshard._artifact.manifest import Manifest
 
 
 @dataclass(frozen=True)

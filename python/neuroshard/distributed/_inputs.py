@@ -9,9 +9,9 @@ from itertools import accumulate
 
 import torch
 
-from neuroshard._dtypes import DTYPES, ID_DTYPES
+from neuroshard._artifact.dtypes import DTYPES, ID_DTYPES
 from neuroshard._jagged import Exchange, Jagged, fixed_offsets, from_keyed, inverse_of
-from neuroshard._manifest import Manifest
+from neuroshard._artifact.manifest import Manifest
 from neuroshard.distributed._operators import InputShapes, Result, Shapes
 from neuroshard.errors import TensorError
 

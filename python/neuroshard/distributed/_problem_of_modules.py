@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import torch
 
-from neuroshard._dtypes import ELEMENT_TYPES
+from neuroshard._artifact.dtypes import ELEMENT_TYPES
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Batch, Feature, Optimizer, Table
 from neuroshard.topology import Topology

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from neuroshard._manifest import Manifest
-from neuroshard._optimizer_states import STATE_NAMES
+from neuroshard._artifact.manifest import Manifest
+from neuroshard._artifact.optimizer_states import STATE_NAMES
 
 
 @dataclass(frozen=True)

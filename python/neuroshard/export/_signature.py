@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from neuroshard._dtypes import ELEMENT_TYPES
+from neuroshard._artifact.dtypes import ELEMENT_TYPES
 
 # Types of values, as the IR has them.
 VALUE_TYPES = {**ELEMENT_TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",

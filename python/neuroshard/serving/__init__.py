@@ -9,6 +9,7 @@ docs/serving.md explains it.
 """
 
 from neuroshard.serving._freeze import freeze, served
+from neuroshard.serving._quantize import dequantize, quantize
 from neuroshard.serving._served_tables import ServedTables, serve
 
-__all__ = ["ServedTables", "freeze", "serve", "served"]
+__all__ = ["ServedTables", "dequantize", "freeze", "quantize", "serve", "served"]

@@ -12,7 +12,7 @@ from typing import BinaryIO, get_args
 import torch
 
 from neuroshard import _fields, _planner
-from neuroshard._manifest import load_manifest
+from neuroshard._artifact.manifest import load_manifest
 from neuroshard.constraints import Constraints
 from neuroshard.distributed import compile_plan
 from neuroshard.errors import TensorError

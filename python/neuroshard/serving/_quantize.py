@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from neuroshard._dtypes import DTYPES
+from neuroshard._artifact.dtypes import DTYPES
 from neuroshard.errors import TensorError
 
 LEVELS = {"int8": 255, "int4": 15}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 
 from neuroshard import _fields
 from neuroshard._jagged import Jagged, as_jagged
-from neuroshard._manifest import load_manifest
+from neuroshard._artifact.manifest import load_manifest
 from neuroshard.errors import TensorError
 from neuroshard.serving._library import Batch, LookupInfo, runtime
 
@@ -73,6 +74,11 @@ class ServedTables:
         return self._input.features
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor]:
+        return self.prepare(ids)()
+
+    def prepare(self, ids: object) -> Callable[[], dict[str, torch.Tensor]]:
+        """The lookup of these ids as a function without arguments: it reads them where they are when it is called,
+        and each call writes into the same results."""
         jagged = as_jagged(ids, self._input)
         offsets = self._offsets(jagged)
         batch = (offsets.numel() - 1) // max(1, len(self.features))
@@ -84,11 +90,15 @@ class ServedTables:
         strides = (ctypes.c_int64 * len(results))(*(one.stride(0) for one in results.values()))
         given = Batch(values.data_ptr(), values.numel(), offsets.data_ptr(), batch,
                       None if weights is None else weights.data_ptr(), self.drop_unknown)
-        if self._world is None:
-            raise TensorError("these tables were closed")
-        if self._runtime.nsrt_look_up(self._world, ctypes.byref(given), outs, strides):
-            raise TensorError(self._error())
-        return results
+        keeps = values, offsets, weights, given  # as long as the function
+
+        def look_up() -> dict[str, torch.Tensor]:
+            if self._world is None:
+                raise TensorError("these tables were closed")
+            if self._runtime.nsrt_look_up(self._world, ctypes.byref(keeps[-1]), outs, strides):
+                raise TensorError(self._error())
+            return results
+        return look_up
 
     def close(self) -> None:
         """Frees the tables; no call may be running."""

@@ -11,7 +11,7 @@ from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ModuleSharder
 
-from neuroshard._dtypes import ELEMENT_TYPES
+from neuroshard._artifact.dtypes import ELEMENT_TYPES
 from neuroshard._torchrec_plans import table_name
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.constraints import TableRule

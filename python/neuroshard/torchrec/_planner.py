@@ -14,7 +14,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlan
 
 import neuroshard
 from neuroshard._group.agreement import attempt, rank_of, size_of
-from neuroshard._optimizer_states import ROW_STATES
+from neuroshard._artifact.optimizer_states import ROW_STATES
 from neuroshard._torchrec_plans import table_name
 from neuroshard.constraints import Constraints, Reserves
 from neuroshard.errors import GroupError

@@ -14,7 +14,7 @@ from torch import nn
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 import checkpoint_tables as tables
-from neuroshard._optimizer_states import ROW_STATES
+from neuroshard._artifact.optimizer_states import ROW_STATES
 from neuroshard.distributed._checkpoint import checkpoint, files, sharded
 
 # Steps of training before the checkpoint and after it.

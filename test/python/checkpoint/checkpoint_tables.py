@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
-from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
+from neuroshard._artifact.optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint import state
 from neuroshard.distributed._shards import LocalShard
 from support import plans

@@ -8,7 +8,7 @@ import torch
 import neuroshard as ns
 from distributed_context import raises, whole
 from distributed_models import make_plan
-from neuroshard._optimizer_states import STATE_NAMES
+from neuroshard._artifact.optimizer_states import STATE_NAMES
 from support.dynamic_batches import (DIM, ROWS, SEED, Batches, check_map, ids_of, loss_of, policy_of, problem_of,
                                      tensors)
 from support.id_simulation import Maps, initial_weights

@@ -12,7 +12,7 @@ from distributed_context import raises, whole
 from distributed_models import make_plan, make_problem, random_parts
 from distributed_steps import given, small
 from distributed_training import Training
-from neuroshard._manifest import Manifest
+from neuroshard._artifact.manifest import Manifest
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._inputs import only_input_of
 from neuroshard.errors import InvalidPlan, TensorError

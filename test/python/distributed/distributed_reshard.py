@@ -11,8 +11,8 @@ import neuroshard as ns
 from distributed_context import raises, whole
 from distributed_models import KINDS, in_tiers, joined, make_plan, make_problem, random_parts
 from distributed_steps import Model, given, small
-from neuroshard._dtypes import DTYPES
-from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
+from neuroshard._artifact.dtypes import DTYPES
+from neuroshard._artifact.optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._reshard import transfer
 from neuroshard.errors import TensorError
 from support import matrix

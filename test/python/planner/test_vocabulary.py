@@ -5,8 +5,9 @@ from typing import get_args
 import pytest
 import torch
 
-from neuroshard import (_dtypes, _optimizer_states, _planner, constraints, cuda, problem, shards,
+from neuroshard import (_planner, constraints, cuda, problem, shards,
                         tables)
+from neuroshard._artifact import dtypes, optimizer_states
 from neuroshard.collect._measuring.machine import DEVICE_CLASSES, GPUS
 from neuroshard.cuda import _step_arguments
 from neuroshard.cuda._arrays import ELEMENT_DTYPES
@@ -36,14 +37,14 @@ def test_vocabulary_is_not_empty():
 
 def test_optimizer_states():
     states = WORDS["optimizer_states"]
-    assert _optimizer_states.STATE_NAMES == {
+    assert optimizer_states.STATE_NAMES == {
         name: (*per_element, *per_row) for name, (per_element, per_row) in states.items()}
-    assert _optimizer_states.ROW_STATES == {
+    assert optimizer_states.ROW_STATES == {
         name: tuple(per_row) for name, (_, per_row) in states.items() if per_row}
 
 
 def test_types_of_tensors():
-    for found, word in ((_dtypes.DTYPES, "element_bytes"), (_dtypes.ID_DTYPES, "id_bytes")):
+    for found, word in ((dtypes.DTYPES, "element_bytes"), (dtypes.ID_DTYPES, "id_bytes")):
         assert {name: dtype.itemsize for name, dtype in found.items()} == WORDS[word]
 
 
@@ -56,5 +57,5 @@ def test_types_of_the_gpu_library():
     assert list(cuda.ELEMENT_TYPES) == list(WORDS["element_bytes"])
     assert _step_arguments.ELEMENT_BYTES == WORDS["element_bytes"]
     assert {name: getattr(torch, dtype) for name, dtype in ELEMENT_DTYPES.items()} \
-        == _dtypes.DTYPES
+        == dtypes.DTYPES
     assert sorted(_step_arguments.ID_DTYPES) == sorted(WORDS["id_bytes"].values())

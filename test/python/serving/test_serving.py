@@ -15,8 +15,7 @@ import torch
 import neuroshard as ns
 from neuroshard.distributed import Jagged
 from neuroshard.errors import CheckpointError, TensorError
-from neuroshard.serving import served
-from neuroshard.serving._quantize import dequantize, quantize
+from neuroshard.serving import dequantize, quantize, served
 from support import matrix
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from torchrec.distributed.planner.types import ParameterConstraints
 
 import neuroshard as ns
-from neuroshard._optimizer_states import ROW_STATES
+from neuroshard._artifact.optimizer_states import ROW_STATES
 from neuroshard.bench._planners.case import Case, features_of
 from neuroshard.tables import Table
 

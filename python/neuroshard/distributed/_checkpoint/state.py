@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from neuroshard import _fields
-from neuroshard._dtypes import DTYPES
-from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
+from neuroshard._artifact.dtypes import DTYPES
+from neuroshard._artifact.optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint.id_maps import all_wrong, id_state, numbers_of, take_maps
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from neuroshard._dtypes import DTYPES
-from neuroshard._optimizer_states import ROW_STATES, STATE_NAMES
+from neuroshard._artifact.dtypes import DTYPES
+from neuroshard._artifact.optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint.row_state_merge import plan_merges
 from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 from neuroshard.distributed._checkpoint.state import state_of_table

@@ -10,7 +10,7 @@ import torch
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
-from neuroshard._dtypes import ELEMENT_TYPES, ID_DTYPES
+from neuroshard._artifact.dtypes import ELEMENT_TYPES, ID_DTYPES
 from neuroshard.export._options import require_symbol
 from neuroshard.export._signature import Table
 from neuroshard.export._trace.locations import describe

@@ -12,8 +12,8 @@ from itertools import chain
 
 import torch
 
-from neuroshard._dtypes import DTYPES as ELEMENT_DTYPES
-from neuroshard._manifest import load_manifest
+from neuroshard._artifact.dtypes import DTYPES as ELEMENT_DTYPES
+from neuroshard._artifact.manifest import load_manifest
 from neuroshard.errors import TensorError
 from neuroshard.export._signature import DTYPES
 
