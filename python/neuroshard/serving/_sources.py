@@ -81,4 +81,7 @@ def _one(state: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
         seen = ", ".join(sorted(found)) if found else f"none; there are {', '.join(sorted(state)[:10]) or 'no keys'}"
         raise TensorError(f"table \"{name}\": expected one tensor by its name or by a key that ends in "
                           f"{name}.weight, found {seen}")
+    if f"{found[0].removesuffix('weight')}ids" in state:
+        raise TensorError(f"table \"{name}\" has dynamic ids: its rows belong to no id without their map, which is not "
+                          "frozen")
     return state[found[0]]

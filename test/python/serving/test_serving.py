@@ -319,6 +319,8 @@ def test_wrong_arguments(small, tmp_path):
             ({**weights, "item": torch.zeros(3, 5)}, {}, "floating-point weights \\[30, 5\\] as the problem says"),
             ({**weights, "item": torch.zeros(30, 5, dtype=torch.int8)}, {}, "found torch.int8"),
             ({**weights, "a.item.weight": weights["item"]}, {}, "found a.item.weight, item"),
+            ({"m.user.weight": weights["user"], "m.user.ids": torch.zeros(39, 6), "item": weights["item"]}, {},
+             "table \"user\" has dynamic ids"),
             (tmp_path / "none.pt", {}, "cannot be read as a state dict")):
         with pytest.raises(TensorError, match=message):
             ns.freeze(source, problem, target, **options)

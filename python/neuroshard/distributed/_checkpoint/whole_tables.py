@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
 import torch
@@ -23,7 +23,8 @@ def read_tables(path: str | os.PathLike[str],
     of ns.distributed.save() or of torch.distributed.checkpoint, under whatever plan it was written. No process
     group is needed, and memory for one table.
 
-    Raises a CheckpointError if the checkpoint cannot be read, or has none or several of a table."""
+    Raises a CheckpointError if the checkpoint cannot be read, has none or several of a table, or its map of
+    dynamic ids, without which rows belong to no id."""
     where = Path(os.path.realpath(_fields.path(path, "read_tables: path")))
     try:
         folder = files.locate(where)
@@ -45,6 +46,15 @@ def key_of_table(metadata: Metadata, name: str) -> str:
     found = [key for key, entry in metadata.state_dict_metadata.items()
              if isinstance(entry, TensorStorageMetadata) and f".{key}".endswith(f".{name}.weight")]
     if len(found) == 1:
+        require_static(found[0], metadata.state_dict_metadata)
         return found[0]
     seen = f"several: {', '.join(sorted(found))}" if found else "none"
     raise CheckpointError(f"expected one key that ends in {name}.weight, found {seen}")
+
+
+def require_static(key: str, keys: Container[str]) -> None:
+    """Raises a CheckpointError if there is a map of dynamic ids beside a table's weights."""
+    ids = f"{key.removesuffix('weight')}ids"
+    if ids in keys:
+        raise CheckpointError(f"{key} is of a table with dynamic ids: its rows belong to no id without the map "
+                              f"{ids}, which only a module with dynamic_ids= loads")
