@@ -5,7 +5,7 @@ r"""Lookups of frozen tables beside FBGEMM's kernels for CPUs, on the same quant
 Requests of each size have random ids by a power law. All answer the same requests on one thread, in turns; the
 arguments of the calls are made beforehand, so that only the calls are timed: ours through ctypes, "tbe", the module
 of the package fbgemm_gpu that TorchRec uses, and "torch", the operators of torch.ops.quantized, which have
-FBGEMM's generated kernels, one call for each table (int8 and int4; f16: EmbeddingBag). Printed are the medians and
+FBGEMM's generated kernels, one call for each table (int8 and int4). Printed are the medians and
 99th percentiles of a request in microseconds, requests per second, and quartiles of the ratio of another's median
 to ours in the same turn."""
 
@@ -59,11 +59,6 @@ class Torch:
 
     def __init__(self, weights: Sequence[torch.Tensor], dtype: str) -> None:
         operators, prefix = torch.ops.quantized, SCALE_AND_BIAS_BYTES
-        if dtype == "f16":
-            self.look_up = lambda one, ids, offsets: torch.nn.functional.embedding_bag(
-                ids, one, offsets, mode="sum", include_last_offset=True)
-            self.weights = [one.view(torch.float16) for one in weights]
-            return
         if dtype == "int8":  # scale and bias as f32, behind the elements
             self.weights = [torch.cat([one[:, prefix:], one[:, :prefix].contiguous().view(torch.float16).float()
                                        .view(torch.uint8)], 1) for one in weights]
@@ -136,7 +131,7 @@ def main() -> None:
             "ours": Ours(ns.serve(ns.freeze(values, problem, f"{folder}/frozen", dtype=given.dtype)))}
         stored = [quantize(one, given.dtype) for one in values.values()]
         values.clear()
-        if given.dtype != "fp8":
+        if given.dtype in ("int8", "int4"):
             contenders["torch"] = Torch(stored, given.dtype)
         contenders["tbe"] = Tbe(stored, given.dim, given.dtype)
         print(f"{given.tables} tables of {given.rows} x {given.dim} {given.dtype}, {given.pooling} ids a bag, 1 thread")

@@ -46,6 +46,43 @@ TEST(Numerics, F16RoundsToNearestEven) {
   }
 }
 
+TEST(Numerics, QuantizedRowsAreWithinHalfAStep) {
+  using neuroshard::ElementType;
+  constexpr int64_t kDim = 7;
+  const float row[kDim] = {-0.5f, 0.5f, 0.1f, -0.2f, 0.0f, 0.49f, 0.3f};
+  for (auto [type, step] : {std::pair(ElementType::Int8, 1.0f / 255),
+                            std::pair(ElementType::Int4, 1.0f / 15),
+                            std::pair(ElementType::Fp8, 1.0f / 16)}) {
+    std::byte bytes[kDim + 4] = {};
+    quantizeRow(row, kDim, type, -0.5f, 0.5f, bytes);
+    float read[kDim];
+    dequantizeRow(bytes, kDim, type, read);
+    for (int64_t i = 0; i < kDim; ++i)
+      EXPECT_NEAR(read[i], row[i], step / 2 + 1e-3f) << toString(type) << i;
+  }
+}
+
+TEST(Numerics, QuantizedRowsAreReadAsTheFormatsSay) {
+  using neuroshard::ElementType;
+  // Scale 0.5, bias 1; elements 0, 1, 15 and 2.
+  const uint8_t int4[] = {0x00, 0x38, 0x00, 0x3c, 0x10, 0x2f};
+  float read[4];
+  dequantizeRow(reinterpret_cast<const std::byte *>(int4), 4, ElementType::Int4,
+                read);
+  EXPECT_EQ(read[0], 1.0f);
+  EXPECT_EQ(read[1], 1.5f);
+  EXPECT_EQ(read[2], 8.5f);
+  EXPECT_EQ(read[3], 2.0f);
+  // The largest of a format without NaN, its negative, 1, and the least.
+  const uint8_t fp8[] = {0x7f, 0xff, 0x38, 0x01};
+  dequantizeRow(reinterpret_cast<const std::byte *>(fp8), 4, ElementType::Fp8,
+                read);
+  EXPECT_EQ(read[0], 480.0f);
+  EXPECT_EQ(read[1], -480.0f);
+  EXPECT_EQ(read[2], 1.0f);
+  EXPECT_EQ(read[3], 0x1p-9f);
+}
+
 TEST(Numerics, BF16RoundsToNearestEven) {
   auto at = [](uint32_t bits) { return toBF16(std::bit_cast<float>(bits)); };
   EXPECT_EQ(at(0x3f800000), 0x3f80);
