@@ -37,6 +37,21 @@ TEST(CheckTest, EverythingWrongIsReportedAtOnce) {
   EXPECT_THAT(errors, HasSubstr("batch.global_size"));
 }
 
+TEST(CheckTest, TablesInBytesAreNotTrainedAndNoResults) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].elementType = ElementType::Int8;
+  problem.tables[0].optimizer = Optimizer();
+  EXPECT_EQ(text(check(problem)), "");
+  problem.tables[0].optimizer.kind = OptimizerKind::Adagrad;
+  problem.batch.outputType = ElementType::Int4;
+  std::string errors = text(check(problem));
+  EXPECT_THAT(errors, HasSubstr("tables[0].optimizer: a table of int8 is "
+                                "served and not trained: leave the optimizer "
+                                "away"));
+  EXPECT_THAT(errors, HasSubstr("batch.output_type: expected f32, f16 or bf16, "
+                                "got: int4"));
+}
+
 TEST(CheckTest, Histogram) {
   ShardingProblem problem = twoTables();
   AccessStatistics access;

@@ -19,11 +19,6 @@ TEST(WireTypeTest, OneTypeOrTwo) {
             WireType(WireFormat::Int8, WireFormat::Fp8));
 }
 
-TEST(WireTypeTest, TablesAreNotStoredAsBytes) {
-  for (const char *text : {"int8", "fp8", "f8E4M3FN"})
-    EXPECT_FALSE(parseElementType(text)) << text;
-}
-
 TEST(WireTypeTest, EachHasOneText) {
   EXPECT_EQ(allWireTypes().size(), 25U);
   for (WireType type : allWireTypes())

@@ -301,7 +301,8 @@ TEST(JsonTest, ExamplesInTheDocumentation) {
 TEST(JsonTest, UnknownNamesAreRefused) {
   EXPECT_EQ(errorOf(workloadJson(
                 R"({"name": "a", "rows": 1, "dim": 4, "type": "f64"})")),
-            "tables[0].type: expected f32, f16 or bf16, got: 'f64'");
+            "tables[0].type: expected f32, f16, bf16, int8, int4 or fp8, got: "
+            "'f64'");
   EXPECT_EQ(
       errorOf(workloadJson(
           R"({"name": "a", "rows": 1, "dim": 4, "optimizer": "adamax"})")),
