@@ -59,10 +59,11 @@ typedef struct nsrt_batch {
   int32_t drop_unknown;
 } nsrt_batch;
 
-/// Runs lookup i for all i: its results are the rows of outs[i], strides[i]
-/// floats apart, one for each bag, or for each id if it is unpooled. After a
+/// Runs lookup i for all i: its results are the rows of outs[i], strides[i] >=
+/// dim floats apart, one for each bag, or for each id if it is unpooled. After a
 /// failure outs may have been written in part. Nobody may write the tables
-/// meanwhile.
+/// meanwhile. Pointers that are needed and null are an error; that arrays have
+/// as many values as said cannot be checked.
 int32_t nsrt_look_up(const nsrt_world *, const nsrt_batch *, float *const *outs,
                      const int64_t *strides);
 

@@ -7,6 +7,8 @@
 #include "World/DirectLookup.h"
 #include "neuroshard/Artifact/Error.h"
 
+#include <limits>
+
 using namespace neuroshard;
 using namespace neuroshard::runtime;
 
@@ -73,7 +75,12 @@ NSRT_EXPORT int32_t nsrt_look_up(const nsrt_world *world,
                                  const nsrt_batch *batch, float *const *outs,
                                  const int64_t *strides) {
   return status([&] {
+    if (!world || !batch)
+      fail("expected open tables and a batch, found a null pointer");
     requireDirect(*world);
+    // Before it is multiplied.
+    if (batch->batch < 0 || batch->batch > std::numeric_limits<int32_t>::max())
+      fail("expected a batch in [0, 2^31), found ", batch->batch);
     auto features = static_cast<int64_t>(inputOf(world)->features.size());
     JaggedInput input{batch->ids, batch->num_ids, batch->offsets,
                       features * batch->batch + 1, batch->weights};

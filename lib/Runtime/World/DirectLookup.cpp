@@ -175,15 +175,30 @@ private:
   const Id *ids;
 };
 
-void checkInput(const ExchangeSpec &exchange, const JaggedInput &input,
-                int64_t batch) {
-  if (batch < 0)
-    fail(exchange.where, "expected a batch of at least 0, found ", batch);
+void checkInput(const ExchangeSpec &exchange, const JaggedInput &input) {
+  if (!input.offsets || input.numIds < 0 || (!input.ids && input.numIds > 0))
+    fail(exchange.where, "expected offsets, and ",
+         std::max<int64_t>(0, input.numIds), " ids, found a null pointer");
   if (exchange.weighted != (input.weights != nullptr) && input.numIds > 0)
     fail(exchange.where, exchange.weighted
                              ? "expected a weight for each id, found none"
                              : "expected no weights, found some");
   checkOffsets(exchange, input);
+}
+
+void checkResults(const Manifest &manifest, int64_t batch, float *const *outs,
+                  const int64_t *strides) {
+  const ExchangeSpec &exchange = manifest.exchanges.front();
+  for (size_t i = 0; i < exchange.lookups.size(); ++i) {
+    const ExchangeLookup &lookup = exchange.lookups[i];
+    int64_t dim = manifest.tables[static_cast<size_t>(lookup.table)].dim;
+    if (!outs || !strides || (!outs[i] && batch > 0))
+      fail(exchange.where, "expected memory and a stride for the results of ",
+           exchange.lookups.size(), " lookups, found a null pointer");
+    if (strides[i] < dim)
+      fail(exchange.where, "lookup ", i, ": expected a stride of at least ",
+           dim, " values, found ", strides[i]);
+  }
 }
 
 } // namespace
@@ -207,7 +222,8 @@ void lookUpDirectly(const nsrt_world &world, const JaggedInput &input,
                     const int64_t *strides) {
   requireDirect(world);
   const ExchangeSpec &exchange = world.manifest().exchanges.front();
-  checkInput(exchange, input, batch);
+  checkInput(exchange, input);
+  checkResults(world.manifest(), batch, outs, strides);
   if (exchange.idType == IdType::I32)
     Request<int32_t>(world, input, batch, dropsUnknown).run(outs, strides);
   else

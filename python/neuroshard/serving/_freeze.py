@@ -41,7 +41,9 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
 
     The folder appears once it is complete, in place of an earlier one. Raises a TensorError, a CheckpointError or
     a CompileError, and then leaves what was there."""
-    folder = pathlib.Path(_fields.path(folder, "freeze: folder"))
+    # Of a link to a folder the folder is replaced, not the link.
+    folder = pathlib.Path(os.path.realpath(_fields.path(folder, "freeze: folder")))
+    _require_one_input(problem)
     problem = served(problem, dtype)
     if plan is None:
         problem = problem.replace(topology="1xCPU")
@@ -50,9 +52,13 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
             for table in problem.tables])
     _require_replaceable(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
+    with (tempfile.TemporaryDirectory(prefix=".freeze.", dir=folder.parent) as scratch,
+          tempfile.TemporaryDirectory() as elsewhere):
         made = pathlib.Path(scratch, "frozen")
-        compile_plan(plan, problem, made, ["--target-cpu", target_cpu], training=False)
+        # Names of folders that the compiler makes must have no %.
+        compiled = pathlib.Path(elsewhere, "compiled")
+        compile_plan(plan, problem, compiled, ["--target-cpu", target_cpu], training=False)
+        shutil.copytree(compiled, made)
         _write_weights(made, source, problem)
         if folder.exists():
             folder.rename(pathlib.Path(scratch, "before"))
@@ -74,16 +80,39 @@ def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] 
     return problem.replace(tables=tables, constraints=Constraints())
 
 
+def _require_one_input(problem: ShardingProblem) -> None:
+    """Raises a TensorError if features cannot come as one input."""
+    if not isinstance(problem, ShardingProblem):
+        raise TypeError(f"freeze: problem: expected a ShardingProblem, found {type(problem).__name__}")
+    for feature in problem.features:
+        if feature.weighted and feature.pooling != "sum":
+            raise TensorError(f"feature \"{feature.name}\": weights of ids are for sums, found pooling "
+                              f"\"{feature.pooling}\"")
+    weighted = {feature.weighted for feature in problem.features}
+    if len(weighted) != 1:
+        what = "features with and without weights of ids" if weighted else "no features"
+        raise TensorError(f"freeze: expected features of one kind, found {what}; freeze them apart, or let all have "
+                          "weights, of 1 where there were none")
+    if len({feature.batch for feature in problem.features}) > 1:
+        raise TensorError("freeze: expected features of one batch, found some with batches of their own; freeze them "
+                          "apart")
+
+
 def _require_replaceable(folder: pathlib.Path) -> None:
-    """Raises a TensorError if something else than an earlier freeze is there."""
+    """Raises a TensorError if something else than the files of an earlier freeze is there."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     try:
-        known = "weights" in load_manifest(folder)
-    except TensorError:
-        known = False
+        manifest = load_manifest(folder)
+        known = {*manifest["files"], "manifest.json"} if "weights" in manifest else set()
+    except (KeyError, TypeError, TensorError):
+        known = set()
     if not known:
         raise TensorError(f"{folder} is there and is not a folder that freeze has written; name another one")
+    others = sorted(path.name for path in folder.iterdir() if path.name not in known)
+    if others:
+        raise TensorError(f"{folder} has files that freeze has not written, which would be lost: "
+                          f"{', '.join(others[:5])}; move them, or name another folder")
 
 
 class _ShardFile:
@@ -121,9 +150,9 @@ def _write_table(table: Table, values: torch.Tensor, shards: Mapping[pathlib.Pat
     try:
         for first in range(0, table.rows, ROWS_AT_ONCE):
             try:
-                stored = quantize(values[first:first + ROWS_AT_ONCE], table.type)
+                stored = quantize(values[first:first + ROWS_AT_ONCE], table.type, first)
             except TensorError as error:
-                raise TensorError(f"table \"{table.name}\", rows from {first} on: {error}") from None
+                raise TensorError(f"table \"{table.name}\": {error}") from None
             for one in files:
                 one.write(first, stored)
     finally:

@@ -24,19 +24,22 @@ def row_bytes(dim: int, dtype: str) -> int:
     return PREFIX_BYTES + (dim if dtype == "int8" else (dim + 1) // 2)
 
 
-def quantize(values: torch.Tensor, dtype: str) -> torch.Tensor:
+def quantize(values: torch.Tensor, dtype: str, first_row: int = 0) -> torch.Tensor:
     """Bytes [rows, row_bytes(dim, dtype)] of values [rows, dim]. Raises a TensorError that names the first row
-    whose values the type cannot hold."""
+    whose values the type cannot hold. first_row: what errors call row 0."""
+    if values.dim() != 2 or dtype not in (*DTYPES, *LEVELS, "fp8"):
+        raise TensorError(f"expected values [rows, dim] and a type of f32, f16, bf16, int8, int4, fp8, found "
+                          f"{list(values.shape)} and {dtype!r}")
     values = values.float()
     if dtype in DTYPES:
         stored = values.to(DTYPES[dtype])
-        _require(torch.isfinite(stored).all(1), f"finite values of {dtype}", values)
+        _require(torch.isfinite(stored).all(1), f"finite values of {dtype}", values, first_row)
         return stored.contiguous().view(torch.uint8).reshape(len(values), -1)
     if dtype == "fp8":
         _require(values.abs().amax(1) <= LARGEST_FP8, f"values from -{LARGEST_FP8:.0f} to {LARGEST_FP8:.0f}",
-                 values)
+                 values, first_row)
         return values.to(torch.float8_e4m3fn).view(torch.uint8)
-    return _with_scales(values, dtype)
+    return _with_scales(values, dtype, first_row)
 
 
 def dequantize(stored: torch.Tensor, dim: int, dtype: str) -> torch.Tensor:
@@ -54,13 +57,13 @@ def dequantize(stored: torch.Tensor, dim: int, dtype: str) -> torch.Tensor:
     return (elements.double() * scale.double() + bias.double()).float()
 
 
-def _with_scales(values: torch.Tensor, dtype: str) -> torch.Tensor:
+def _with_scales(values: torch.Tensor, dtype: str, first_row: int) -> torch.Tensor:
     levels = LEVELS[dtype]
     least, most = values.amin(1), values.amax(1)
     bias = least.half()
     scale = ((most - bias.float()) / levels).half()
     _require(torch.isfinite(bias) & torch.isfinite(scale), "values that a scale and a bias of f16 can reach",
-             values)
+             values, first_row)
     # Rows of one value, or of a range that f16 has no scale for.
     scale = torch.where((scale == 0) | torch.isinf(1 / scale.float()), torch.ones_like(scale), scale)
     steps = (values - bias.float()[:, None]) * (1 / scale.float())[:, None]
@@ -73,9 +76,9 @@ def _with_scales(values: torch.Tensor, dtype: str) -> torch.Tensor:
     return torch.cat([prefix, elements], 1)
 
 
-def _require(holds: torch.Tensor, expected: str, values: torch.Tensor) -> None:
+def _require(holds: torch.Tensor, expected: str, values: torch.Tensor, first_row: int) -> None:
     if holds.all():
         return
     row = int((~holds).nonzero()[0])
-    raise TensorError(f"expected {expected}, found row {row} with values from {values[row].min():g} to "
+    raise TensorError(f"expected {expected}, found row {first_row + row} with values from {values[row].min():g} to "
                       f"{values[row].max():g}")

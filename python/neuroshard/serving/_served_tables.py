@@ -6,12 +6,12 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import torch
 
 from neuroshard import _fields
-from neuroshard._jagged import Jagged, as_jagged
+from neuroshard._jagged import ID_TYPES, Jagged, as_jagged
 from neuroshard._artifact.manifest import load_manifest
 from neuroshard.errors import TensorError
 from neuroshard.serving._library import Batch, LookupInfo, runtime
@@ -44,15 +44,21 @@ class ServedTables:
 
     tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor or a Jagged; every
     feature, and the same batch for each. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
-    feature is not pooled; of a feature that several tables have, "feature@table" for each. drop_unknown: ids that
-    no row has are left out of their bags instead of raising a TensorError."""
+    feature is not pooled. drop_unknown: ids that no row has are left out of their bags instead of raising a
+    TensorError."""
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
         path = _fields.path(folder, "serve: folder")
-        if "weights" not in load_manifest(path):
+        manifest = load_manifest(path)
+        if "weights" not in manifest:
             raise TensorError(f"{path} has no weights; expected a folder that neuroshard.freeze has written")
+        if manifest.get("devices") != 1:
+            raise TensorError(f"{path} is for {manifest.get('devices')} devices; serve it from as many ranks by "
+                              "ns.ShardedEmbeddingBagCollection(plan, problem, artifact=folder)")
+        if not isinstance(drop_unknown, bool):
+            raise TypeError(f"drop_unknown: expected True or False, found {drop_unknown!r}")
         self._runtime = runtime()
-        self._open = threading.Lock()
+        self._closing = threading.Lock()
         self._world = self._runtime.nsrt_world_open(os.fsencode(path), 1)
         if not self._world:
             raise TensorError(self._error())
@@ -74,16 +80,24 @@ class ServedTables:
         return self._input.features
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor]:
-        return self.prepare(ids)()
+        return self._prepare(as_jagged(ids, self._input))()
 
-    def prepare(self, ids: object) -> Callable[[], dict[str, torch.Tensor]]:
-        """The lookup of these ids as a function without arguments: it reads them where they are when it is called,
-        and each call writes into the same results."""
-        jagged = as_jagged(ids, self._input)
+    def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
+        """The lookup of these ids as a function without arguments: it reads the tensors where they are when it is
+        called, and each call writes into the same results. ids: a Jagged of contiguous tensors of the host, with
+        ids of the type of the tables and offsets; others would be copied, and are a TensorError. How many ids an
+        unpooled feature has must stay."""
+        if not isinstance(ids, Jagged) or ids.offsets is None or not all(
+                one is None or (one.is_contiguous() and one.device.type == "cpu") for one in ids[:3]) or (
+                    ids.ids.dtype, ids.offsets.dtype) != (self._id_type, torch.int64):
+            raise TensorError(f"prepare: expected a Jagged of contiguous tensors of the host, with ids of "
+                              f"{self._id_type} and offsets of torch.int64")
+        return self._prepare(as_jagged(ids, self._input))
+
+    def _prepare(self, jagged: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
         offsets = self._offsets(jagged)
         batch = (offsets.numel() - 1) // max(1, len(self.features))
-        values = jagged.ids.to("cpu", self._id_type).contiguous()
-        weights = None if jagged.weights is None else jagged.weights.to("cpu", torch.float32).contiguous()
+        values, weights = self._ids(jagged), self._weights(jagged)
         results = {lookup.name: self._result(lookup, offsets, batch) for lookup in self._lookups}
         outs = (ctypes.POINTER(ctypes.c_float) * len(results))(
             *(ctypes.cast(one.data_ptr(), ctypes.POINTER(ctypes.c_float)) for one in results.values()))
@@ -102,12 +116,14 @@ class ServedTables:
 
     def close(self) -> None:
         """Frees the tables; no call may be running."""
-        with self._open:
+        with self._closing:
             if self._world is not None:
                 self._runtime.nsrt_world_close(self._world)
             self._world = None
 
     def __enter__(self) -> ServedTables:
+        if self._world is None:
+            raise TensorError("these tables were closed")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,6 +132,31 @@ class ServedTables:
     def __del__(self) -> None:
         if getattr(self, "_world", None) is not None:
             self.close()
+
+    def __reduce_ex__(self, _: object) -> NoReturn:
+        raise TypeError("open tables cannot be copied or pickled: open the folder again")
+
+    def _ids(self, jagged: Jagged) -> torch.Tensor:
+        ids = jagged.ids
+        if ids.dtype not in ID_TYPES or ids.dim() != 1:
+            raise TensorError(f"expected ids as torch.int64 or torch.int32 [ids], found {ids.dtype} {list(ids.shape)}")
+        if self._id_type == torch.int32 and ids.dtype == torch.int64:
+            wide = (ids < 0) | (ids >= 2**31)
+            if wide.any() and not self.drop_unknown:
+                raise TensorError(f"id {int(ids[wide][0])} (number {int(wide.nonzero()[0])} of the input) is out of "
+                                  "range: these tables have ids of torch.int32")
+            ids = torch.where(wide, -1, ids)
+        return ids.to("cpu", self._id_type).contiguous()
+
+    @staticmethod
+    def _weights(jagged: Jagged) -> torch.Tensor | None:
+        weights = jagged.weights
+        if weights is None:
+            return None
+        if weights.shape != jagged.ids.shape or not weights.dtype.is_floating_point:
+            raise TensorError(f"expected a weight for each of {jagged.ids.numel()} ids, found {weights.dtype} "
+                              f"{list(weights.shape)}")
+        return weights.detach().to("cpu", torch.float32).contiguous()
 
     def _offsets(self, jagged: Jagged) -> torch.Tensor:
         if jagged.batches is not None or jagged.inverse is not None:

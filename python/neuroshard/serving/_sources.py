@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
+from neuroshard._table_keys import keys_of_table
 from neuroshard.distributed import full_state_dict, read_tables
 from neuroshard.errors import TensorError
 from neuroshard.tables import Table
@@ -21,9 +22,11 @@ def weights_of(source: Source, tables: Sequence[Table]) -> Iterator[tuple[Table,
     by_name = {table.name: table for table in tables}
     for name, value in _values(source, list(by_name)):
         table = by_name[name]
-        if tuple(value.shape) != (table.rows, table.dim) or not value.dtype.is_floating_point:
+        if (tuple(value.shape) != (table.rows, table.dim) or not value.dtype.is_floating_point
+                or value.is_meta or value.layout != torch.strided):
             raise TensorError(f"table \"{name}\": expected floating-point weights [{table.rows}, {table.dim}] as the "
-                              f"problem says, found {value.dtype} {list(value.shape)}")
+                              f"problem says, in memory and dense, found {value.dtype} {list(value.shape)} of "
+                              f"device {value.device.type}, {value.layout}")
         yield table, value.detach().to("cpu")
 
 
@@ -40,7 +43,7 @@ def _values(source: Source, names: list[str]) -> Iterator[tuple[str, torch.Tenso
         raise TypeError("freeze: expected a checkpoint's folder, a file of a state dict, a state dict or a module, "
                         f"found {type(source).__name__}")
     for name in names:
-        yield name, _one(source, name)
+        yield name, _one(source, name, names)
 
 
 def _file(path: pathlib.Path) -> Mapping[str, torch.Tensor]:
@@ -73,10 +76,11 @@ def _flat(found: Mapping) -> dict[str, torch.Tensor]:
     return flat
 
 
-def _one(state: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
-    """The weights of a table: under its own name, or a key that ends in <table>.weight."""
-    found = [key for key, value in state.items() if isinstance(value, torch.Tensor)
-             and (key == name or f".{key}".endswith(f".{name}.weight"))]
+def _one(state: Mapping[str, torch.Tensor], name: str, names: Sequence[str]) -> torch.Tensor:
+    """The weights of a table. names: of all tables."""
+    found = keys_of_table(name, map(str, state), names)
+    if len(found) == 1 and not isinstance(state[found[0]], torch.Tensor):
+        raise TensorError(f"{found[0]}: expected a tensor, found {type(state[found[0]]).__name__}")
     if len(found) != 1:
         seen = ", ".join(sorted(found)) if found else f"none; there are {', '.join(sorted(state)[:10]) or 'no keys'}"
         raise TensorError(f"table \"{name}\": expected one tensor by its name or by a key that ends in "

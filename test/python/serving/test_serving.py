@@ -1,7 +1,9 @@
 """Frozen tables answer as torch does with their dequantized rows, in all types, poolings and forms of ids; their
 bytes are FBGEMM's; wrong input and damaged files are one error each."""
 
+import copy
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -123,8 +125,8 @@ def test_bytes_are_those_of_fbgemm_and_its_kernels_read_them(dtype):
 def test_errors_of_values():
     with pytest.raises(TensorError, match="expected values from -448 to 448, found row 1 with values from 1 to 500"):
         quantize(torch.tensor([[1.0, 2], [1, 500]]), "fp8")
-    with pytest.raises(TensorError, match="that a scale and a bias of f16 can reach, found row 0"):
-        quantize(torch.tensor([[1.0, float("nan")]]), "int8")
+    with pytest.raises(TensorError, match="that a scale and a bias of f16 can reach, found row 7"):
+        quantize(torch.tensor([[1.0, float("nan")]]), "int8", 7)
     with pytest.raises(TensorError, match="expected finite values of f16, found row 0 with values from 70000"):
         quantize(torch.tensor([[70000.0]]), "f16")
 
@@ -243,8 +245,8 @@ def test_plans_of_several_devices_run(small, tmp_path):
     done = subprocess.run([BUILD / "bin" / "neuroshard-run", folder, "--batch", "6"], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr
-    with pytest.raises(TensorError, match="need an artifact for 1 device, found one for 2"):
-        ns.serve(folder)({"u": torch.zeros(1, 1, dtype=torch.int64), "i": torch.zeros(1, 1, dtype=torch.int64)})
+    with pytest.raises(TensorError, match="is for 2 devices; serve it from as many ranks"):
+        ns.serve(folder)
 
 
 SERVE = """
@@ -318,7 +320,8 @@ def test_wrong_arguments(small, tmp_path):
             ({"user": weights["user"]}, {}, "table \"item\": expected one tensor by its name"),
             ({**weights, "item": torch.zeros(3, 5)}, {}, "floating-point weights \\[30, 5\\] as the problem says"),
             ({**weights, "item": torch.zeros(30, 5, dtype=torch.int8)}, {}, "found torch.int8"),
-            ({**weights, "a.item.weight": weights["item"]}, {}, "found a.item.weight, item"),
+            ({"user": weights["user"], **{f"{one}.item.weight": weights["item"] for one in "ab"}}, {},
+             "found a.item.weight, b.item.weight"),
             ({"m.user.weight": weights["user"], "m.user.ids": torch.zeros(39, 6), "item": weights["item"]}, {},
              "table \"user\" has dynamic ids"),
             (tmp_path / "none.pt", {}, "cannot be read as a state dict")):
@@ -327,6 +330,12 @@ def test_wrong_arguments(small, tmp_path):
         assert not target.exists()
     with pytest.raises(CheckpointError, match="nowhere"):
         ns.freeze(tmp_path / "nowhere", problem, target)
+    mixed = problem.replace(features=[ns.Feature("u", "user", weighted=True), ns.Feature("i", "item")])
+    mean = problem.replace(features=[ns.Feature("u", "user", weighted=True, pooling="mean")])
+    for wrong, message in ((mixed, "features with and without weights of ids"), (mean, "weights of ids are for sums"),
+                           (problem.replace(features=[]), "found no features")):
+        with pytest.raises(TensorError, match=message):
+            ns.freeze(weights, wrong, target)
     with pytest.raises(TypeError, match="expected a checkpoint's folder"):
         ns.freeze(3, problem, target)
     (tmp_path / "mine").mkdir()
@@ -339,6 +348,80 @@ def test_wrong_arguments(small, tmp_path):
     ns.freeze(weights, problem, target)  # in place of the earlier one
     assert (again / "weights1.bin").read_bytes() == (folder / "weights1.bin").read_bytes()
     assert not [one for one in tmp_path.iterdir() if one.name.startswith(".frozen")]
+
+
+def test_keyed_tensors_that_lie(small):
+    """TorchRec checks neither the number of weights nor the type of ids."""
+    from torchrec import KeyedJaggedTensor
+
+    one = torch.tensor([1, 1])
+    with ns.serve(small[2]) as tables:
+        for ids in (torch.tensor([1.9, 2]), torch.tensor([True, False]), torch.tensor([1, 2], dtype=torch.uint8)):
+            with pytest.raises(TensorError, match="expected ids as torch.int64 or torch.int32"):
+                tables(KeyedJaggedTensor(["u", "i"], ids, lengths=one))
+    problem = ns.ShardingProblem(tables=[ns.Table("t", 5, 4)], features=[ns.Feature("f", "t", weighted=True)], batch=4,
+                                 topology="1xCPU")
+    with ns.serve(ns.freeze({"t": torch.ones(5, 4)}, problem, small[2].parent / "weighted")) as tables:
+        with pytest.raises(TensorError, match="expected a weight for each of 4 ids, found torch.float32 \\[1\\]"):
+            tables(KeyedJaggedTensor(["f"], torch.zeros(4, dtype=torch.int64), torch.ones(1), one[:1] * 4))
+
+
+def test_ids_too_wide_for_the_tables(tmp_path):
+    problem = ns.ShardingProblem(tables=[ns.Table("t", 5, 4)], features=[ns.Feature("f", "t")],
+                                 batch=ns.Batch(4, id_type="i32"), topology="1xCPU")
+    folder = ns.freeze({"t": torch.ones(5, 4)}, problem, tmp_path / "frozen", dtype="f32")
+    wide = {"f": torch.tensor([[1, 2**32 + 1]])}
+    with ns.serve(folder) as tables, pytest.raises(TensorError, match="id 4294967297 .number 1 of the input. is out of"):
+        tables(wide)
+    with ns.ServedTables(folder, drop_unknown=True) as tables:
+        assert torch.equal(tables(wide)["f"], torch.ones(1, 4))
+
+
+def test_prepared_lookups_read_tensors_anew(small):
+    ids = Jagged(torch.tensor([1, 2]), torch.tensor([0, 1, 2]))
+    with ns.serve(small[2]) as tables:
+        prepared = tables.prepare(ids)
+        before = {name: value.clone() for name, value in prepared().items()}
+        ids.ids[:] = torch.tensor([4, 5])
+        assert not any(torch.equal(value, before[name]) for name, value in prepared().items())
+        for other in ({"u": torch.tensor([[1]]), "i": torch.tensor([[1]])}, ids._replace(ids=ids.ids.int()),
+                      ids._replace(ids=torch.arange(4)[::2])):
+            with pytest.raises(TensorError, match="prepare: expected a Jagged of contiguous tensors"):
+                tables.prepare(other)
+
+
+def test_open_tables_are_not_copied(small):
+    with ns.serve(small[2]) as tables:
+        for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                copied(tables)
+
+
+def test_names_that_end_in_each_other(tmp_path):
+    problem = ns.ShardingProblem(tables=[ns.Table("user", 5, 4), ns.Table("super.user", 5, 4)],
+                                 features=[ns.Feature("a", "user"), ns.Feature("b", "super.user")], batch=4,
+                                 topology="1xCPU")
+    one, two = torch.full((5, 4), 1.0), torch.full((5, 4), 2.0)
+    for number, prefix in enumerate(("", "m.")):
+        folder = ns.freeze({f"{prefix}user.weight": one, f"{prefix}super.user.weight": two}, problem,
+                           tmp_path / str(number), dtype="f32")
+        with ns.serve(folder) as tables:
+            found = tables({"a": torch.tensor([[0]]), "b": torch.tensor([[0]])})
+        assert (found["a"] == 1).all() and (found["b"] == 2).all()
+
+
+def test_what_freeze_leaves_alone(small, tmp_path):
+    problem, weights, _ = small
+    folder = ns.freeze(weights, problem, tmp_path / "100%s")
+    (folder / "mine.pt").write_text("kept")
+    with pytest.raises(TensorError, match="has files that freeze has not written, which would be lost: mine.pt"):
+        ns.freeze(weights, problem, folder)
+    assert (folder / "mine.pt").read_text() == "kept"
+    (folder / "mine.pt").unlink()
+    (tmp_path / "current").symlink_to(folder)
+    ns.freeze(weights, problem, tmp_path / "current")
+    assert (tmp_path / "current").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["100%s", "current"]
 
 
 def test_closed_tables(small):

@@ -12,6 +12,7 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from neuroshard import _fields
+from neuroshard._table_keys import keys_of_table
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
 from neuroshard.errors import CheckpointError
@@ -29,8 +30,9 @@ def read_tables(path: str | os.PathLike[str],
     try:
         folder = files.locate(where)
         metadata = files.Reader(folder).read_metadata()
+        names = list(names)
         for name in names:
-            key = key_of_table(metadata, name)
+            key = key_of_table(metadata, name, names)
             entry = metadata.state_dict_metadata[key]
             value = torch.empty(entry.size, dtype=entry.properties.dtype)
             with warnings.catch_warnings():
@@ -41,10 +43,11 @@ def read_tables(path: str | os.PathLike[str],
         raise CheckpointError(f"reading {where}: {error}") from error
 
 
-def key_of_table(metadata: Metadata, name: str) -> str:
-    """The key of a table's weights: <names of modules>.<table>.weight."""
-    found = [key for key, entry in metadata.state_dict_metadata.items()
-             if isinstance(entry, TensorStorageMetadata) and f".{key}".endswith(f".{name}.weight")]
+def key_of_table(metadata: Metadata, name: str, names: Iterable[str]) -> str:
+    """The key of a table's weights: <names of modules>.<table>.weight. names: of all tables that are read."""
+    tensors = [key for key, entry in metadata.state_dict_metadata.items()
+               if isinstance(entry, TensorStorageMetadata)]
+    found = keys_of_table(name, tensors, names)
     if len(found) == 1:
         require_static(found[0], metadata.state_dict_metadata)
         return found[0]

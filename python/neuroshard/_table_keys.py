@@ -1,0 +1,15 @@
+"""Keys of tables' weights in state dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def keys_of_table(name: str, keys: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The keys that may have the weights of table `name`: its name or <name>.weight if there is such a key, else
+    those that end in .<name>.weight and in no longer one of `names`, the tables there are."""
+    keys = list(keys)
+    exact = [key for key in keys if key in (name, f"{name}.weight")]
+    longer = [f".{other}.weight" for other in names if other != name and other.endswith(f".{name}")]
+    return exact or [key for key in keys if key.endswith(f".{name}.weight")
+                     and not any(f".{key}".endswith(one) for one in longer)]
