@@ -230,6 +230,7 @@ void Checker::checkBatch() {
   wantInteger("batch.global_size", problem.batch.globalSize, 1, kMaxBatch);
   wantInteger("batch.input_copies", problem.batch.inputCopies, 1,
               kMaxInputCopies);
+  wantInteger("batch.backwards", problem.batch.backwards, 1, kMaxBackwards);
   if (isQuantized(problem.batch.outputType))
     error("batch.output_type",
           "expected f32, f16 or bf16, got: " +
@@ -255,9 +256,11 @@ void Checker::checkSums() {
     moved += batch * (p99Pooling(feature) + 1) * 256 +
              rows * static_cast<double>(table.dim) * 16;
   }
+  moved *= problem.batch.backwards;
   if (moved > kMaxBatchBytes)
-    error("features", "a batch is too large to count: about " +
-                          shortestText(moved) + " bytes of ids and results");
+    error("features",
+          "the batches of an update are too large to count: about " +
+              shortestText(moved) + " bytes of ids and results");
 }
 
 void Checker::checkTableSets(const char *list,

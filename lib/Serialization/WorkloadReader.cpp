@@ -208,6 +208,7 @@ Batch WorkloadReader::readBatch(const Json &value, const Path &path) {
   object.name("output_type", batch.outputType, parseElementType);
   object.name("wire_type", batch.wireType, parseWireType);
   object.optional("input_copies", batch.inputCopies);
+  object.optional("backwards", batch.backwards);
   return batch;
 }
 

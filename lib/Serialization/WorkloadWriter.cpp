@@ -103,6 +103,8 @@ Json writeBatch(const Batch &batch) {
   json["output_type"] = toString(batch.outputType);
   json["wire_type"] = toString(batch.wireType);
   json["input_copies"] = batch.inputCopies;
+  if (batch.backwards != Batch().backwards)
+    json["backwards"] = batch.backwards;
   return json;
 }
 

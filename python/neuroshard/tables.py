@@ -164,7 +164,7 @@ class Batch(_fields.Record):
 
     wire_type: in which results and gradients travel; "f32/bf16": results as f32, gradients as
     bf16; int8 and fp8: bytes with a scale per row. input_copies: copies of the ids that a pipelined
-    input keeps.
+    input keeps. backwards: those whose gradients make one update; owners keep the gradients of all.
     """
 
     global_size: int
@@ -172,9 +172,10 @@ class Batch(_fields.Record):
     output_type: ElementType = "f32"
     wire_type: WireType = "f32"
     input_copies: int = 2
+    backwards: int = 1
 
     def __post_init__(self) -> None:
-        self._whole("global_size", "input_copies")
+        self._whole("global_size", "input_copies", "backwards")
         self._choice("id_type", ID_TYPES)
         self._choice("output_type", ELEMENT_TYPES)
         self._choice("wire_type", WIRE_TYPES)

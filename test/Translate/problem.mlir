@@ -25,7 +25,7 @@
 // CHECK:      !ids1 = !neuroshard.jagged<["f1"], i32, weighted>
 // CHECK:      !ids2 = !neuroshard.jagged<["f3"], i32>
 // CHECK:      module attributes {neuroshard.batch = 4096 : i64, neuroshard.planning = {
-// CHECK-SAME:   cache_load_factor = 2.500000e-01 : f64
+// CHECK-SAME:   backwards = 4 : i64, cache_load_factor = 2.500000e-01 : f64
 // CHECK-SAME:   co_locate = {{\[}}[@b, @cluster]]
 // CHECK-SAME:   dense_reserve_bytes = 1000 : i64
 // CHECK-SAME:   forbid = [{devices = array<i64: 0, 5>, table = @b}]
@@ -97,7 +97,8 @@
   "id_type": "i32",
   "output_type": "f16",
   "wire_type": "bf16/f32",
-  "input_copies": 3
+  "input_copies": 3,
+  "backwards": 4
  },
  "memory_model": "weights_only",
  "target": "torchrec-1.9",

@@ -20,6 +20,8 @@ struct Batch {
   WireType wireType;
   /// Copies of the ids that a pipelined input keeps.
   int inputCopies = 2;
+  /// Backwards whose gradients make one update.
+  int backwards = 1;
 
   bool operator==(const Batch &) const = default;
 };

@@ -19,13 +19,14 @@ inline constexpr int64_t kMaxBatch = int64_t{1} << 31;
 /// Mean ids of a feature per sample.
 inline constexpr double kMaxPooling = 1e6;
 inline constexpr int kMaxInputCopies = 16;
+inline constexpr int kMaxBackwards = 1024;
 /// Of a snapshot among the others.
 inline constexpr double kMaxWeight = 1e9;
 /// A search keeps statistics and predictions for each snapshot.
 inline constexpr size_t kMaxSnapshots = 256;
 /// Sums of bytes stay below this, so that no later arithmetic overflows.
 inline constexpr double kMaxTotalBytes = 0x1p60;
-/// Ids and results of a batch.
+/// Ids and results of the batches of an update.
 inline constexpr double kMaxBatchBytes = 0x1p45;
 
 } // namespace neuroshard

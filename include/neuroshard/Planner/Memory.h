@@ -22,7 +22,8 @@ struct MemoryTerms {
   int64_t weightsBytes = 0;
   int64_t optimizerStateBytes = 0;
   int64_t idsBytes = 0;
-  /// Alive in the forward phase only / in the backward phase only.
+  /// Alive in the forward phase / in the backward phase. Gradients that wait
+  /// for the update of a later backward are in both.
   int64_t forwardBytes = 0;
   int64_t backwardBytes = 0;
   int64_t communicatorBytes = 0;

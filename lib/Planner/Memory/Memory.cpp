@@ -107,48 +107,78 @@ int64_t mostIds(const Feature &feature, int64_t samples) {
   return ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
 }
 
-/// What a replica's update takes that gathers the ids and gradients of all
-/// devices.
-int64_t gatheredMemory(const ShardingProblem &problem, const Table &table,
-                       const std::vector<int> &features, const Shard &shard) {
-  int64_t bytes = 0;
+/// Backwards that make an update; TorchRec updates in each.
+int64_t backwardsOfUpdate(const ShardingProblem &problem) {
+  return problem.target == Target::TorchRec19 ? 1 : problem.batch.backwards;
+}
+
+/// Ids of all backwards that make an update, `ids` of each.
+int64_t idsOfUpdate(const ShardingProblem &problem, int64_t ids) {
+  return backwardsOfUpdate(problem) * ids;
+}
+
+/// Adds what each backward but the last leaves until the update.
+void addKept(const ShardingProblem &problem, int64_t bytesOfBackward,
+             MemoryTerms &terms) {
+  int64_t bytes = (backwardsOfUpdate(problem) - 1) * bytesOfBackward;
+  terms.forwardBytes += bytes;
+  terms.backwardBytes += bytes;
+}
+
+/// What each backward of a replica and its update take.
+struct ReplicaMemory {
+  int64_t ofBackward = 0;
+  int64_t ofUpdate = 0;
+};
+
+/// Of one that gathers the ids and gradients of all devices.
+ReplicaMemory gatheredMemory(const ShardingProblem &problem, const Table &table,
+                             const std::vector<int> &features,
+                             const Shard &shard) {
+  ReplicaMemory memory;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
-    bytes +=
+    memory.ofBackward +=
         inputBytes(problem, feature, packedIdType(problem, feature.table),
                    samples, 1.0) +
         resultRows(feature, samples, 1.0) *
-            rowBytes(problem.batch.wireType.gradients, table.dim) +
-        updateBytes(problem, table, feature, shard, mostIds(feature, samples));
+            rowBytes(problem.batch.wireType.gradients, table.dim);
+    memory.ofUpdate +=
+        updateBytes(problem, table, feature, shard,
+                    idsOfUpdate(problem, mostIds(feature, samples)));
   }
-  return bytes;
+  return memory;
 }
 
-/// What a replica's update by sums of rows takes: its own gradients in f32, and
-/// the sums, a section of those of all devices, and the totals.
-int64_t rowSumMemory(const ShardingProblem &problem, const Table &table,
-                     const std::vector<int> &features, const Shard &shard) {
+/// Of one that adds gradients up by row: its own in f32, and the sums, a
+/// section of those of all devices, and the totals.
+ReplicaMemory rowSumMemory(const ShardingProblem &problem, const Table &table,
+                           const std::vector<int> &features,
+                           const Shard &shard) {
+  ReplicaMemory memory;
   WireFormat format = rowSumFormat(problem.batch.wireType.gradients);
   int64_t sums = table.rows * (paddedColumns(table.dim) + 1);
   int64_t devices = std::max(1, problem.topology.deviceCount());
-  int64_t bytes = 2 * sums * 4 + ceilDivide(sums, devices) * valueBytes(format);
+  memory.ofBackward =
+      2 * sums * 4 + ceilDivide(sums, devices) * valueBytes(format);
   if (format != WireFormat::F32)
-    bytes += sums * valueBytes(format);
+    memory.ofBackward += sums * valueBytes(format);
   // Between groups, messages to each peer of a group and to each group.
   const std::vector<TopologyLevel> &levels = problem.topology.levels;
   if (!levels.empty() && levels.back().groupSizes.size() > 1)
-    bytes += 2 * sums * valueBytes(format);
+    memory.ofBackward += 2 * sums * valueBytes(format);
   if (engineOf(problem) == Engine::Cpu)
-    bytes += (3 * table.rows + 1) * 8;
+    memory.ofUpdate += (3 * table.rows + 1) * 8;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = localSamples(problem, feature);
-    bytes +=
-        resultRows(feature, samples, 1.0) * table.dim * 4 +
-        updateBytes(problem, table, feature, shard, mostIds(feature, samples));
+    memory.ofBackward += resultRows(feature, samples, 1.0) * table.dim * 4;
+    memory.ofUpdate +=
+        updateBytes(problem, table, feature, shard,
+                    idsOfUpdate(problem, mostIds(feature, samples)));
   }
-  return bytes;
+  return memory;
 }
 
 /// Phases of a replica: results and ids are those of the device's own batch
@@ -161,22 +191,29 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     terms.backwardBytes += gradient + std::min(gradient, kAllReduceBucketBytes);
     return;
   }
-  int64_t gathered = gatheredMemory(problem, table, features, shard);
+  ReplicaMemory gathered = gatheredMemory(problem, table, features, shard);
   ReplicaGradients gradients =
       replicaGradients(problem, table, features, [&](const Feature &feature) {
         return mostIds(feature, featureBatch(problem, feature));
       });
   if (!gradients.areSummed) {
-    terms.backwardBytes += gathered;
+    terms.backwardBytes += gathered.ofBackward + gathered.ofUpdate;
+    addKept(problem, gathered.ofBackward, terms);
     return;
   }
   // A step with fewer ids gathers as long as that is less.
   double share = static_cast<double>(rowSumBytes(
                      table.rows, table.dim, problem.batch.wireType.gradients)) /
                  static_cast<double>(gradients.gatheredBytes);
+  ReplicaMemory summed = rowSumMemory(problem, table, features, shard);
+  auto ofFewer = [&](int64_t bytes) {
+    return ceilToInt(share * static_cast<double>(bytes));
+  };
   terms.backwardBytes +=
-      std::max(rowSumMemory(problem, table, features, shard),
-               ceilToInt(share * static_cast<double>(gathered)));
+      std::max(summed.ofBackward + summed.ofUpdate,
+               ofFewer(gathered.ofBackward + gathered.ofUpdate));
+  addKept(problem, std::max(summed.ofBackward, ofFewer(gathered.ofBackward)),
+          terms);
 }
 
 /// What a copy takes for the sums that it exchanges with the others, each of
@@ -211,11 +248,30 @@ void addCachePlaces(const ShardingProblem &problem, const Table &table,
         copies * ids *
         idBytes(packedIdType(problem, problem.tableIndex(table.name)));
   if (engineOf(problem) == Engine::Cpu)
-    terms.backwardBytes += ids * idBytes(IdType::I64);
+    terms.backwardBytes += idsOfUpdate(problem, ids) * idBytes(IdType::I64);
+  int64_t underWay = copies + backwardsOfUpdate(problem) - 1;
   terms.weightsBytes +=
-      spilledRows(std::min(copies * ids, shard.rows()), shard.cache.rows) *
+      spilledRows(std::min(underWay * ids, shard.rows()), shard.cache.rows) *
       cachedRowBytes(optimizerStates(table.optimizer.kind), shard.width(),
                      table.elementType);
+}
+
+/// What ranks of the samples send of a feature to a cut shard beyond what
+/// deviceBaseMemory() has: ids go to each range of columns, gradients of bags
+/// to each range of rows. All ranks together send what is counted for owners.
+int64_t packedAgain(const ShardingProblem &problem, const Table &table,
+                    const Feature &feature, const Shard &shard, int64_t ids,
+                    double shareOfRows) {
+  double otherColumns =
+      1 - static_cast<double>(shard.width()) / static_cast<double>(table.dim);
+  int64_t bags =
+      feature.pooling == Pooling::None ? 0 : featureBatch(problem, feature);
+  IdType type = packedIdType(problem, feature.table);
+  return ceilToInt(
+      otherColumns * static_cast<double>(ids * idEntryBytes(type, feature)) +
+      (1 - shareOfRows) *
+          static_cast<double>(bags * rowBytes(problem.batch.wireType.gradients,
+                                              shard.width())));
 }
 
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,
@@ -240,16 +296,20 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
     int64_t ids =
         ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
     int64_t results = resultRows(feature, samples, share);
-    terms.idsBytes +=
-        problem.batch.inputCopies *
-        inputBytes(problem, feature, packedIdType(problem, feature.table),
-                   samples, share);
+    int64_t input = inputBytes(
+        problem, feature, packedIdType(problem, feature.table), samples, share);
+    terms.idsBytes += problem.batch.inputCopies * input;
     terms.forwardBytes += results * forwardBytes;
-    terms.backwardBytes += results * backwardBytes +
-                           updateBytes(problem, table, feature, shard, ids);
+    terms.backwardBytes +=
+        results * backwardBytes +
+        updateBytes(problem, table, feature, shard, idsOfUpdate(problem, ids));
+    addKept(problem,
+            input + results * backwardBytes +
+                packedAgain(problem, table, feature, shard, ids, share),
+            terms);
     allIds += ids;
   }
-  int64_t allRows = std::min(allIds, shard.rows());
+  int64_t allRows = std::min(idsOfUpdate(problem, allIds), shard.rows());
   if (shard.hasCopies()) {
     auto copies = static_cast<int64_t>(shard.devices.size());
     terms.backwardBytes +=
@@ -354,9 +414,10 @@ static MemoryTerms batchMemory(const ShardingProblem &problem) {
     const Table &table = problem.tables[static_cast<size_t>(feature.table)];
     int64_t samples = localSamples(problem, feature);
     int64_t rows = resultRows(feature, samples, 1.0), dim = table.dim;
-    terms.idsBytes +=
-        problem.batch.inputCopies *
+    int64_t input =
         inputBytes(problem, feature, problem.batch.idType, samples, 1.0);
+    terms.idsBytes += problem.batch.inputCopies * input;
+    addKept(problem, input + rows * rowBytes(wire.gradients, dim), terms);
     terms.forwardBytes +=
         rows * (dim * outputBytes + castRowBytes(output, wire.results, dim));
     terms.backwardBytes += rows * (2 * dim * outputBytes +

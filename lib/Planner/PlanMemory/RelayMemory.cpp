@@ -55,14 +55,18 @@ static void addRelayedIds(const ShardingProblem &problem,
       exchangeStages(problem.topology, loads, {}, Direction::Input);
   auto laterBatches = static_cast<double>(problem.batch.inputCopies - 1);
   double between = std::max(0.0, laterBatches - 1);
+  double earlierBackwards = problem.batch.backwards - 1;
   for (size_t i = 0; stages.size() > 1 && i < devices.size(); ++i) {
     double received = stages[0].acrossIn[i], own = loads[i].inputBytes;
     double handedOut = stages[1].insideOut[i];
     devices[i].idsBytes +=
         roundedUp(laterBatches * std::max(0.0, received - own) +
                   between * (std::min(received, own) + handedOut));
+    int64_t kept = roundedUp(earlierBackwards * (received + handedOut));
     devices[i].forwardBytes =
-        std::max(devices[i].forwardBytes, roundedUp(received + handedOut));
+        std::max(devices[i].forwardBytes, roundedUp(received + handedOut)) +
+        kept;
+    devices[i].backwardBytes += kept;
   }
 }
 
@@ -93,13 +97,16 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
   bool hasCast = problem.batch.wireType.results != WireFormat::F32;
   bool areJoined = problem.batch.wireType.gradients == WireFormat::F32 &&
                    piecesOf(relays, Direction::Backward) > 1;
+  int64_t earlierBackwards = problem.batch.backwards - 1;
   for (size_t i = 0; i < devices.size(); ++i) {
-    devices[i].forwardBytes +=
-        roundedUp(results[0].insideIn[i] + results[1].acrossOut[i] +
-                  (hasCast ? 0 : results[0].insideOut[i]));
-    devices[i].backwardBytes +=
+    int64_t ofBackward =
         roundedUp(gradients[0].acrossIn[i] + gradients[1].insideOut[i] +
                   (areJoined ? gradients[1].insideIn[i] : 0));
+    devices[i].forwardBytes +=
+        roundedUp(results[0].insideIn[i] + results[1].acrossOut[i] +
+                  (hasCast ? 0 : results[0].insideOut[i])) +
+        earlierBackwards * ofBackward;
+    devices[i].backwardBytes += (1 + earlierBackwards) * ofBackward;
   }
 }
 
@@ -107,8 +114,7 @@ int64_t neuroshard::roomForRelayedIds(const ShardingProblem &problem) {
   // Groups do not get equal shares of the ids.
   constexpr double kUneven = 1.5;
   if (relayGroupSize(problem) == 0 ||
-      problem.memoryModel == MemoryModel::WeightsOnly ||
-      problem.batch.inputCopies < 2)
+      problem.memoryModel == MemoryModel::WeightsOnly)
     return 0;
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   double bytes = 0;
@@ -123,9 +129,10 @@ int64_t neuroshard::roomForRelayedIds(const ShardingProblem &problem) {
         shardMemory(problem, table, features[i], whole, false).idsBytes);
   }
   auto copies = static_cast<double>(problem.batch.inputCopies);
-  // What was received of each later batch; and of those but one what is handed
-  // out, and what was received beside it.
-  double terms = (copies - 1) + 2 * (copies - 2);
+  // What was received of each later batch; and of those but one, and of earlier
+  // backwards, what is handed out, and what was received beside it.
+  double terms = (copies - 1) + 2 * std::max(0.0, copies - 2) +
+                 2 * (problem.batch.backwards - 1);
   return roundedUp(kUneven * bytes * terms / copies /
                    problem.topology.deviceCount());
 }

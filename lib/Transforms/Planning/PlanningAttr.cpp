@@ -169,6 +169,8 @@ DictionaryAttr DictionaryWriter::write() {
     addName("wire_type", toString(problem.batch.wireType));
   if (problem.batch.inputCopies != defaults.batch.inputCopies)
     addInteger("input_copies", problem.batch.inputCopies);
+  if (problem.batch.backwards != defaults.batch.backwards)
+    addInteger("backwards", problem.batch.backwards);
   if (problem.memoryModel != defaults.memoryModel)
     addName("memory_model", toString(problem.memoryModel));
   if (problem.target != defaults.target)
@@ -207,6 +209,7 @@ LogicalResult neuroshard::readPlanning(ModuleOp module,
   reader.name("output_type", typesWithoutLookups.outputType, parseElementType);
   reader.name("wire_type", problem.batch.wireType, parseWireType);
   reader.integer("input_copies", problem.batch.inputCopies);
+  reader.integer("backwards", problem.batch.backwards);
   reader.name("memory_model", problem.memoryModel, parseMemoryModel);
   reader.name("target", problem.target, parseTarget);
   reader.name("optimizer_semantics", problem.optimizerSemantics,

@@ -80,7 +80,13 @@ TEST(CheckTest, SizesThatOverflowAreRefused) {
   problem = twoTables();
   problem.batch.globalSize = int64_t{1} << 31;
   problem.features[0].meanPooling = 1e6;
-  EXPECT_THAT(text(check(problem)), HasSubstr("a batch is too large"));
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("the batches of an update are too large"));
+  problem.batch.globalSize = 1 << 16;
+  EXPECT_EQ(text(check(problem)), "");
+  problem.batch.backwards = 1024;
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("the batches of an update are too large"));
 }
 
 TEST(CheckTest, FeaturesAndOptimizers) {

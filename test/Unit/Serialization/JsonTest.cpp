@@ -47,7 +47,7 @@ ShardingProblem everything() {
   problem.topology.hosts[0].disk = {5'000'000'000'000, 2e6, 13.5};
   problem.topology.hosts[1].disk.bytes = 7;
   problem.source = "a test; \"quoted\", ünïcode";
-  problem.batch = {96, IdType::I32, ElementType::F16, WireFormat::BF16, 3};
+  problem.batch = {96, IdType::I32, ElementType::F16, WireFormat::BF16, 3, 4};
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.target = Target::TorchRec19;
   problem.optimizerSemantics = OptimizerSemantics::PerShard;

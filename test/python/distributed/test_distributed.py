@@ -72,7 +72,7 @@ UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", 
 TORCH = ["torch.recomputed", "torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
-          "errors.mixed_rates", "updates.disagreement", "steps.subgroups", "steps.other_orders",
+          "errors.mixed_rates", "updates.disagreement", "updates.kept_memory", "steps.subgroups", "steps.other_orders",
           "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
           "training.cuts"]
 # Second stages of ids and of results are begun by relays.
@@ -86,12 +86,12 @@ ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STE
             "training.seeds", *INITIAL]
 SOME = {
     1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
-    2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
+    2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", "updates.kept_memory", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", *INITIAL, "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
-    4: [*RELAYS, *TIERS_IN_GROUPS, "updates.same_bits:groups=2", *UPDATES[4:6], *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+    4: [*RELAYS, *TIERS_IN_GROUPS, "updates.same_bits:groups=2", "updates.kept_memory:groups=2", *UPDATES[4:6], *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],
 }

@@ -119,7 +119,8 @@ def problem_with(name, changes):
 HUGE = 10**29
 OUTSIDE = {
     "Access.batch": (-1, 2**31 + 1, HUGE), "Batch.global_size": (0, -1, 2**31 + 1, HUGE),
-    "Batch.input_copies": (0, -1, 17, HUGE), "Device.memory_bytes": (0, -1, HUGE),
+    "Batch.input_copies": (0, -1, 17, HUGE), "Batch.backwards": (0, -1, 1025, HUGE),
+    "Device.memory_bytes": (0, -1, HUGE),
     "Device.host": (-1, 99, HUGE), "Disk.bytes": (-1, HUGE),
     "Disk.reads_per_second": (-1, 1e13, 1e308), "Disk.bandwidth_gb_per_s": (-1, 1e13, 1e308),
     "Feature.mean_pooling": (-1, 1e7, 1e308, HUGE),

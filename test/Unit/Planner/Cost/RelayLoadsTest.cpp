@@ -282,4 +282,33 @@ TEST(RelayLoadsTest, IdsThatAreSentAheadAreHandedOutButForTheLast) {
   EXPECT_EQ(ofOwner[2] - ofOwner[1], ids);
 }
 
+TEST(RelayLoadsTest, RelaysKeepIdsAndGradientsUntilTheUpdate) {
+  ShardingProblem problem = twoNodes();
+  problem.batch.globalSize = 1 << 16;
+  problem.batch.inputCopies = 1;
+  int64_t ids = 0;
+  /// What two earlier backwards add on a relay of a's group.
+  auto keptBy = [&](Route route, int64_t MemoryTerms::*phase) {
+    std::vector<int64_t> bytes;
+    for (int backwards : {1, 3}) {
+      problem.batch.backwards = backwards;
+      std::vector<MemoryTerms> devices =
+          planMemory(problem,
+                     std::vector{routed(
+                         makeShard("a", "a", 0, 1000, 0, 16, {5}), route)})
+              .devices;
+      ids = devices[5].idsBytes - devices[4].idsBytes;
+      bytes.push_back(devices[4].*phase - deviceBaseMemory(problem)[4].*phase);
+    }
+    return bytes[1] - bytes[0];
+  };
+  // A quarter of a's ids as they came, and as they went on; the same of the
+  // gradients.
+  int64_t gradients = 2 * (int64_t{16} << 16) * 4 / 4;
+  for (auto phase : {&MemoryTerms::forwardBytes, &MemoryTerms::backwardBytes}) {
+    EXPECT_EQ(keptBy(Route::Direct, phase), 2 * ids / 2);
+    EXPECT_EQ(keptBy(Route::Relay, phase), 2 * ids / 2 + 2 * gradients);
+  }
+}
+
 } // namespace

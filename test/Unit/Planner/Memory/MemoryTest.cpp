@@ -41,6 +41,61 @@ TEST(MemoryTest, WholeTable) {
   EXPECT_EQ(terms.peakBytes(), 64000 + 3072 + 4096 + 14336);
 }
 
+TEST(MemoryTest, EarlierBackwardsLeaveIdsAndGradients) {
+  ShardingProblem problem = twoTables();
+  problem.batch.backwards = 3;
+  MemoryTerms terms = termsOf(problem, wholeA());
+  constexpr int64_t kLeft = 64 * 4 * 4 + 64 * 8 + 64 * 16 * 4;
+  EXPECT_EQ(terms.idsBytes, 2 * (64 * 4 * 4 + 64 * 8));
+  EXPECT_EQ(terms.forwardBytes, 64 * 16 * 4 + 2 * kLeft);
+  EXPECT_EQ(terms.backwardBytes, 64 * 16 * 4 + 2 * kLeft + 3 * 256 * 56);
+  // On the device of the samples: 32 of both features, with 5 ids of 8 bytes,
+  // and what was sent of 16 and 8 columns.
+  constexpr int64_t kSent = 32 * 5 * 8 + 2 * 32 * 8 + 32 * 24 * 4;
+  MemoryTerms base = deviceBaseMemory(problem)[0];
+  EXPECT_EQ(base.forwardBytes, 32 * 24 * 4 + 2 * kSent);
+  EXPECT_EQ(base.backwardBytes, 2 * 32 * 24 * 4 + 2 * kSent);
+  // Ranks of the samples pack gradients for the other three quarters of the
+  // rows, too, and ids for the other half of the columns.
+  terms = termsOf(problem, makeShard("a_0", "a", 0, 250, 0, 16, {0}));
+  EXPECT_EQ(terms.forwardBytes,
+            4096 + 2 * (64 * 4 + 64 * 8 + 4096 + 3 * 4096 / 4));
+  terms = termsOf(problem, makeShard("a_0", "a", 0, 1000, 0, 8, {0}));
+  EXPECT_EQ(terms.forwardBytes,
+            2048 + 2 * (256 * 4 + 64 * 8 + 2048 + 256 * 4 / 2));
+  // A replica keeps what it has gathered.
+  terms = termsOf(problem, wholeA({0, 1}));
+  EXPECT_EQ(terms.forwardBytes, 2 * kLeft);
+  EXPECT_EQ(terms.backwardBytes, 3 * (kLeft + 256 * 56));
+  // One that exchanges sums keeps these, and its own gradients, of each.
+  problem.tables[0].rows = 16;
+  terms = termsOf(problem, makeShard("a", "a", 0, 16, 0, 16, {0, 1}));
+  constexpr int64_t kSums = 2 * 272 * 4 + 136 * 4 + 32 * 16 * 4;
+  EXPECT_EQ(terms.forwardBytes, 2 * kSums);
+  EXPECT_EQ(terms.backwardBytes, 3 * kSums + (3 * 16 + 1) * 8 + 3 * 128 * 56);
+}
+
+TEST(MemoryTest, TorchRecUpdatesInEachBackward) {
+  ShardingProblem problem = twoTables();
+  problem.target = Target::TorchRec19;
+  MemoryTerms terms = termsOf(problem, wholeA());
+  std::vector<MemoryTerms> base = deviceBaseMemory(problem);
+  problem.batch.backwards = 3;
+  EXPECT_EQ(termsOf(problem, wholeA()), terms);
+  EXPECT_EQ(deviceBaseMemory(problem), base);
+}
+
+TEST(MemoryTest, RowsOfEarlierBackwardsStayInTheCache) {
+  ShardingProblem problem = twoTables();
+  problem.batch.inputCopies = 1;
+  problem.batch.backwards = 2;
+  Shard shard = wholeA();
+  shard.tier = Tier::Ssd;
+  shard.cache = {32, CachePolicy::Lru};
+  // 512 rows in one set of 32 places, of 64 bytes and 16.
+  EXPECT_EQ(termsOf(problem, shard).weightsBytes, (32 + 512 - 32) * 80);
+}
+
 TEST(MemoryTest, AShardOnDiskHasItsCacheInMemory) {
   ShardingProblem problem = twoTables();
   problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
