@@ -80,7 +80,9 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/tables/1/rows", 2.5, "$.tables[1].rows: expected an integer from 1"},
       {"/tables/1/rows", 18446744073709551615u, "$.tables[1].rows: expected"},
       {"/tables/0/element_type", "f64",
-       "expected one of \"f32\", \"f16\", \"bf16\", found \"f64\""},
+       "expected one of \"f32\", \"f16\", \"bf16\", \"int8\", \"int4\", "
+       "\"fp8\", "
+       "found \"f64\""},
       {"/tables/0/optimizer/kind", "adamax", "$.tables[0].optimizer.kind"},
       {"/tables/0/optimizer/weight_decay_mode", "l1",
        "$.tables[0].optimizer.weight_decay_mode"},

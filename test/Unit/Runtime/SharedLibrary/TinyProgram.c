@@ -20,7 +20,7 @@ static void forward(const void *weights, const void *ids,
     }
 }
 
-static const nsrt_slot_entry slots[] = {{4, 4, 0, 0, 0, 0, 0, 0}};
+static const nsrt_slot_entry slots[] = {{4, 16, 0, 0, 0, 0, 0, 0}};
 static const nsrt_lookup_entry lookups[] = {{0, 8, 1, 0, forward, 0}};
 const nsrt_program neuroshard_program = {
     NSRT_PROGRAM_VERSION, 1, 1, 0, slots, lookups};
