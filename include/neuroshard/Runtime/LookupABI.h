@@ -60,8 +60,8 @@ typedef struct nsrt_batch {
 } nsrt_batch;
 
 /// Runs lookup i for all i: its results are the rows of outs[i], strides[i] >=
-/// dim floats apart, one for each bag, or for each id if it is unpooled. After a
-/// failure outs may have been written in part. Nobody may write the tables
+/// dim floats apart, one for each bag, or for each id if it is unpooled. After
+/// a failure outs may have been written in part. Nobody may write the tables
 /// meanwhile. Pointers that are needed and null are an error; that arrays have
 /// as many values as said cannot be checked.
 int32_t nsrt_look_up(const nsrt_world *, const nsrt_batch *, float *const *outs,

@@ -186,13 +186,15 @@ void checkInput(const ExchangeSpec &exchange, const JaggedInput &input) {
   checkOffsets(exchange, input);
 }
 
-void checkResults(const Manifest &manifest, int64_t batch, float *const *outs,
-                  const int64_t *strides) {
+void checkResults(const Manifest &manifest, const int64_t *offsets,
+                  int64_t batch, float *const *outs, const int64_t *strides) {
   const ExchangeSpec &exchange = manifest.exchanges.front();
   for (size_t i = 0; i < exchange.lookups.size(); ++i) {
     const ExchangeLookup &lookup = exchange.lookups[i];
     int64_t dim = manifest.tables[static_cast<size_t>(lookup.table)].dim;
-    if (!outs || !strides || (!outs[i] && batch > 0))
+    const int64_t *bags = offsets + lookup.feature * batch;
+    int64_t rows = lookup.pooled() ? batch : bags[batch] - bags[0];
+    if (!outs || !strides || (!outs[i] && rows > 0))
       fail(exchange.where, "expected memory and a stride for the results of ",
            exchange.lookups.size(), " lookups, found a null pointer");
     if (strides[i] < dim)
@@ -223,7 +225,7 @@ void lookUpDirectly(const nsrt_world &world, const JaggedInput &input,
   requireDirect(world);
   const ExchangeSpec &exchange = world.manifest().exchanges.front();
   checkInput(exchange, input);
-  checkResults(world.manifest(), batch, outs, strides);
+  checkResults(world.manifest(), input.offsets, batch, outs, strides);
   if (exchange.idType == IdType::I32)
     Request<int32_t>(world, input, batch, dropsUnknown).run(outs, strides);
   else

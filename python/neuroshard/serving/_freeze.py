@@ -55,7 +55,7 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
     with (tempfile.TemporaryDirectory(prefix=".freeze.", dir=folder.parent) as scratch,
           tempfile.TemporaryDirectory() as elsewhere):
         made = pathlib.Path(scratch, "frozen")
-        # Names of folders that the compiler makes must have no %.
+        # Linkers take a % in a path for a placeholder, and here paths are the caller's.
         compiled = pathlib.Path(elsewhere, "compiled")
         compile_plan(plan, problem, compiled, ["--target-cpu", target_cpu], training=False)
         shutil.copytree(compiled, made)
