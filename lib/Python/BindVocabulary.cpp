@@ -100,4 +100,15 @@ void neuroshard::python::bindVocabulary(nb::module_ &module) {
   module.def("vocabulary", &vocabulary,
              nb::sig("def vocabulary() -> dict[str, typing.Any]"),
              "The names and constants of include/neuroshard/Model.");
+  module.def(
+      "row_bytes",
+      [](int64_t width, const std::string &type) {
+        std::optional<ElementType> known = parseElementType(type);
+        if (!known)
+          throw nb::value_error("unknown type of elements");
+        return rowBytes(width, *known);
+      },
+      nb::arg("width"), nb::arg("type"),
+      "Bytes of a row of `width` elements without padding: of 0, those in "
+      "front of them, its scale and bias.");
 }

@@ -326,6 +326,24 @@ def check_id_type(ids: torch.Tensor, where: str) -> None:
         raise TensorError(f"{where}: expected ids as torch.int64 or torch.int32, found {ids.dtype}")
 
 
+def with_offsets(ids: Jagged, exchange: Exchange) -> Jagged:
+    """The ids with offsets in place of pooling. Raises a TensorError for bags that nothing or too much
+    describes."""
+    where = f"input \"{exchange.name}\": expected"
+    if ids.offsets is not None and ids.pooling:
+        raise TensorError(f"{where} either offsets or pooling, found both")
+    if ids.offsets is not None:
+        return ids
+    if not ids.pooling:
+        raise TensorError(f"{where} offsets, or the ids of every bag as pooling, found neither")
+    features = len(exchange.features)
+    if ids.ids.dim() == 1 and ids.ids.shape[0] % (features * ids.pooling) != 0:
+        raise TensorError(f"{where} {features} features x batch x {ids.pooling} ids, as it has no "
+                          f"offsets, found {ids.ids.shape[0]}")
+    bags = ids.ids.shape[0] // ids.pooling if ids.ids.dim() else 0
+    return ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
+
+
 def fixed_offsets(bags: int, pooling: int, place: torch.device) -> torch.Tensor:
     return torch.arange(bags + 1, device=place) * pooling
 

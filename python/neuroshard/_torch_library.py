@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import pathlib
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import torch
 
 from neuroshard import _binaries, _torch_version
 from neuroshard.errors import MissingLibrary
+
+RUNTIME = "libneuroshard_runtime.so"
 
 
 @cache
@@ -39,12 +43,26 @@ def load_library() -> None:
                              f"of PyTorch ({torch.__version__})") from error
 
 
+def load_runtime(functions: Iterable[tuple[str, type | None, Sequence[type]]]) -> ctypes.CDLL:
+    """The runtime beside the operators' library, which shares it, with C functions of
+    include/neuroshard/Runtime: name, type of the result, types of the arguments."""
+    path = library_path().with_name(RUNTIME)
+    try:
+        library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise MissingLibrary(f"cannot load {path}: {error}") from error
+    for name, result, arguments in functions:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
 @cache
 def code_version() -> str:
     """A hash of the libraries: ranks that run different code have different ones."""
     digest = hashlib.sha256()
     path = library_path()
-    for name in (path, *map(path.with_name, ("libneuroshard_runtime.so", "libneuroshard_cuda.so"))):
+    for name in (path, *map(path.with_name, (RUNTIME, "libneuroshard_cuda.so"))):
         if name.exists():
             digest.update(name.read_bytes())
     return digest.hexdigest()[:16]

@@ -25,9 +25,14 @@ static const char *kindOf(mode_t mode) {
 OpenFile::OpenFile(const std::filesystem::path &path)
     : path(path),
       number(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  struct stat status = {};
-  if (number < 0 || fstat(number, &status) != 0)
+  if (number < 0)
     fail("cannot read '", path.string(), "': ", std::strerror(errno));
+  struct stat status = {};
+  if (fstat(number, &status) != 0) {
+    int error = errno;
+    close(number);
+    fail("cannot read '", path.string(), "': ", std::strerror(error));
+  }
   if (!S_ISREG(status.st_mode)) {
     close(number);
     fail("cannot read '", path.string(), "': expected a file, found ",

@@ -7,8 +7,6 @@
 #include "World/DirectLookup.h"
 #include "neuroshard/Artifact/Error.h"
 
-#include <limits>
-
 using namespace neuroshard;
 using namespace neuroshard::runtime;
 
@@ -77,13 +75,8 @@ NSRT_EXPORT int32_t nsrt_look_up(const nsrt_world *world,
   return status([&] {
     if (!world || !batch)
       fail("expected open tables and a batch, found a null pointer");
-    requireDirect(*world);
-    // Before it is multiplied.
-    if (batch->batch < 0 || batch->batch > std::numeric_limits<int32_t>::max())
-      fail("expected a batch in [0, 2^31), found ", batch->batch);
-    auto features = static_cast<int64_t>(inputOf(world)->features.size());
-    JaggedInput input{batch->ids, batch->num_ids, batch->offsets,
-                      features * batch->batch + 1, batch->weights};
+    JaggedInput input{batch->ids, batch->num_ids, batch->offsets, 0,
+                      batch->weights};
     lookUpDirectly(*world, input, batch->batch, batch->drop_unknown != 0, outs,
                    strides);
   });

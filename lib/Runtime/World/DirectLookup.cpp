@@ -14,6 +14,7 @@
 #include "neuroshard/Runtime/Numerics.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -175,6 +176,21 @@ private:
   const Id *ids;
 };
 
+/// Throws a RuntimeError unless lookups need no exchange.
+void requireDirect(const nsrt_world &world) {
+  const Manifest &manifest = world.manifest();
+  if (manifest.numDevices != 1)
+    fail("lookups without a step need an artifact for 1 device, found one for ",
+         manifest.numDevices, ": run its function \"forward\" instead");
+  if (manifest.exchanges.size() != 1)
+    fail("lookups without a step need an artifact with one input, found ",
+         manifest.exchanges.size());
+  if (manifest.shards.size() != manifest.tables.size())
+    fail("lookups without a step need whole tables, but the plan cuts some");
+  if (world.devices.front()->memory || manifest.hasRowCaches())
+    fail("lookups without a step need all rows in memory of the host");
+}
+
 void checkInput(const ExchangeSpec &exchange, const JaggedInput &input) {
   if (!input.offsets || input.numIds < 0 || (!input.ids && input.numIds > 0))
     fail(exchange.where, "expected offsets, and ",
@@ -205,25 +221,14 @@ void checkResults(const Manifest &manifest, const int64_t *offsets,
 
 } // namespace
 
-void requireDirect(const nsrt_world &world) {
-  const Manifest &manifest = world.manifest();
-  if (manifest.numDevices != 1)
-    fail("lookups without a step need an artifact for 1 device, found one for ",
-         manifest.numDevices, ": run its function \"forward\" instead");
-  if (manifest.exchanges.size() != 1)
-    fail("lookups without a step need an artifact with one input, found ",
-         manifest.exchanges.size());
-  if (manifest.shards.size() != manifest.tables.size())
-    fail("lookups without a step need whole tables, but the plan cuts some");
-  if (world.devices.front()->memory || manifest.hasRowCaches())
-    fail("lookups without a step need all rows in memory of the host");
-}
-
-void lookUpDirectly(const nsrt_world &world, const JaggedInput &input,
-                    int64_t batch, bool dropsUnknown, float *const *outs,
+void lookUpDirectly(const nsrt_world &world, JaggedInput input, int64_t batch,
+                    bool dropsUnknown, float *const *outs,
                     const int64_t *strides) {
   requireDirect(world);
   const ExchangeSpec &exchange = world.manifest().exchanges.front();
+  if (batch < 0 || batch > std::numeric_limits<int32_t>::max())
+    fail(exchange.where, "expected a batch in [0, 2^31), found ", batch);
+  input.numOffsets = static_cast<int64_t>(exchange.features.size()) * batch + 1;
   checkInput(exchange, input);
   checkResults(world.manifest(), input.offsets, batch, outs, strides);
   if (exchange.idType == IdType::I32)

@@ -13,15 +13,14 @@
 
 namespace neuroshard::runtime {
 
-/// Throws a RuntimeError unless the world is one device of the host, with one
-/// input, and all rows in memory.
-void requireDirect(const nsrt_world &world);
-
-/// Runs all lookups of the input; lookup i writes its f32 rows to outs[i],
-/// strides[i] values apart. Ids out of range throw a RuntimeError, or are left
-/// out of their bags as padding is (an unpooled lookup gives zeros for them).
-void lookUpDirectly(const nsrt_world &world, const JaggedInput &input,
-                    int64_t batch, bool dropsUnknown, float *const *outs,
+/// Runs all lookups of an input of `batch` bags for each feature, whose
+/// numOffsets is not read; lookup i writes its f32 rows to outs[i], strides[i]
+/// values apart. Ids out of range throw a RuntimeError, or are left out of
+/// their bags as padding is (an unpooled lookup gives zeros for them), and so
+/// does a world that is not one device of the host with one input, whole tables
+/// and all rows in memory.
+void lookUpDirectly(const nsrt_world &world, JaggedInput input, int64_t batch,
+                    bool dropsUnknown, float *const *outs,
                     const int64_t *strides);
 
 } // namespace neuroshard::runtime

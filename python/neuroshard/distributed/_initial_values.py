@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from neuroshard import _fields
+from neuroshard._artifact.dtypes import DTYPES
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Table
@@ -33,6 +34,9 @@ def check_initial_values(given: object, problem: ShardingProblem,
         if name in dynamic:
             raise ValueError(f"initial_values: table \"{name}\" has dynamic ids, whose rows begin with weights by "
                              "seed and id; expected tables without")
+        if problem.table(name).type not in DTYPES:
+            raise ValueError(f"initial_values: table \"{name}\" is frozen and has the weights of its artifact; expected "
+                             "tables that are trained")
         if not callable(function):
             raise TypeError(f"initial_values: table \"{name}\": expected a function that fills a tensor, found "
                             f"{_fields.shown(function)}")

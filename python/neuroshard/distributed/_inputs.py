@@ -10,8 +10,8 @@ from itertools import accumulate
 import torch
 
 from neuroshard._artifact.dtypes import DTYPES, ID_DTYPES
-from neuroshard._jagged import Exchange, Jagged, fixed_offsets, from_keyed, inverse_of
 from neuroshard._artifact.manifest import Manifest
+from neuroshard._jagged import Exchange, Jagged, from_keyed, inverse_of, with_offsets
 from neuroshard.distributed._operators import InputShapes, Result, Shapes
 from neuroshard.errors import TensorError
 
@@ -78,18 +78,7 @@ def names_of_results(manifest: Manifest) -> list[str]:
 def as_tensors(ids: Jagged, expected: Input) -> Jagged:
     """The ids as operators take them: with offsets, as many for each feature, and of the model's type if
     that is wider. Raises a TensorError for bags that nothing or too much describes."""
-    where = f"input \"{expected.name}\": expected"
-    if ids.offsets is not None and ids.pooling:
-        raise TensorError(f"{where} either offsets or pooling, found both")
-    if ids.offsets is None:
-        if not ids.pooling:
-            raise TensorError(f"{where} offsets, or the ids of every bag as pooling, found neither")
-        features = len(expected.features)
-        if ids.ids.dim() == 1 and ids.ids.shape[0] % (features * ids.pooling) != 0:
-            raise TensorError(f"{where} {features} features x batch x {ids.pooling} ids, as it has no "
-                              f"offsets, found {ids.ids.shape[0]}")
-        bags = ids.ids.shape[0] // ids.pooling if ids.ids.dim() else 0
-        ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
+    ids = with_offsets(ids, expected)
     if ids.batches is not None:
         ids = ids._replace(offsets=padded(ids.offsets, ids.batches))
     if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:

@@ -22,8 +22,8 @@ class Failed:
     error: Exception
 
 
-class Mapping(Protocol[P]):
-    """Maps dynamic ids of steps ahead of sending them (_dynamic_ids.ahead.Mapping)."""
+class MapsAhead(Protocol[P]):
+    """Maps dynamic ids of steps ahead of sending them (_dynamic_ids.ahead.MappingAhead)."""
 
     def begin(self, features: object) -> object: ...
 
@@ -70,7 +70,7 @@ class SentIds(Generic[P]):
     are not over, counts as one of other ids."""
 
     def __init__(self, send: Callable[[object], P], tensors: Callable[[P], list[torch.Tensor]],
-                 refuse: Callable[[str], None], mapping: Mapping[P] | None) -> None:
+                 refuse: Callable[[str], None], mapping: MapsAhead[P] | None) -> None:
         self._send_ids, self._tensors, self._refuse = send, tensors, refuse
         self._mapping = mapping
         self._entries: deque[Entry[P]] = deque()  # of the current step and those after it

@@ -15,10 +15,10 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 
+from neuroshard._artifact.manifest import Manifest
 from neuroshard._group.agreement import host_leaders, rank_of, require_same, size_of, together
 from neuroshard._group.host import local_ranks
 from neuroshard._group.watched_group import watched_group_of, is_forked
-from neuroshard._artifact.manifest import Manifest
 from neuroshard._torch_library import code_version
 from neuroshard.distributed import _operators
 from neuroshard.distributed._artifact_check import check_artifact

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from neuroshard import _fields
-from neuroshard._jagged import Jagged, as_jagged
 from neuroshard._artifact.manifest import Manifest
+from neuroshard._jagged import Jagged, as_jagged
 from neuroshard.distributed import _arguments, _operators
 from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._device import pick_device

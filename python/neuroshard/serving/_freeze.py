@@ -18,7 +18,7 @@ from neuroshard.distributed import compile_plan
 from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
-from neuroshard.serving._quantize import PREFIX_BYTES, quantize, row_bytes
+from neuroshard.serving._quantize import quantize
 from neuroshard.serving._sources import Source, weights_of
 from neuroshard.shards import Shard
 from neuroshard.tables import Optimizer, Table, TableType
@@ -36,8 +36,8 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
     .safetensors), a state dict, or a module. dtype: one for all tables, or by table; int8 and int4 have a scale
     and a bias for each row, fp8 is e4m3; f16, bf16 and f32 leave values as they are but for their rounding.
     plan: None: whole tables on one CPU, as serve() and the C interface want them; a plan of served(problem) for
-    several devices is for ns.ShardedEmbeddingBagCollection(plan, served(problem), artifact=folder). target_cpu: LLVM's name of the
-    CPU that will serve.
+    several devices is for ns.ShardedEmbeddingBagCollection(plan, served(problem), artifact=folder).
+    target_cpu: LLVM's name of the CPU that will serve.
 
     The folder appears once it is complete, in place of an earlier one. Raises a TensorError, a CheckpointError or
     a CompileError, and then leaves what was there."""
@@ -120,17 +120,15 @@ class _ShardFile:
 
     def __init__(self, file: BinaryIO, rows: tuple[int, int], columns: tuple[int, int], dtype: str) -> None:
         self.file, self.rows = file, rows
-        begin, end = (row_bytes(column, dtype) for column in columns)
-        self.prefix = PREFIX_BYTES if dtype in ("int8", "int4") else 0
-        self.bytes = slice(begin, end)
+        self.prefix, *bounds = (_planner.row_bytes(column, dtype) for column in (0, *columns))
+        self.bytes = slice(*bounds)
 
     def write(self, first: int, stored: torch.Tensor) -> None:
         """Its part of the whole rows [first, first + len(stored)) of the table."""
         begin, end = (min(max(row - first, 0), len(stored)) for row in self.rows)
         if begin < end:
             part = stored[begin:end]
-            part = torch.cat([part[:, :self.prefix], part[:, self.bytes]], 1) if self.prefix else part[:, self.bytes]
-            self.file.write(part.contiguous().numpy().tobytes())
+            self.file.write(torch.cat([part[:, :self.prefix], part[:, self.bytes]], 1).numpy().tobytes())
 
 
 def _write_weights(folder: pathlib.Path, source: Source, problem: ShardingProblem) -> None:

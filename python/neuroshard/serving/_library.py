@@ -6,8 +6,7 @@ import ctypes
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_void_p
 from functools import cache
 
-from neuroshard import _binaries
-from neuroshard.errors import MissingLibrary
+from neuroshard._torch_library import load_runtime
 
 
 class LookupInfo(ctypes.Structure):
@@ -22,22 +21,14 @@ class Batch(ctypes.Structure):
 
 @cache
 def runtime() -> ctypes.CDLL:
-    path = _binaries.library("libneuroshard_runtime.so")
-    if not path:
-        raise MissingLibrary("libneuroshard_runtime.so is neither in lib/ of this package, its build nor its "
-                             f"installation; build it: {_binaries.BUILD_WITH_COMPILER} (docs/install.md)")
-    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    for name, result, arguments in (
-            ("nsrt_last_error", c_char_p, []),
-            ("nsrt_world_open", c_void_p, [c_char_p, c_int32]),
-            ("nsrt_world_close", None, [c_void_p]),
-            ("nsrt_world_num_features", c_int32, [c_void_p]),
-            ("nsrt_world_feature", c_char_p, [c_void_p, c_int32]),
-            ("nsrt_world_id_bytes", c_int32, [c_void_p]),
-            ("nsrt_world_num_lookups", c_int32, [c_void_p]),
-            ("nsrt_world_lookup_info", c_int32, [c_void_p, c_int32, POINTER(LookupInfo)]),
-            ("nsrt_look_up", c_int32,
-             [c_void_p, POINTER(Batch), POINTER(POINTER(c_float)), POINTER(c_int64)])):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return load_runtime((
+        ("nsrt_last_error", c_char_p, []),
+        ("nsrt_world_open", c_void_p, [c_char_p, c_int32]),
+        ("nsrt_world_close", None, [c_void_p]),
+        ("nsrt_world_num_features", c_int32, [c_void_p]),
+        ("nsrt_world_feature", c_char_p, [c_void_p, c_int32]),
+        ("nsrt_world_id_bytes", c_int32, [c_void_p]),
+        ("nsrt_world_num_lookups", c_int32, [c_void_p]),
+        ("nsrt_world_lookup_info", c_int32, [c_void_p, c_int32, POINTER(LookupInfo)]),
+        ("nsrt_look_up", c_int32,
+         [c_void_p, POINTER(Batch), POINTER(POINTER(c_float)), POINTER(c_int64)])))

@@ -15,17 +15,8 @@ PREFIX_BYTES = 4  # of a scale and a bias, both f16
 LARGEST_FP8 = 448.0
 
 
-def row_bytes(dim: int, dtype: str) -> int:
-    """Of one row, without padding."""
-    if dtype in DTYPES:
-        return dim * DTYPES[dtype].itemsize
-    if dtype == "fp8":
-        return dim
-    return PREFIX_BYTES + (dim if dtype == "int8" else (dim + 1) // 2)
-
-
 def quantize(values: torch.Tensor, dtype: str, first_row: int = 0) -> torch.Tensor:
-    """Bytes [rows, row_bytes(dim, dtype)] of values [rows, dim]. Raises a TensorError that names the first row
+    """Bytes [rows, bytes of a row] of values [rows, dim]. Raises a TensorError that names the first row
     whose values the type cannot hold. first_row: what errors call row 0."""
     if values.dim() != 2 or dtype not in (*DTYPES, *LEVELS, "fp8"):
         raise TensorError(f"expected values [rows, dim] and a type of f32, f16, bf16, int8, int4, fp8, found "

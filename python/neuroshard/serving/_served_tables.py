@@ -11,8 +11,8 @@ from typing import NamedTuple, NoReturn
 import torch
 
 from neuroshard import _fields
-from neuroshard._jagged import ID_TYPES, Jagged, as_jagged
 from neuroshard._artifact.manifest import load_manifest
+from neuroshard._jagged import Jagged, as_jagged, check_id_type, with_offsets
 from neuroshard.errors import TensorError
 from neuroshard.serving._library import Batch, LookupInfo, runtime
 
@@ -28,7 +28,7 @@ class _Input(NamedTuple):
 
 
 class _Lookup(NamedTuple):
-    name: str  # of its result
+    name: str  # of its feature
     feature: int
     dim: int
     unpooled: bool
@@ -66,11 +66,8 @@ class ServedTables:
         features = tuple(self._runtime.nsrt_world_feature(self._world, index).decode()
                          for index in range(self._runtime.nsrt_world_num_features(self._world)))
         infos = [self._info(index) for index in range(self._runtime.nsrt_world_num_lookups(self._world))]
-        read = [info.feature for info in infos]
-        self._lookups = [
-            _Lookup(info.feature.decode() if read.count(info.feature) == 1
-                    else f"{info.feature.decode()}@{info.table.decode()}",
-                    info.feature_index, info.dim, info.pooling == UNPOOLED) for info in infos]
+        self._lookups = [_Lookup(info.feature.decode(), info.feature_index, info.dim, info.pooling == UNPOOLED)
+                         for info in infos]
         self._input = _Input("ids", features, any(lookup.unpooled for lookup in self._lookups))
         wide = self._runtime.nsrt_world_id_bytes(self._world) == 8
         self._id_type = torch.int64 if wide else torch.int32
@@ -138,8 +135,9 @@ class ServedTables:
 
     def _ids(self, jagged: Jagged) -> torch.Tensor:
         ids = jagged.ids
-        if ids.dtype not in ID_TYPES or ids.dim() != 1:
-            raise TensorError(f"expected ids as torch.int64 or torch.int32 [ids], found {ids.dtype} {list(ids.shape)}")
+        check_id_type(ids, "input")
+        if ids.dim() != 1:
+            raise TensorError(f"expected ids [ids], found {list(ids.shape)}")
         if self._id_type == torch.int32 and ids.dtype == torch.int64:
             wide = (ids < 0) | (ids >= 2**31)
             if wide.any() and not self.drop_unknown:
@@ -161,17 +159,10 @@ class ServedTables:
     def _offsets(self, jagged: Jagged) -> torch.Tensor:
         if jagged.batches is not None or jagged.inverse is not None:
             raise TensorError("expected the same batch for each feature, without inverse indices")
-        if jagged.offsets is not None:
-            offsets = jagged.offsets.cpu()
-            if (offsets.numel() - 1) % max(1, len(self.features)):
-                raise TensorError(f"expected {len(self.features)} x batch + 1 offsets, found {offsets.numel()}")
-            return offsets
-        if jagged.pooling == 0:
-            raise TensorError("expected offsets, or pooling above 0")
-        if jagged.ids.numel() % (jagged.pooling * len(self.features)):
-            raise TensorError(f"expected {len(self.features)} features x batch x {jagged.pooling} ids, found "
-                              f"{jagged.ids.numel()}")
-        return torch.arange(0, jagged.ids.numel() + 1, jagged.pooling)
+        offsets = with_offsets(jagged, self._input).offsets.cpu()
+        if (offsets.numel() - 1) % max(1, len(self.features)):
+            raise TensorError(f"expected {len(self.features)} x batch + 1 offsets, found {offsets.numel()}")
+        return offsets
 
     @staticmethod
     def _result(lookup: _Lookup, offsets: torch.Tensor, batch: int) -> torch.Tensor:

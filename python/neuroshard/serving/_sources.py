@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from neuroshard._table_keys import keys_of_table
+from neuroshard._table_keys import key_of_ids, keys_of_table
 from neuroshard.distributed import full_state_dict, read_tables
 from neuroshard.errors import TensorError
 from neuroshard.tables import Table
@@ -85,7 +85,7 @@ def _one(state: Mapping[str, torch.Tensor], name: str, names: Sequence[str]) -> 
         seen = ", ".join(sorted(found)) if found else f"none; there are {', '.join(sorted(state)[:10]) or 'no keys'}"
         raise TensorError(f"table \"{name}\": expected one tensor by its name or by a key that ends in "
                           f"{name}.weight, found {seen}")
-    if f"{found[0].removesuffix('weight')}ids" in state:
+    if key_of_ids(found[0]) in state:
         raise TensorError(f"table \"{name}\" has dynamic ids: its rows belong to no id without their map, which is not "
                           "frozen")
     return state[found[0]]

@@ -13,8 +13,8 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlanner
 
 import neuroshard
-from neuroshard._group.agreement import attempt, rank_of, size_of
 from neuroshard._artifact.optimizer_states import ROW_STATES
+from neuroshard._group.agreement import attempt, rank_of, size_of
 from neuroshard._torchrec_plans import table_name
 from neuroshard.constraints import Constraints, Reserves
 from neuroshard.errors import GroupError

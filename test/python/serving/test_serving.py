@@ -152,7 +152,7 @@ def test_unknown_ids_are_an_error_or_left_out(small):
     ({"u": (torch.tensor([0, 1]), torch.tensor([0, 1])), "i": (torch.tensor([0]), torch.tensor([0, 1]))}, "offset"),
     (Jagged(torch.tensor([0]), torch.tensor([0, 1])), "expected 2 x batch \\+ 1 offsets, found 2"),
     (Jagged(torch.tensor([0, 1, 2]), torch.tensor([0, 2, 1])), "offsets must not decrease"),
-    (Jagged(torch.tensor([0]), pooling=1), "expected 2 features x batch x 1 ids, found 1"),
+    (Jagged(torch.tensor([0]), pooling=1), "expected 2 features x batch x 1 ids, as it has no offsets, found 1"),
     (3, "expected a Jagged")])
 def test_wrong_ids_are_one_error(small, ids, message):
     with ns.serve(small[2]) as tables, pytest.raises(TensorError, match=message):
@@ -256,6 +256,12 @@ folder, rank = sys.argv[1], dist.get_rank()
 weights = torch.load(folder + "/weights.pt")
 problem = ns.serving.served(ns.ShardingProblem.load(folder + "/problem.json"), "int8")
 plan = ns.Plan.load(folder + "/cut/plan.json")
+try:
+    ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut",
+                                     initial_values={"user": torch.nn.init.zeros_})
+    raise AssertionError("weights were overwritten")
+except ValueError as error:
+    assert 'table "user" is frozen' in str(error), error
 tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut").eval()
 generator = torch.Generator().manual_seed(rank)
 ids = torch.randint(0, 30, (3, 4), generator=generator)

@@ -19,8 +19,8 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import exchange_cases  # noqa: E402
-from neuroshard._jagged import Jagged  # noqa: E402
 from neuroshard._artifact.manifest import Manifest  # noqa: E402
+from neuroshard._jagged import Jagged  # noqa: E402
 from neuroshard.distributed import _operators as operators  # noqa: E402
 from neuroshard.distributed._device import pick_device  # noqa: E402
 from neuroshard.distributed._engine import Engine  # noqa: E402

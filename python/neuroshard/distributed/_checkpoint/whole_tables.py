@@ -12,7 +12,7 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from neuroshard import _fields
-from neuroshard._table_keys import keys_of_table
+from neuroshard._table_keys import key_of_ids, keys_of_table
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
 from neuroshard.errors import CheckpointError
@@ -57,7 +57,6 @@ def key_of_table(metadata: Metadata, name: str, names: Iterable[str]) -> str:
 
 def require_static(key: str, keys: Container[str]) -> None:
     """Raises a CheckpointError if there is a map of dynamic ids beside a table's weights."""
-    ids = f"{key.removesuffix('weight')}ids"
-    if ids in keys:
+    if key_of_ids(key) in keys:
         raise CheckpointError(f"{key} is of a table with dynamic ids: its rows belong to no id without the map "
-                              f"{ids}, which only a module with dynamic_ids= loads")
+                              f"{key_of_ids(key)}, which only a module with dynamic_ids= loads")

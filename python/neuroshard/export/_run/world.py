@@ -14,6 +14,7 @@ import torch
 
 from neuroshard._artifact.dtypes import DTYPES as ELEMENT_DTYPES
 from neuroshard._artifact.manifest import load_manifest
+from neuroshard._torch_library import load_runtime
 from neuroshard.errors import TensorError
 from neuroshard.export._signature import DTYPES
 
@@ -29,28 +30,21 @@ class _TableInfo(ctypes.Structure):
 
 @cache
 def _runtime() -> ctypes.CDLL:
-    from neuroshard._torch_library import library_path
-
     pointer, text = ctypes.c_void_p, ctypes.c_char_p
-    library = ctypes.CDLL(str(library_path().with_name("libneuroshard_runtime.so")),
-                          mode=ctypes.RTLD_GLOBAL)
-    for name, result, arguments in (
-            ("nsrt_last_error", text, []),
-            ("nsrt_world_open", pointer, [text, ctypes.c_int32]),
-            ("nsrt_world_close", None, [pointer]),
-            ("nsrt_world_num_devices", ctypes.c_int32, [pointer]),
-            ("nsrt_world_device", pointer, [pointer, ctypes.c_int32]),
-            ("nsrt_world_find_table", ctypes.c_int32, [pointer, text]),
-            ("nsrt_world_table_info", ctypes.c_int32,
-             [pointer, ctypes.c_int32, ctypes.POINTER(_TableInfo)]),
-            ("nsrt_tensor_free", None, [pointer]),
-            ("nsrt_table_write", ctypes.c_int32,
-             [pointer, ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, pointer]),
-            ("nsrt_invoke_all", ctypes.c_int32,
-             [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))])):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
+    return load_runtime((
+        ("nsrt_last_error", text, []),
+        ("nsrt_world_open", pointer, [text, ctypes.c_int32]),
+        ("nsrt_world_close", None, [pointer]),
+        ("nsrt_world_num_devices", ctypes.c_int32, [pointer]),
+        ("nsrt_world_device", pointer, [pointer, ctypes.c_int32]),
+        ("nsrt_world_find_table", ctypes.c_int32, [pointer, text]),
+        ("nsrt_world_table_info", ctypes.c_int32,
+         [pointer, ctypes.c_int32, ctypes.POINTER(_TableInfo)]),
+        ("nsrt_tensor_free", None, [pointer]),
+        ("nsrt_table_write", ctypes.c_int32,
+         [pointer, ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, pointer]),
+        ("nsrt_invoke_all", ctypes.c_int32,
+         [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))])))
 
 
 @cache
