@@ -23,11 +23,11 @@ from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
 from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
+from neuroshard.distributed._modules.found import key_of
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
 from neuroshard.distributed._pending import Pending
-from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._run_file import save_run
 from neuroshard.distributed._sent_ids import SentIds
 from neuroshard.distributed._session import Session

@@ -103,6 +103,9 @@ def test_plan_of_a_torch_module(run, tmp_path):
     found = run("plan", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--optimizer", "adam",
                 "--mean-pooling", "item=5", "--json").json
     assert {(one["table"], one["cols"][1]) for one in found["plan"]["shards"]} >= {("user", 16)}
+    (tmp_path / "dense.py").write_text("import torch\nmodel = lambda: torch.nn.Linear(2, 2)\n")
+    dense = run("plan", "dense.py:model", "--topology", "2xCPU", "--batch", 64)
+    assert dense.code == 1 and "dense.py:model: a Linear without tables" in dense.err
     without = run("plan", "model.py:Model", "--topology", "2xCPU")
     assert without.code == 1 and "--batch" in without.err
 
@@ -125,8 +128,9 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
         "        self.bags = bags()\n")
     found = run("plan", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--json").json
     assert {one["table"] for one in found["plan"]["shards"]} == {"bag", "row"}
-    mixed = run("plan", "model.py:Mixed", "--topology", "2xCPU", "--batch", 64)
-    assert mixed.code == 1 and "several places (bags, bag, row)" in mixed.err
+    mixed = run("plan", "model.py:Mixed", "--topology", "2xCPU", "--batch", 64, "--json",
+                "--mean-pooling", "bags/f=3", "--mean-pooling", "row=2").json
+    assert {one["table"] for one in mixed["plan"]["shards"]} == {"bag", "row", "bags.t"}
     one = run("plan", "model.py:bags", "--topology", "2xCPU", "--batch", 64, "--json").json
     assert {shard["table"] for shard in one["plan"]["shards"]} == {"t"}
 

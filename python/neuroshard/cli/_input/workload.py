@@ -101,32 +101,9 @@ def of_module(made: object, source: str, topology: str | None, batch: int | None
     if topology is None:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
                          "--topology, for instance --topology 8xH200")
-    tables = tables_in(made, source)
     pooling = dict(mean_pooling or {})
-    return problem_of(tables, batch=batch, topology=topology, optimizer=optimizer or "sgd",
-                      mean_pooling=pooling.pop("", 1) if set(pooling) <= {""} else pooling)
-
-
-def tables_in(made: object, source: str) -> object:
-    """The modules of a model that have tables: one collection of TorchRec, or all nn.EmbeddingBag
-    and nn.Embedding by path."""
-    import torch
-
-    if not isinstance(made, torch.nn.Module) or isinstance(made, torch.nn.ModuleDict):
-        return made
-    collections = {path: one for path, one in made.named_modules()
-                   if hasattr(one, "embedding_bag_configs") or hasattr(one, "embedding_configs")}
-    inside = {id(part) for one in collections.values() for part in one.modules()}
-    single = {path: one for path, one in made.named_modules() if id(one) not in inside
-              and isinstance(one, (torch.nn.EmbeddingBag, torch.nn.Embedding))}
-    if len(collections) + bool(single) > 1:
-        raise InputError(f"{source}: the model has tables in several places "
-                         f"({', '.join([*collections, *single])}); give one collection or a dict "
-                         "of single modules, or a ShardingProblem of all")
-    if collections:
-        return next(iter(collections.values()))
-    if not single:
-        raise InputError(f"{source}: a {type(made).__name__} without tables; expected a "
-                         "ShardingProblem, or a torch module with an EmbeddingBagCollection, an "
-                         "EmbeddingCollection, nn.EmbeddingBag or nn.Embedding")
-    return {path.replace(".", "_") or "table": one for path, one in single.items()}
+    try:
+        return problem_of(made, batch=batch, topology=topology, optimizer=optimizer or "sgd",
+                          mean_pooling=pooling.pop("", 1) if set(pooling) <= {""} else pooling)
+    except TypeError as error:
+        raise InputError(f"{source}: {error}") from None

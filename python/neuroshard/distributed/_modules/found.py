@@ -1,48 +1,76 @@
-"""Problems from modules of PyTorch and TorchRec."""
+"""Tables and features of the modules that a model of PyTorch or TorchRec has."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import torch
 
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
-from neuroshard.problem import ShardingProblem
-from neuroshard.tables import Batch, Feature, Optimizer, Table
-from neuroshard.topology import Topology
 
 TORCHREC_TYPES = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}
 
 
-def problem_of(module: object, *, batch: Batch | int, topology: Topology | str,
-               optimizer: Optimizer | str = "sgd",
-               mean_pooling: float | Mapping[str, float] = 1, **rest: object) -> ShardingProblem:
-    """The ShardingProblem of a torchrec EmbeddingBagCollection or EmbeddingCollection, or of
-    nn.EmbeddingBag and nn.Embedding modules by feature name.
+@dataclass(frozen=True)
+class Part:
+    """What one module of a model brings to its problem.
 
-    batch: over all ranks. mean_pooling: ids per sample, for all features or by name. rest:
-    other fields of ShardingProblem. A feature that several tables read is in the problem for each
-    of them, as feature@table."""
-    tables, features = (_of_modules(module) if isinstance(module, (Mapping, torch.nn.ModuleDict))
-                        else _of_torchrec(module))
-    keys = {one["name"]: key_of(one["name"], one["table"]) for one in features}
-    pooling = (dict(mean_pooling) if isinstance(mean_pooling, Mapping)
-               else dict.fromkeys(keys.values(), mean_pooling))
-    unknown = set(pooling) - set(keys) - set(keys.values())
-    if unknown:
-        raise ValueError(f"mean_pooling: there is no feature {sorted(unknown)}")
-    return ShardingProblem(
-        tables=[Table(optimizer=optimizer, **one) for one in tables],
-        features=[Feature(mean_pooling=pooling.get(name, pooling.get(keys[name], 1)), **one)
-                  for one in features for name in (one["name"],)],
-        batch=batch, topology=topology, **rest)
+    module: one of TorchRec's collections, or all nn.EmbeddingBag and nn.Embedding by name. path: of a
+    collection in the model, "" for single modules. tables, features: arguments of Table and Feature, under
+    the module's own names. prefixed: whether a problem has them under the path, as other modules may have
+    the same names."""
+
+    module: object
+    path: str
+    tables: list[dict]
+    features: list[dict]
+    prefixed: bool
+
+    def table_name(self, name: str) -> str:
+        """A table's name in the problem: as NeuroShardPlanner has it."""
+        return f"{self.path}.{name}" if self.prefixed else name
+
+    def feature_name(self, feature: Mapping) -> str:
+        """A feature's name in the problem."""
+        if not self.prefixed:
+            return feature["name"]
+        key = key_of(feature["name"], feature["table"])
+        reader = "" if key == feature["name"] else f"@{self.table_name(feature['table'])}"
+        return f"{self.path}/{key}{reader}"
 
 
 def key_of(feature: str, table: str) -> str:
     """The key in a batch of a problem's feature. A feature that several tables read appears in the
     problem once for each of them as feature@table, TorchRec's name for their results."""
     return feature.removesuffix(f"@{table}")
+
+
+def parts_of(model: object) -> list[Part]:
+    """A collection, {name: nn.EmbeddingBag or nn.Embedding}, or a model with any number of them. Raises a
+    TypeError for what has no tables."""
+    if isinstance(model, (Mapping, torch.nn.ModuleDict)):
+        return [Part(model, "", *_of_modules(model), prefixed=False)]
+    if is_collection(model):
+        return [Part(model, "", *_of_torchrec(model), prefixed=False)]
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError("expected a torch module, or a dict of nn.EmbeddingBag or nn.Embedding, got: "
+                        f"{type(model).__name__}")
+    collections = {path: one for path, one in model.named_modules() if is_collection(one)}
+    inside = {id(part) for one in collections.values() for part in one.modules()}
+    single = {path.replace(".", "_") or "table": one for path, one in model.named_modules()
+              if id(one) not in inside and isinstance(one, (torch.nn.EmbeddingBag, torch.nn.Embedding))}
+    if not collections and not single:
+        raise TypeError(f"a {type(model).__name__} without tables; expected a module with an "
+                        "EmbeddingBagCollection, an EmbeddingCollection, nn.EmbeddingBag or nn.Embedding")
+    prefixed = len(collections) + bool(single) > 1
+    parts = [Part(one, path, *_of_torchrec(one), prefixed) for path, one in collections.items()]
+    return parts + ([Part(single, "", *_of_modules(single), prefixed=False)] if single else [])
+
+
+def is_collection(module: object) -> bool:
+    return hasattr(module, "embedding_bag_configs") or hasattr(module, "embedding_configs")
 
 
 def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
@@ -70,10 +98,6 @@ def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
 
 def _of_torchrec(module: object) -> tuple[list[dict], list[dict]]:
     pooled = hasattr(module, "embedding_bag_configs")
-    if not pooled and not hasattr(module, "embedding_configs"):
-        raise TypeError("expected a torchrec EmbeddingBagCollection or EmbeddingCollection, or a "
-                        "dict of nn.EmbeddingBag or nn.Embedding, got: "
-                        f"{type(module).__name__}")
     configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
     weighted = bool(pooled and module.is_weighted())
     readers = Counter(name for config in configs for name in config.feature_names)

@@ -1,0 +1,152 @@
+"""Sharded modules in the place of a model's collections, under one plan for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from neuroshard._fields import shown
+from neuroshard._group.agreement import together
+from neuroshard.constraints import Constraints
+from neuroshard.distributed._collection import (ShardedEmbeddingBagCollection,
+                                                ShardedEmbeddingCollection)
+from neuroshard.distributed._modules.found import Part, parts_of
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+from neuroshard.tables import Table
+
+# Arguments by table: each module gets those of its own tables, under their own names.
+BY_TABLE = ("dynamic_ids", "initial_values")
+
+
+def shard_model(model: torch.nn.Module, plan: Plan, problem: ShardingProblem, *,
+                learning_rate: Any, **options: Any) -> dict[str, torch.nn.Module]:
+    """Puts a sharded module in the place of each torchrec EmbeddingBagCollection and EmbeddingCollection of
+    a model, in place, and returns them by path. All ranks call it together.
+
+    plan: one for all tables of the model. problem: problem_of(model). learning_rate, options: those of
+    ShardedEmbeddingBagCollection; tables in them have their names in the problem. Each module exchanges
+    ids, results and gradients by itself, when the model calls it. Weights begin anew, by initial_values
+    where they are given, else by the init_fn of a table's config, else by seed: load a state dict for others.
+
+    Raises a ValueError, with the model as it was, if plan, problem and model do not have the same tables, or
+    if the model also has an nn.EmbeddingBag or nn.Embedding outside of collections."""
+    named = {"learning_rate": _tables_of_groups(learning_rate), **{one: options.get(one) for one in BY_TABLE}}
+    parts = together(lambda: _checked_parts(model, plan, problem, named), options.get("process_group"),
+                     "the check of the model")
+    problem = plan.complete(problem)
+    paths_of_module: dict[int, str] = {}
+    made: dict[str, torch.nn.Module] = {}
+    try:
+        for part in parts:
+            paths_of_module[id(part.module)] = part.path
+            made[part.path] = _sharded(part, plan, problem, learning_rate, options)
+    except BaseException:
+        for one in made.values():
+            one.close()
+        raise
+    for path, one in list(model.named_modules(remove_duplicate=False)):
+        if id(one) in paths_of_module:
+            parent, _, name = path.rpartition(".")
+            setattr(model.get_submodule(parent), name, made[paths_of_module[id(one)]])
+    return made
+
+
+def _checked_parts(model: object, plan: Plan, problem: ShardingProblem,
+                   named: Mapping[str, object]) -> list[Part]:
+    """named: arguments by table."""
+    parts = parts_of(model)
+    for part in parts:
+        if not part.path:
+            found = "a collection" if not isinstance(part.module, Mapping) else (
+                f"single modules ({', '.join(part.module)})")
+            raise ValueError(f"shard_model: expected a model with its tables in EmbeddingBagCollections and "
+                             f"EmbeddingCollections, found {found}; make a ShardedEmbeddingBagCollection of it "
+                             "with problem_of")
+    expected = {part.table_name(one["name"]): one for part in parts for one in part.tables}
+    given = {table.name: table for table in problem.tables}
+    if odd := sorted(set(expected) ^ set(given)):
+        where = "the model" if odd[0] in expected else "the problem"
+        raise ValueError(f"shard_model: table \"{odd[0]}\" is in {where} only; problem_of(model) has all")
+    for name, one in expected.items():
+        table = given[name]
+        if (table.rows, table.dim) != (one["rows"], one["dim"]):
+            raise ValueError(f"shard_model: table \"{name}\" has {one['rows']} rows of {one['dim']} in the model, and "
+                             f"{table.rows} of {table.dim} in the problem")
+    for argument, tables in named.items():
+        for name in tables if isinstance(tables, (list, Mapping)) else ():
+            if name not in expected:
+                raise ValueError(f"{argument}: expected tables of the problem, found {shown(name)}")
+    plan.verify(problem)
+    return parts
+
+
+def _sharded(part: Part, plan: Plan, problem: ShardingProblem, learning_rate: Any,
+             options: Mapping[str, Any]) -> torch.nn.Module:
+    """The module for a part of the model."""
+    own = {part.table_name(one["name"]): one["name"] for one in part.tables}
+    kind = (ShardedEmbeddingCollection if part.features and part.features[0]["pooling"] == "none"
+            else ShardedEmbeddingBagCollection)
+    own_options = {**options, **{name: _by_own_names(options[name], own) for name in BY_TABLE
+                                 if isinstance(options.get(name), Mapping)}}
+    if functions := {**_init_functions(part), **(own_options.get("initial_values") or {})}:
+        own_options["initial_values"] = functions
+    if isinstance(options.get("name"), str):
+        own_options["name"] = f"{options['name']}_{part.path.replace('.', '_')}"
+    return kind(plan_of_part(part, plan, own), problem_of_part(part, problem, own),
+                learning_rate=_own_groups(learning_rate, own), **own_options)
+
+
+def _by_own_names(given: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]:
+    return {own[name]: value for name, value in given.items() if name in own}
+
+
+def _own_groups(rate: Any, own: Mapping[str, str]) -> Any:
+    """Groups of learning rates with the tables of one module."""
+    if not _are_groups(rate):
+        return rate
+    groups = [{**one, "tables": [own[name] for name in one["tables"] if name in own]}
+              if "tables" in one else dict(one) for one in rate]
+    return [one for one in groups if "tables" not in one or one["tables"]]
+
+
+def _are_groups(rate: Any) -> bool:
+    return isinstance(rate, (list, tuple)) and all(isinstance(one, Mapping) for one in rate)
+
+
+def _tables_of_groups(rate: Any) -> list[str]:
+    return [name for one in rate for name in one.get("tables", ())] if _are_groups(rate) else []
+
+
+def _init_functions(part: Part) -> dict[str, Callable]:
+    """By table, the init_fn that its config was given."""
+    module: Any = part.module
+    configs = (module.embedding_bag_configs() if hasattr(module, "embedding_bag_configs")
+               else module.embedding_configs())
+    return {config.name: config.init_fn for config in configs if config.init_fn and not _is_default(config)}
+
+
+def _is_default(config: Any) -> bool:
+    """Whether the init_fn is what TorchRec sets where neither it nor bounds are given. Its values are
+    distributed as ours."""
+    return (getattr(config.init_fn, "func", None) is torch.nn.init.uniform_
+            and config.weight_init_min is None and config.weight_init_max is None)
+
+
+def problem_of_part(part: Part, problem: ShardingProblem, own: Mapping[str, str]) -> ShardingProblem:
+    """The part's tables and features, under their own names. What the plan has to keep was checked with
+    all tables; snapshots and constraints are for planning."""
+    features = {one.name: one for one in problem.features}
+    tables: list[Table] = [problem.table(name).replace(name=short) for name, short in own.items()]
+    return problem.replace(
+        tables=tables, snapshots=(), constraints=Constraints(reserves=problem.constraints.reserves),
+        features=[features[part.feature_name(one)].replace(name=one["name"], table=one["table"])
+                  for one in part.features])
+
+
+def plan_of_part(part: Part, plan: Plan, own: Mapping[str, str]) -> Plan:
+    """The shards of the part's tables."""
+    return plan.replace(table_fingerprint="", provenance=None, shards=[
+        one.replace(table=own[one.table], name="") for one in plan.shards if one.table in own])
