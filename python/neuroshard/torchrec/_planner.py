@@ -23,18 +23,19 @@ from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
 from neuroshard.torchrec import _planner_checks as checks
 from neuroshard.torchrec._modules import Found, find_tables
-from neuroshard.torchrec._sharding_types import Cluster
-from neuroshard.torchrec._topology import topology_of
+from neuroshard.torchrec._topology import cluster_of
+from neuroshard.topology import Topology
 
 
 class NeuroShardPlanner(ShardingPlanner):
     """Plans a model for TorchRec's DistributedModelParallel.
 
-    topology, constraints: TorchRec's own. topology None: the ranks of torch.distributed, on hosts
-    of LOCAL_WORLD_SIZE ranks (which torchrun sets), with this machine's kind of device.
-    batch_size: samples per rank, as in TorchRec's planners. device_class: the devices whose speed
-    the cost model predicts, such as "H200" (neuroshard.device_classes()). optimizer: None takes
-    the one that sharders and parameters name.
+    topology: TorchRec's own, or NeuroShard's, or its text ("2x8xH200"); None: the ranks of
+    torch.distributed, on hosts of LOCAL_WORLD_SIZE ranks (which torchrun sets), with this machine's kind
+    of device. constraints: TorchRec's own. batch_size: samples per rank, as in TorchRec's planners.
+    device_class: the devices whose speed the cost model predicts (neuroshard.device_classes()), where a
+    NeuroShard topology does not say it; None: "H200". optimizer: None takes the one that sharders and
+    parameters name.
 
     A table cut by columns has a state per shard in TorchRec's row-wise optimizers, and trains
     differently than whole. Such cuts are made with per_shard_state=True only, with a warning.
@@ -45,21 +46,15 @@ class NeuroShardPlanner(ShardingPlanner):
     options: those of neuroshard.plan. After plan(), `result` has the search's answer and
     `problem` what was searched."""
 
-    def __init__(self, topology: TorchRecTopology | None = None, batch_size: int = 512,
+    def __init__(self, topology: TorchRecTopology | Topology | str | None = None, batch_size: int = 512,
                  constraints: Mapping[str, ParameterConstraints] | None = None, *,
-                 device_class: str = "H200", optimizer: Optimizer | str | None = None,
+                 device_class: str | None = None, optimizer: Optimizer | str | None = None,
                  per_shard_state: bool = False, reserves: Reserves = Reserves(),
                  **options: object) -> None:
         checks.check_topology(topology)
-        if topology is None:
-            topology = TorchRecTopology(dist.get_world_size(),
-                                        "cuda" if torch.cuda.is_available() else "cpu")
-        if topology.compute_device == "cpu":
-            device_class = "CPU"
-        self._topology = topology
+        self._cluster, self._topology = cluster_of(topology, checks.check_class(device_class))
         self._batch_size = checks.count(batch_size, "batch_size")
         self._constraints = checks.check_constraints(constraints)
-        self._device_class = checks.check_class(device_class)
         self._optimizer = Optimizer(optimizer) if isinstance(optimizer, str) else optimizer
         checks.expect(self._optimizer, "optimizer", Optimizer | None,
                       "an Optimizer, the name of one or None")
@@ -77,8 +72,7 @@ class NeuroShardPlanner(ShardingPlanner):
         Unsupported for models that cannot be planned."""
         checks.expect(module, "module", torch.nn.Module, "a torch.nn.Module")
         sharders = checks.check_sharders(sharders)
-        cluster = Cluster(self._topology.world_size, self._topology.local_world_size,
-                          self._topology.compute_device)
+        cluster = self._cluster
         found = find_tables(module, sharders, self._constraints, cluster, self._optimizer)
         self._check_constraints(found)
         self.problem = self._make_problem(found)
@@ -115,8 +109,8 @@ class NeuroShardPlanner(ShardingPlanner):
 
     def _plan_for(self, pg: dist.ProcessGroup | None, module: torch.nn.Module,
                   sharders: Sequence[ModuleSharder]) -> ShardingPlan:
-        if self._topology.world_size != size_of(pg):
-            raise ValueError(f"topology: it has {self._topology.world_size} ranks and the process "
+        if self._cluster.ranks != size_of(pg):
+            raise ValueError(f"topology: it has {self._cluster.ranks} ranks and the process "
                              f"group {size_of(pg)}; expected equal numbers (a model that is sharded "
                              "over a part of the group and replicated cannot be planned)")
         return self.plan(module, sharders)
@@ -131,8 +125,7 @@ class NeuroShardPlanner(ShardingPlanner):
     def _make_problem(self, found: Found) -> ShardingProblem:
         return ShardingProblem(
             tables=found.tables, features=found.features,
-            batch=self._batch_size * self._topology.world_size,
-            topology=topology_of(self._topology, self._device_class),
+            batch=self._batch_size * self._cluster.ranks, topology=self._topology,
             constraints=Constraints(tables=found.rules, reserves=self._reserves),
             target="torchrec-1.9",
             optimizer_semantics="per_shard" if self._per_shard_state else "exact")

@@ -16,6 +16,7 @@ from neuroshard import _fields
 from neuroshard._torchrec_checks import count, expect
 from neuroshard.costs import device_classes
 from neuroshard.errors import Unsupported
+from neuroshard.topology import Topology
 
 TYPES = {one.value for one in ShardingType}
 KERNELS = {one.value for one in EmbeddingComputeKernel}
@@ -35,11 +36,14 @@ def check_topology(topology: Any) -> None:
         raise ValueError("topology: None takes the ranks of torch.distributed, which is not "
                          "initialized; give a Topology or call init_process_group() before")
     if topology is not None:
-        expect(topology, "topology", TorchRecTopology,
-               "a torchrec.distributed.planner.types.Topology or None")
+        expect(topology, "topology", TorchRecTopology | Topology | str,
+               "a torchrec.distributed.planner.types.Topology, a neuroshard.Topology, a text such as "
+               "\"8xH200\", or None")
 
 
-def check_class(device_class: Any) -> str:
+def check_class(device_class: Any) -> str | None:
+    if device_class is None:
+        return None
     known = device_classes()
     if not isinstance(device_class, str) or device_class not in known:
         raise ValueError(f"device_class: expected one of {', '.join(known)}, got: "

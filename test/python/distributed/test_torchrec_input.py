@@ -1,6 +1,7 @@
 """Wrong arguments of neuroshard.torchrec: each is refused by its name."""
 
 import re
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -112,14 +113,18 @@ def table(name, *features, kind=EmbeddingBagConfig):
     return kind(name=name, num_embeddings=60, embedding_dim=8, feature_names=list(features))
 
 
-TOPOLOGY = Topology(2, "cuda")
+TOPOLOGY = "2xH200"
 SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
 Limits = ParameterConstraints
 
 
 @pytest.mark.parametrize(("kind", "text", "arguments"), [
-    (TypeError, "topology: expected a torchrec.distributed.planner.types.Topology or None, got: "
-     "'2xH200'", {"topology": "2xH200"}),
+    (TypeError, "topology: expected a torchrec.distributed.planner.types.Topology, a neuroshard.Topology, "
+     "a text such as \"8xH200\", or None, got: 2", {"topology": 2}),
+    (ns.InvalidProblem, "H2000", {"topology": "8xH2000"}),
+    (Unsupported, "topology: its hosts have 8, 4 devices", {"topology": "8+4xA100-40GB"}),
+    (ValueError, "device_class: A100-40GB, but the topology's devices are H200; leave it out",
+     {"topology": "2xH200", "device_class": "A100-40GB"}),
     (ValueError, "topology: None takes the ranks of torch.distributed, which is not initialized",
      {"topology": None}),
     *((TypeError, f"batch_size: expected a whole number, got: {one}", {"batch_size": one})
@@ -174,6 +179,33 @@ def test_constraints_are_refused(kind, text, limits):
 def test_sharders_are_refused(kind, text, sharders):
     planner = NeuroShardPlanner(TOPOLOGY, progress=False)
     refused(kind, text, lambda: planner.plan(model_of(table("t", "f")), sharders))
+
+
+def test_topologies_of_neuroshard():
+    """A text and what it stands for plan as the Topology of TorchRec with the same numbers."""
+    text = "2x2xA100-40GB"
+    ours = ns.Topology.parse(text)
+    outer, inner = (level.bandwidth_gb_per_s * 1e6 for level in ours.levels)
+    theirs = Topology(4, "cuda", local_world_size=2, hbm_cap=ours.devices[0].memory_bytes,
+                      ddr_cap=ours.hosts[0].memory_bytes // 2, intra_host_bw=inner, inter_host_bw=outer)
+    model, problems, plans = model_of(table("t", "f"), table("u", "f", "g")), [], []
+    for given, rest in ((text, {}), (ours, {}), (theirs, {"device_class": "A100-40GB"})):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            planner = NeuroShardPlanner(given, batch_size=8, progress=False, **rest)
+        plans.append(planner.plan(model, SHARDERS))
+        problems.append(planner.problem)
+    assert problems[0] == problems[1] and problems[0].topology == ours
+    assert problems[2].topology.levels == ours.levels
+    assert {str(one) for one in plans} == {str(plans[0])}
+
+
+def test_defaults_of_a_topology_that_its_devices_do_not_have():
+    with pytest.warns(UserWarning, match=r"hbm_cap \(32.0 GiB; usual 1\d\d.\d\), .*\"2x2xH200\" in place of it"):
+        NeuroShardPlanner(Topology(4, "cuda", local_world_size=2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        NeuroShardPlanner(Topology(4, "cpu", local_world_size=2))
 
 
 def test_other_misuse_of_a_planner():
