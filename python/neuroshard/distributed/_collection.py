@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import _fields
+from neuroshard._feature_keys import key_of
 from neuroshard._group.agreement import require_same, size_of, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures
@@ -23,7 +24,6 @@ from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
 from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
-from neuroshard.distributed._modules.found import key_of
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 import numpy
 
+from neuroshard._feature_keys import key_in
 from neuroshard._vocabulary import REUSE_BIN_UPPER, REUSE_BINS
 from neuroshard.errors import InputError
 from neuroshard.problem import ShardingProblem
-from neuroshard.tables import Access, FeatureStatistics, RowMass, Table, TableStatistics
+from neuroshard.tables import Access, Feature, FeatureStatistics, RowMass, Table, TableStatistics
 
 # The shares of hottest rows for which their share of the lookups is recorded.
 ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -94,10 +95,18 @@ def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
 
 
 class Profile:
-    """Collects the counts of all features and tables, batch by batch."""
+    """Collects the counts of all features and tables, batch by batch.
 
-    def __init__(self, problem: ShardingProblem) -> None:
+    keys: of features whose key in the batches is not found by their names (key_in). Raises an InputError
+    for features that the problem does not have."""
+
+    def __init__(self, problem: ShardingProblem, keys: Mapping[str, str] | None = None) -> None:
         self.problem = problem
+        self.keys = dict(keys or {})
+        unknown = sorted(set(self.keys) - {one.name for one in problem.features})
+        if unknown:
+            raise InputError(f"there is no feature '{unknown[0]}' in the workload; it has "
+                             f"{', '.join([one.name for one in problem.features][:8])}")
         self.features = {one.name: FeatureCounts() for one in problem.features}
         self.tables = {one.name: TableCounts() for one in problem.tables}
         self.readers = defaultdict(list)
@@ -107,22 +116,29 @@ class Profile:
         self.batches = 0
 
     def add(self, batch: Mapping[str, tuple[numpy.ndarray, numpy.ndarray]], where: str) -> None:
-        self.ignored |= set(batch) - set(self.features)
-        known = set(batch) & set(self.features)
-        if not known:
+        read = {one.name: key for one in self.problem.features if (key := self._key_in(batch, one))}
+        self.ignored |= set(batch) - set(read.values())
+        if not read:
             raise InputError(f"{where}: none of the workload's features is in it; it has "
                              f"{', '.join(sorted(batch)) or 'nothing'}, the workload has "
-                             f"{', '.join(list(self.features)[:8])}")
-        for name in known:
-            if len(batch[name][1]):
-                self.features[name].add(batch[name][1])
+                             f"{', '.join(list(self.features)[:8])}; --map FEATURE=KEY says which "
+                             "key is a feature's")
+        for name, key in read.items():
+            if len(batch[key][1]):
+                self.features[name].add(batch[key][1])
         for table in self.problem.tables:
-            seen = [name for name in self.readers[table.name] if name in known]
+            seen = [read[name] for name in self.readers[table.name] if name in read]
             if seen:
-                ids = numpy.concatenate([batch[name][0] for name in seen])
+                ids = numpy.concatenate([batch[key][0] for key in seen])
                 check_rows(ids, table, f"{where}: {', '.join(seen)}")
-                self.tables[table.name].add(ids, max(len(batch[name][1]) for name in seen))
+                self.tables[table.name].add(ids, max(len(batch[key][1]) for key in seen))
         self.batches += 1
+
+    def _key_in(self, batch: Mapping[str, object], feature: Feature) -> str | None:
+        given = self.keys.get(feature.name)
+        if given is None:
+            return key_in(batch, feature.name, feature.table)
+        return given if given in batch else None
 
     def remarks(self) -> list[str]:
         """A sentence when the batches are smaller than the workload's."""

@@ -98,6 +98,30 @@ def test_files_and_functions_say_the_same(run, tmp_path):
     assert answers.count(answers[0]) == 4
 
 
+def test_keys_of_batches_are_found_by_the_names_of_features(run, tmp_path):
+    """A problem of a whole model has paths in its names, which batches have not."""
+    def problem(*features):
+        return ns.ShardingProblem(tables=[ns.Table("bags.t", 100, 8), ns.Table("rows.t", 100, 8)],
+                                  features=features, batch=2, topology="2xCPU")
+
+    problem(ns.Feature("bags/f@bags.t", "bags.t"), ns.Feature("bags/g", "bags.t"),
+            ns.Feature("rows.t/f", "rows.t")).save(tmp_path / "paths.json")
+    save_batch("a.npz", f=[[1, 2], [3, 4]], g=[[1], []], other=[[1], [1]])
+    found = run("profile", "paths.json", "a.npz", "--json").json
+    assert {one["feature"]: one["mean_pooling"] for one in found["features"]} == {
+        "bags/f@bags.t": 2, "bags/g": 1, "rows.t/f": 2}
+    assert found["ignored"] == ["other"]
+    mapped = run("profile", "paths.json", "a.npz", "--json", "--map", "rows.t/f=other",
+                 "--map", "bags/g=none").json
+    assert {one["feature"]: one["mean_pooling"] for one in mapped["features"]} == {
+        "bags/f@bags.t": 2, "rows.t/f": 1}
+    assert mapped["ignored"] == ["g"]
+    done = run("profile", "paths.json", "a.npz", "--map", "f=g")
+    assert done.code == 1 and "there is no feature 'f' in the workload" in done.err
+    done = run("profile", "paths.json", "a.npz", "--map", "f")
+    assert done.code == 2 and "expected FEATURE=KEY, got: f" in done.err
+
+
 def test_a_snapshot_is_added(run, tmp_path):
     save_batch("a.npz", user_id=[[1], [2, 3]])
     run("profile", "small.json", "a.npz", "--snapshot", "night", "--weight", 2, "-o", "new.json")

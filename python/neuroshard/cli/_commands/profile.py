@@ -17,10 +17,13 @@ from neuroshard.cli._input import options
 @click.option("--snapshot", metavar="NAME",
               help="Add them as a snapshot of that name instead of replacing the workload's.")
 @click.option("--weight", type=options.Number(), help="Of the snapshot (1).")
+@click.option("--map", "keys", type=options.Pair("FEATURE=KEY"), multiple=True,
+              help="The key in the batches of a feature that is not found by its name.")
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
 @options.json_option
 def command(workload: str, batches: tuple[str, ...], output: str | None, snapshot: str | None,
-            weight: float | None, limit: int | None, as_json: bool) -> None:
+            weight: float | None, keys: tuple[tuple[str, str], ...], limit: int | None,
+            as_json: bool) -> None:
     """Measures BATCHES: files of one global batch each (.npz or .safetensors with
     FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
     KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
@@ -42,7 +45,7 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
         raise click.UsageError("--weight needs --snapshot")
     check_outputs({"--output": output}, (*batches, *code_files([workload, *batches])))
     problem = load_workload(workload)
-    found = statistics.Profile(problem)
+    found = statistics.Profile(problem, dict(keys))
     with terminal.messages().status("profiling") as status:
         for where, batch in reader.read_batches(batches):
             found.add(batch, where)

@@ -33,4 +33,20 @@ class Number(click.FloatRange):
         return converted
 
 
+class Pair(click.ParamType):
+    """Two texts with = between them: the first has none in it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None
+                ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        first, sign, second = value.partition("=")
+        if not (first and sign and second):
+            self.fail(f"expected {self.name}, got: {value}", param, context)
+        return first, second
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

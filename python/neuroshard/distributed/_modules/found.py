@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
+from neuroshard._feature_keys import key_of
 
 TORCHREC_TYPES = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}
 
@@ -39,12 +40,6 @@ class Part:
         key = key_of(feature["name"], feature["table"])
         reader = "" if key == feature["name"] else f"@{self.table_name(feature['table'])}"
         return f"{self.path}/{key}{reader}"
-
-
-def key_of(feature: str, table: str) -> str:
-    """The key in a batch of a problem's feature. A feature that several tables read appears in the
-    problem once for each of them as feature@table, TorchRec's name for their results."""
-    return feature.removesuffix(f"@{table}")
 
 
 def parts_of(model: object) -> list[Part]:
