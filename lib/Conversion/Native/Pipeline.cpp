@@ -44,6 +44,7 @@ static void addBufferization(OpPassManager &pm) {
   pm.addPass(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeAggregates());
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
+  pm.addNestedPass<func::FuncOp>(createFuseElementwise());
   pm.addNestedPass<func::FuncOp>(createOrderReductions());
 
   bufferization::OneShotBufferizePassOptions options;
@@ -55,8 +56,24 @@ static void addBufferization(OpPassManager &pm) {
   pm.addPass(createConvertBufferizationToMemRefPass());
 }
 
-static void addLoops(OpPassManager &pm) {
+RegisterTile registerTileOf(llvm::ArrayRef<std::string> instructionSets) {
+  auto has = [&](llvm::StringRef set) {
+    return llvm::is_contained(instructionSets, set);
+  };
+  bool fused = has("fma");
+  // 32 registers of 16 numbers, 16 of 8, 16 of 4: all but four for sums.
+  if (has("avx512f"))
+    return {12, 32, fused};
+  return {6, has("avx") ? 16 : 8, fused};
+}
+
+static void addLoops(OpPassManager &pm, const NativePipelineOptions &options) {
   pm.addNestedPass<func::FuncOp>(createLowerStridedCopies());
+  TileContractionsOptions tile;
+  tile.rows = options.tileRows;
+  tile.columns = options.tileColumns;
+  tile.fused = options.fusedProducts;
+  pm.addNestedPass<func::FuncOp>(createTileContractions(tile));
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   VectorTransferToSCFOptions unroll;
   pm.addPass(createConvertVectorToSCFPass(unroll.enableFullUnroll()));
@@ -97,7 +114,7 @@ void buildNativePipeline(OpPassManager &pm,
     addBufferization(pm);
   if (options.invokeWrappers)
     pm.addPass(createInvokeWrappers());
-  addLoops(pm);
+  addLoops(pm, options);
   addConversionToLLVM(pm);
 }
 

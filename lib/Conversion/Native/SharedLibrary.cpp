@@ -10,6 +10,7 @@
 #include "Linker.h"
 #include "ObjectCode.h"
 
+#include "neuroshard/Conversion/Native/NativeTarget.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Native/WriteOutput.h"
 
@@ -37,7 +38,7 @@ static bool hasBuffers(ModuleOp module) {
       .wasInterrupted();
 }
 
-static LogicalResult lower(ModuleOp module) {
+static LogicalResult lower(ModuleOp module, const NativeOptions &target) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   registerNativeDialects(registry);
@@ -45,6 +46,13 @@ static LogicalResult lower(ModuleOp module) {
   PassManager pm(context);
   NativePipelineOptions options;
   options.buffers = hasBuffers(module);
+  FailureOr<NativeTarget> native = findNativeTarget(module.getLoc(), target);
+  if (failed(native))
+    return failure();
+  RegisterTile tile = registerTileOf(native->instructionSets);
+  options.tileRows = tile.rows;
+  options.tileColumns = tile.columns;
+  options.fusedProducts = tile.fused;
   buildNativePipeline(pm, options);
   if (failed(pm.run(module)))
     return failure();
@@ -57,7 +65,7 @@ LogicalResult compileToSharedLibrary(ModuleOp module,
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError()
            << "optimisation level must be 0 to 3, got: " << options.optLevel;
-  if (failed(lower(module)))
+  if (failed(lower(module, options)))
     return failure();
 
   std::string irPath;

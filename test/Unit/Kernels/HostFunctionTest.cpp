@@ -1,19 +1,12 @@
 //===- HostFunctionTest.cpp - Calls of compiled host functions ------------===//
 //
 // Host functions are called through nsrt_invoke_<f>: arguments of every kind
-// arrive, results are the caller's, inputs stay as they are, sums keep their
-// order; what cannot be compiled, linked or loaded gets one clear error; the
-// address sanitizer sees what compiled code does.
+// arrive, results are the caller's, inputs stay as they are; what cannot be
+// compiled, linked or loaded gets one clear error; the address sanitizer sees
+// what compiled code does.
 
 #include "Elements.h"
-#include "NativeLibrary.h"
-
-#include "neuroshard/Conversion/Native/Pipeline.h"
-
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "mlir/Parser/Parser.h"
+#include "HostProgram.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,47 +37,8 @@ extern "C" void _mlir_memref_to_llvm_free(void *tensor) { std::free(tensor); }
 
 namespace {
 
-template <int Rank> struct Descriptor {
-  float *allocated, *aligned;
-  int64_t offset, sizes[Rank], strides[Rank];
-};
-
 Descriptor<2> describe(float *data, int64_t rows, int64_t columns) {
   return {data, data, 0, {rows, columns}, {columns, 1}};
-}
-
-/// A parsed module, and the errors reported for it.
-class Program {
-public:
-  explicit Program(const char *text)
-      : context(makeRegistry()), handler(&context,
-                                         [this](mlir::Diagnostic &diagnostic) {
-                                           errors.push_back(diagnostic.str());
-                                           return mlir::success();
-                                         }),
-        module(mlir::parseSourceString<mlir::ModuleOp>(text, &context)) {
-    EXPECT_TRUE(module) << testing::PrintToString(errors);
-  }
-
-  std::vector<std::string> errors;
-  mlir::MLIRContext context;
-  mlir::ScopedDiagnosticHandler handler;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-
-private:
-  static mlir::DialectRegistry makeRegistry() {
-    mlir::DialectRegistry registry;
-    registerNativeDialects(registry);
-    return registry;
-  }
-};
-
-using Invoke = void (*)(void **);
-
-Invoke findInvoke(const NativeLibrary &library, const char *name) {
-  void *symbol = library.find((std::string("nsrt_invoke_") + name).c_str());
-  EXPECT_NE(symbol, nullptr) << name;
-  return reinterpret_cast<Invoke>(symbol);
 }
 
 TEST(HostFunctions, PassEveryKindOfArgument) {
@@ -142,39 +96,6 @@ TEST(HostFunctions, ReturnCopiesOfArguments) {
   EXPECT_THAT(std::vector<float>(y.aligned, y.aligned + 6),
               ElementsAre(1, 2, 3, 4, 5, 6));
   std::free(y.allocated);
-}
-
-TEST(HostFunctions, AddInOrder) {
-  Program program(R"mlir(
-    func.func @matmul(%a: tensor<?x37xf32>, %b: tensor<37x19xf32>)
-        -> tensor<?x19xf32> {
-      %c0 = arith.constant 0 : index
-      %zero = arith.constant 0.0 : f32
-      %rows = tensor.dim %a, %c0 : tensor<?x37xf32>
-      %empty = tensor.empty(%rows) : tensor<?x19xf32>
-      %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x19xf32>)
-          -> tensor<?x19xf32>
-      %c = linalg.matmul ins(%a, %b : tensor<?x37xf32>, tensor<37x19xf32>)
-          outs(%start : tensor<?x19xf32>) -> tensor<?x19xf32>
-      return %c : tensor<?x19xf32>
-    })mlir");
-  NativeLibrary library(*program.module);
-  constexpr int64_t kRows = 5, kInner = 37, kColumns = 19;
-  std::vector<float> a = makeValues(kRows * kInner, Data::Messy, 1);
-  std::vector<float> b = makeValues(kInner * kColumns, Data::Messy, 2);
-  Descriptor<2> left = describe(a.data(), kRows, kInner);
-  Descriptor<2> right = describe(b.data(), kInner, kColumns), product;
-  void *arguments[] = {&product, &left, &right};
-  findInvoke(library, "matmul")(arguments);
-  for (int64_t i = 0; i < kRows; ++i)
-    for (int64_t j = 0; j < kColumns; ++j) {
-      float sum = 0;
-      for (int64_t k = 0; k < kInner; ++k)
-        sum += a[i * kInner + k] * b[k * kColumns + j];
-      ASSERT_EQ(bitsOf(product.aligned[i * kColumns + j]), bitsOf(sum))
-          << i << ", " << j;
-    }
-  std::free(product.allocated);
 }
 
 TEST(HostFunctions, JoinColumns) {

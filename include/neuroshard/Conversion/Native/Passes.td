@@ -70,6 +70,65 @@ def OrderReductions : Pass<"neuroshard-order-reductions"> {
   ];
 }
 
+def FuseElementwise : Pass<"neuroshard-fuse-elementwise"> {
+  let summary = "Compute elementwise ops in one pass over memory";
+  let description = [{
+    Fuses every elementwise `linalg.generic` on tensors that has one use into
+    an elementwise user, and transpositions into all users, whose maps then say
+    where the elements are. What is computed for an element stays the same, so
+    the result keeps its bits. An elementwise op is not fused into a sum, which
+    would compute it for every product.
+
+    ```mlir
+    // Before:
+    %wt = linalg.generic {indexing_maps = [(i, j) -> (j, i), (i, j) -> (i, j)]} ins(%w) { yield }
+    linalg.generic {indexing_maps = [(i, j, k) -> (i, k), (i, j, k) -> (k, j), (i, j, k) -> (i, j)]} ins(%x, %wt)
+    // After:
+    linalg.generic {indexing_maps = [(i, j, k) -> (i, k), (i, j, k) -> (j, k), (i, j, k) -> (i, j)]} ins(%x, %w)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def TileContractions
+    : Pass<"neuroshard-tile-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Compute matrix products by tiles of registers";
+  let description = [{
+    Replaces every `linalg.generic` on buffers of f32 that adds products of two
+    inputs over one reduction loop, as a matrix product with any number of
+    batches does, by loops over packed blocks of the right input and tiles of
+    sums in registers. Each element's sum keeps its order; `fused` rounds each
+    product and sum once, as FMA instructions do. Rows of the result must be
+    contiguous.
+
+    ```mlir
+    // Before:
+    linalg.generic {indexing_maps = [(i, k, j) -> (i, k), (i, k, j) -> (k, j), (i, k, j) -> (i, j)]}
+    // After, within loops over blocks:
+    %sums:6 = scf.for %k = ... iter_args(%sum0 = %row0, ...) -> (vector<16xf32>, ...) {
+      %right = vector.load %packed[%k, %c0]
+      %left = memref.load %a[%i, %k]
+      %next = math.fma (broadcast %left), %right, %sum0
+    ```
+  }];
+  let options = [
+    Option<"rows", "rows", "int64_t", "6", "Rows of the tile of sums">,
+    Option<"columns", "columns", "int64_t", "16", "Columns of the tile of sums">,
+    Option<"fused", "fused", "bool", "false", "Round each product and sum once">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+  let statistics = [
+    Statistic<"numTiled", "tiled", "Number of matrix products that were tiled">
+  ];
+}
+
 def DecomposeAggregates : Pass<"neuroshard-decompose-aggregates"> {
   let summary = "Take structured ops apart that have no loops of their own";
   let description = [{

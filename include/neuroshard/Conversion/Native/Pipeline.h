@@ -29,7 +29,29 @@ struct NativePipelineOptions
       *this, "invoke-wrappers",
       llvm::cl::desc("Add nsrt_invoke_<f> for every public function <f>."),
       llvm::cl::init(true)};
+  Option<int64_t> tileRows{
+      *this, "tile-rows",
+      llvm::cl::desc("Rows of a matrix product that registers hold"),
+      llvm::cl::init(6)};
+  Option<int64_t> tileColumns{
+      *this, "tile-columns",
+      llvm::cl::desc("Columns of a matrix product that registers hold"),
+      llvm::cl::init(8)};
+  Option<bool> fusedProducts{
+      *this, "fused-products",
+      llvm::cl::desc("Round each product and sum of a matrix product once"),
+      llvm::cl::init(false)};
 };
+
+/// The tile of a matrix product's sums that the registers of a CPU hold.
+struct RegisterTile {
+  int64_t rows, columns;
+  /// Whether the CPU has instructions that round a product and sum once.
+  bool fused;
+};
+
+/// The tile for a CPU with these instruction sets, by LLVM's names.
+RegisterTile registerTileOf(llvm::ArrayRef<std::string> instructionSets);
 
 /// Argument attribute of a host function: the pointer in the argument array
 /// is the value itself (the runtime's device), not the address of it.
