@@ -107,4 +107,12 @@ setup_demo() {
 setup_check() {
   setup_torch
   install_requirements check.txt
+  install_requirements docs.txt
+}
+
+# Installs what the site of docs/ needs.
+setup_docs() {
+  install_packages
+  install_requirements build.txt
+  install_requirements docs.txt
 }

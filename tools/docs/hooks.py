@@ -1,0 +1,39 @@
+"""What MkDocs does for the site beyond its settings."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File
+
+FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+WORKER = "assets/javascripts/worker_from_disk.js"
+
+
+@event_priority(-100)
+def on_config(config):
+    """In place of a script from the network, which the plugin offline names."""
+    config.extra["polyfills"] = [WORKER]
+
+
+def on_files(files, config):
+    text = Path(__file__).with_name("worker_from_disk.js").read_text(encoding="utf-8")
+    files.append(File.generated(config, WORKER, content=text))
+
+
+def on_page_markdown(markdown, page, **_):
+    """Shows links to files outside docs/ as their paths: the site has pages of docs/ alone."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def shown(link):
+        text, target = link[1], link[2]
+        path = posixpath.normpath(posixpath.join("docs", folder, target))
+        if "://" in target or path.startswith("docs/"):
+            return link[0]
+        return text if text.strip("`") == path else f"{text} (`{path}`)"
+
+    parts = FENCED.split(markdown)
+    parts[::2] = [LINK.sub(shown, text) for text in parts[::2]]
+    return "".join(parts)
