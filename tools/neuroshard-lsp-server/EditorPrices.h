@@ -1,7 +1,7 @@
 //===- EditorPrices.h - Prices of plans in an editor -----------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_LSPSERVER_EDITORPRICES_H
-#define NEUROSHARD_TOOLS_LSPSERVER_EDITORPRICES_H
+#ifndef NEUROSHARD_TOOLS_LSP_SERVER_EDITORPRICES_H
+#define NEUROSHARD_TOOLS_LSP_SERVER_EDITORPRICES_H
 
 #include "mlir/IR/DialectRegistry.h"
 
@@ -14,4 +14,4 @@ void addEditorPrices(mlir::DialectRegistry &registry);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_LSPSERVER_EDITORPRICES_H
+#endif // NEUROSHARD_TOOLS_LSP_SERVER_EDITORPRICES_H
