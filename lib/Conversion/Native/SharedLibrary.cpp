@@ -12,9 +12,9 @@
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Native/WriteOutput.h"
+#include "neuroshard/Conversion/RunPasses.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileUtilities.h"
 
 using namespace mlir;
@@ -37,16 +37,16 @@ static bool hasBuffers(ModuleOp module) {
       .wasInterrupted();
 }
 
-static LogicalResult lower(ModuleOp module) {
+static LogicalResult lower(ModuleOp module, StringRef reproducer) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   registerNativeDialects(registry);
   context->appendDialectRegistry(registry);
-  PassManager pm(context);
   NativePipelineOptions options;
   options.buffers = hasBuffers(module);
-  buildNativePipeline(pm, options);
-  if (failed(pm.run(module)))
+  if (failed(runPasses(module, reproducer, [&](OpPassManager &pm) {
+        buildNativePipeline(pm, options);
+      })))
     return failure();
   return checkLowered(module);
 }
@@ -57,7 +57,7 @@ LogicalResult compileToSharedLibrary(ModuleOp module,
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError()
            << "optimisation level must be 0 to 3, got: " << options.optLevel;
-  if (failed(lower(module)))
+  if (failed(lower(module, options.crashReproducer)))
     return failure();
 
   std::string irPath;
