@@ -2,6 +2,8 @@
 
 #include "EditorPrices.h"
 
+#include "HoverPrices.h"
+
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Dialect/PlanListener.h"
 #include "neuroshard/Transforms/PlanPrices.h"
@@ -53,7 +55,8 @@ bool findsSymbols(ModuleOp module) {
 
 class EditorPrices : public ir::PlanListener {
 public:
-  using PlanListener::PlanListener;
+  EditorPrices(Dialect *dialect, bool inHovers)
+      : PlanListener(dialect), inHovers(inHovers) {}
 
   void planVerified(ir::PlanOp plan) const override {
     // findsSymbols() verifies the plan again.
@@ -68,7 +71,7 @@ public:
   }
 
 private:
-  static void price(ir::PlanOp plan) {
+  void price(ir::PlanOp plan) const {
     FailureOr<std::vector<Price>> prices;
     std::optional<std::pair<Location, std::string>> error;
     {
@@ -77,16 +80,41 @@ private:
       error = std::move(silent.error);
     }
     if (succeeded(prices))
-      emitPrices(*prices);
+      emit(*prices);
     else if (error)
       emitRemark(error->first) << "no price: " << error->second;
   }
+
+  void emit(llvm::MutableArrayRef<Price> prices) const {
+    if (!inHovers)
+      return emitPrices(prices);
+    emitPrices(prices.take_front());
+    for (Price &price : prices) {
+      auto symbol = dyn_cast<SymbolOpInterface>(price.op);
+      price.text = forHover(symbol ? symbol.getName() : "", price.text);
+    }
+    emitPrices(prices);
+  }
+
+  bool inHovers;
+};
+
+class PricesExtension
+    : public DialectExtension<PricesExtension, ir::NeuroShardDialect> {
+public:
+  explicit PricesExtension(bool inHovers) : inHovers(inHovers) {}
+
+  void apply(MLIRContext *, ir::NeuroShardDialect *dialect) const final {
+    dialect->addInterface(std::make_unique<EditorPrices>(dialect, inHovers));
+  }
+
+private:
+  bool inHovers;
 };
 
 } // namespace
 
-void neuroshard::addEditorPrices(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *, ir::NeuroShardDialect *dialect) {
-    dialect->addInterface<EditorPrices>();
-  });
+void neuroshard::addEditorPrices(DialectRegistry &registry, bool inHovers) {
+  registry.addExtension(TypeID::get<PricesExtension>(),
+                        std::make_unique<PricesExtension>(inHovers));
 }

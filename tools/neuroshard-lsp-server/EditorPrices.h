@@ -9,8 +9,10 @@ namespace neuroshard {
 
 /// Makes each verification of a module emit what its plans cost, as remarks,
 /// which MLIR's server shows as information: pricePlan() with the cost model
-/// "auto". A plan that cannot be priced gets a remark that says why.
-void addEditorPrices(mlir::DialectRegistry &registry);
+/// "auto". With `inHovers` all are marked by forHover(), and the first of each
+/// plan is emitted without a mark, too. A plan that cannot be priced gets a
+/// remark that says why.
+void addEditorPrices(mlir::DialectRegistry &registry, bool inHovers);
 
 } // namespace neuroshard
 

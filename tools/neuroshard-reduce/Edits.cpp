@@ -4,8 +4,8 @@
 
 using namespace neuroshard;
 
-llvm::ArrayRef<Edit> neuroshard::allEdits() {
-  static const Edit edits[] = {
+llvm::ArrayRef<ModuleEdit> neuroshard::allEdits() {
+  static const ModuleEdit edits[] = {
       {"drop-table", dropTable},
       {"drop-symbol", dropSymbol},
       {"drop-lookup", dropLookup},

@@ -9,7 +9,7 @@
 namespace neuroshard {
 
 /// One way to make a module smaller, anchored on an op.
-struct Edit {
+struct ModuleEdit {
   llvm::StringRef name;
   /// Changes the module around `op` and returns true, or returns false and
   /// changes nothing. Erases no op beside `op`, since MLIR's reduction tree
@@ -21,7 +21,7 @@ struct Edit {
 };
 
 /// Those that drop most first.
-llvm::ArrayRef<Edit> allEdits();
+llvm::ArrayRef<ModuleEdit> allEdits();
 
 // Of tables, in TableEdits.cpp.
 

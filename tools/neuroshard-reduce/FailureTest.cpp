@@ -19,7 +19,8 @@ struct Erasures : RewriterBase::Listener {
 
 } // namespace
 
-Trial::Trial(ModuleOp module, const Edit &edit, llvm::ArrayRef<Operation *> ops)
+Trial::Trial(ModuleOp module, const ModuleEdit &edit,
+             llvm::ArrayRef<Operation *> ops)
     : copy(cast<ModuleOp>(module->clone(mapping))) {
   Erasures listener(erased);
   IRRewriter rewriter(copy->getContext(), &listener);

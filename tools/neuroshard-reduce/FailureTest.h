@@ -17,7 +17,7 @@ class Trial {
 public:
   /// `ops` are those of `module`. An op that an edit before has erased is left
   /// out.
-  Trial(mlir::ModuleOp module, const Edit &edit,
+  Trial(mlir::ModuleOp module, const ModuleEdit &edit,
         llvm::ArrayRef<mlir::Operation *> ops);
 
   /// The ops that the edit has changed.

@@ -33,7 +33,7 @@ public:
     bool changed = true;
     while (changed) {
       changed = false;
-      for (const Edit &edit : allEdits())
+      for (const ModuleEdit &edit : allEdits())
         while (minimize(edit)) {
           changed = true;
           if (!edit.repeats)
@@ -47,8 +47,8 @@ public:
 private:
   using Ops = SmallVector<Operation *>;
 
-  bool minimize(const Edit &edit);
-  bool tryEdit(const Edit &edit, size_t begin, size_t count);
+  bool minimize(const ModuleEdit &edit);
+  bool tryEdit(const ModuleEdit &edit, size_t begin, size_t count);
 
   OwningOpRef<ModuleOp> smallest;
   FailureTest &test;
@@ -58,7 +58,7 @@ private:
 
 /// Takes the module in which the candidates from `begin` on are edited if it
 /// fails; they are no candidates then.
-bool Reducer::tryEdit(const Edit &edit, size_t begin, size_t count) {
+bool Reducer::tryEdit(const ModuleEdit &edit, size_t begin, size_t count) {
   Trial trial(*smallest, edit, ArrayRef(candidates).slice(begin, count));
   if (trial.changed().empty() || !test.stillFails(trial.module()))
     return false;
@@ -73,7 +73,7 @@ bool Reducer::tryEdit(const Edit &edit, size_t begin, size_t count) {
 }
 
 /// Edits all ops at once, then halves of them, and so on to single ops.
-bool Reducer::minimize(const Edit &edit) {
+bool Reducer::minimize(const ModuleEdit &edit) {
   Ops all;
   smallest->walk<WalkOrder::PreOrder>(
       [&](Operation *op) { all.push_back(op); });

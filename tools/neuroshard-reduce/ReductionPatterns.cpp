@@ -17,7 +17,7 @@ namespace {
 
 /// Applies an edit to an op if the module still fails with it.
 struct EditPattern : RewritePattern {
-  EditPattern(MLIRContext *context, const Edit &edit,
+  EditPattern(MLIRContext *context, const ModuleEdit &edit,
               std::shared_ptr<FailureTest> test)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context), edit(edit),
         test(std::move(test)) {
@@ -42,7 +42,7 @@ struct EditPattern : RewritePattern {
     return success(edit.apply(op, rewriter));
   }
 
-  const Edit &edit;
+  const ModuleEdit &edit;
   std::shared_ptr<FailureTest> test;
 };
 
@@ -55,7 +55,7 @@ struct ReductionPatterns : DialectReductionPatternInterface {
   void populateReductionPatternsWithTester(RewritePatternSet &patterns,
                                            Tester &tester) const override {
     auto test = std::make_shared<FailureTest>(tester);
-    for (const Edit &edit : allEdits())
+    for (const ModuleEdit &edit : allEdits())
       patterns.add(
           std::make_unique<EditPattern>(patterns.getContext(), edit, test));
   }

@@ -87,7 +87,7 @@ public:
   FailureOr<std::vector<Price>> prices();
 
 private:
-  void pricePlan(const CostBreakdown &cost);
+  void priceStep(const CostBreakdown &cost);
   void priceProvenance();
   void priceShards();
   void priceTables();
@@ -108,7 +108,7 @@ private:
   std::vector<Price> result;
 };
 
-void Pricer::pricePlan(const CostBreakdown &cost) {
+void Pricer::priceStep(const CostBreakdown &cost) {
   const std::vector<DeviceCost> &devices = cost.devices;
   slowest =
       static_cast<int>(std::ranges::max_element(devices, {},
@@ -245,7 +245,7 @@ void Pricer::priceTables() {
 FailureOr<std::vector<Price>> Pricer::prices() {
   if (Diagnostics errors = checkObjective(model, objective); !errors.empty())
     return emitDiagnostics(op.getLoc(), errors);
-  pricePlan(evaluate(problem, plan, model, objective));
+  priceStep(evaluate(problem, plan, model, objective));
   priceProvenance();
   priceShards();
   priceTables();

@@ -9,8 +9,8 @@ ERROR, INFORMATION = 1, 3  # DiagnosticSeverity; remarks are information
 class LspClient:
     """A server with one document; use it as a context manager."""
 
-    def __init__(self, server):
-        self._process = subprocess.Popen([server, "--log=error"], stdin=subprocess.PIPE,
+    def __init__(self, server, *options):
+        self._process = subprocess.Popen([server, "--log=error", *options], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._count = 0
 
@@ -61,5 +61,12 @@ class LspClient:
         return message["params"]["diagnostics"]
 
     def hover(self, line, character, uri="file:///model.mlir"):
-        return self.request("textDocument/hover", {
+        """The text on a position; "" if there is none."""
+        result = self.request("textDocument/hover", {
             "textDocument": {"uri": uri}, "position": {"line": line, "character": character}})
+        return result["contents"]["value"] if result else ""
+
+    def end_input(self):
+        """Leaves the server without a word; its exit code."""
+        self._process.stdin.close()
+        return self._process.wait(timeout=60)

@@ -42,21 +42,59 @@ def by_line(diagnostics, severity):
                   if each["severity"] == severity)
 
 
-def test_shows_what_the_pass_says(server, tmp_path):
-    (tmp_path / "model.mlir").write_text(MODEL)
-    printed = subprocess.run([tool("neuroshard-opt"), tmp_path / "model.mlir", "--neuroshard-price",
+def prices(text, folder):
+    """(line, text) of each remark of the pass."""
+    (folder / "model.mlir").write_text(text)
+    printed = subprocess.run([tool("neuroshard-opt"), folder / "model.mlir", "--neuroshard-price",
                               "-o", os.devnull], capture_output=True, text=True, check=True).stderr
-    expected = sorted((int(line) - 1, text) for line, text in
-                      re.findall(r"model\.mlir:(\d+):\d+: remark: (.*)", printed))
-    assert {line for line, _ in expected} == {4, 5, 6, 7, 8, 9}
+    return sorted((int(line) - 1, price) for line, price in
+                  re.findall(r"model\.mlir:(\d+):\d+: remark: (.*)", printed))
+
+
+def hovers(server, text, lines):
+    """What is shown on the names of the ops on these lines."""
+    rows = text.splitlines()
+    return {line: server.hover(line, rows[line].index("neuroshard.") + 3) for line in lines}
+
+
+def test_hovers_say_what_the_pass_says(server, tmp_path):
+    expected = prices(MODEL, tmp_path)
+    lines = {line for line, _ in expected}
+    assert lines == {4, 5, 6, 7, 8, 9}
     shown = server.diagnostics_of(MODEL)
-    assert by_line(shown, INFORMATION) == expected
+    assert by_line(shown, INFORMATION) == [next(each for each in expected if "predicted step" in each[1])]
     assert not by_line(shown, ERROR)
+    for line, hover in hovers(server, MODEL, lines).items():
+        texts = [text for at, text in expected if at == line]
+        assert [text for _, text in expected if text in hover] == texts and hover.startswith('"neuroshard.')
 
 
-def test_hover_describes_the_op(server):
+def test_diagnostics_say_what_the_pass_says(tmp_path):
+    """To a client whose messages are not looked at."""
+    with LspClient(tool("neuroshard-lsp-server"), "--input-style=standard") as client:
+        assert by_line(client.diagnostics_of(MODEL), INFORMATION) == prices(MODEL, tmp_path)
+
+
+def test_hover_on_a_symbol(server):
+    """The name of a table shows its price wherever it is used."""
     server.diagnostics_of(MODEL)
-    assert "neuroshard.shard" in server.hover(7, 8)["contents"]["value"]
+    for line, row in enumerate(MODEL.splitlines()):
+        for use in re.finditer("@user", row):
+            assert "1000 x 64, 253.9 KiB" in server.hover(line, use.start() + 2)
+
+
+def test_no_old_price(server):
+    server.diagnostics_of(MODEL)
+    broken = MODEL.replace("on [1]", "on [7]")
+    server.diagnostics_of(broken)
+    assert "KiB" not in "".join(hovers(server, broken, range(4, 10)).values())
+
+
+@pytest.mark.parametrize("options", [[], ["--input-style=standard"]])
+def test_ends_with_its_input(options):
+    client = LspClient(tool("neuroshard-lsp-server"), *options)
+    client.diagnostics_of(MODEL)
+    assert client.end_input() in (0, 1)
 
 
 def test_says_why_there_is_no_price(server):
@@ -95,6 +133,15 @@ def test_modules_of_one_file(server):
     assert {at // lines for at, _ in by_line(diagnostics, INFORMATION)} == {0, 2}
 
 
+def test_same_names_in_modules_of_one_file(server):
+    large = MODEL.replace("1000 x 64", "2000 x 64").replace("rows [0, 1000)", "rows [0, 2000)")
+    server.diagnostics_of(f"{MODEL}// -----\n{large}")
+    lines = MODEL.count("\n") + 1
+    for begin, price in ((0, "1000 x 64, 253.9 KiB"), (lines, "2000 x 64, 507.8 KiB")):
+        assert price in server.hover(begin + 4, 5)
+        assert price in server.hover(begin + 12, MODEL.splitlines()[12].index("@user") + 1)
+
+
 def test_survives_edits(server):
     """As typed: tokens dropped, doubled and swapped; the server answers each."""
     seed = int(os.environ.get("NEUROSHARD_SEED", "1"))
@@ -107,3 +154,4 @@ def test_survives_edits(server):
             edited[at] = draw.choice(["", edited[other], edited[at] * 2, "18446744073709551615"])
         diagnostics = server.diagnostics_of("".join(edited), f"file:///edit{number}.mlir")
         assert all(each["message"] for each in diagnostics), f"seed {seed}, edit {number}"
+        server.hover(draw.randrange(15), draw.randrange(40), f"file:///edit{number}.mlir")
