@@ -2,6 +2,7 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Dialect/PlanListener.h"
 #include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Support/Printable.h"
 
@@ -122,8 +123,12 @@ LogicalResult PlanOp::verify() {
 }
 
 LogicalResult PlanOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (symbols.lookupNearestSymbolFrom<TopologyOp>(*this, getTopologyAttr()))
+  if (symbols.lookupNearestSymbolFrom<TopologyOp>(*this, getTopologyAttr())) {
+    Dialect *dialect = (*this)->getDialect();
+    if (auto *listener = dialect->getRegisteredInterface<PlanListener>())
+      listener->planVerified(*this);
     return success();
+  }
   return emitOpError("'") << neuroshard::printable(getTopology())
                           << "' is not a topology";
 }

@@ -89,22 +89,26 @@ static void buildToSharded(OpPassManager &pm, const StepOptions &options) {
   buildPlannedToSharded(pm, options.entry, options.training);
 }
 
-/// As PassPipelineRegistration, but refuses options given twice and numbers
-/// that are not decimal.
+/// As PassPipelineRegistration, but refuses options given twice, numbers
+/// that are not decimal, and unknown options with the one that may be meant.
 template <typename Options>
 static void
 registerPipeline(llvm::StringRef name, llvm::StringRef description,
                  std::function<void(OpPassManager &, const Options &)> build) {
   registerPassPipeline(
       name, description,
-      [build = std::move(build)](
+      [name = name.str(), build = std::move(build)](
           OpPassManager &pm, llvm::StringRef text,
           llvm::function_ref<LogicalResult(const llvm::Twine &)> errorHandler) {
         if (std::string error = optionTextError(text); !error.empty())
           return errorHandler(error);
         Options options;
-        if (failed(options.parseFromString(text)))
-          return failure();
+        std::string error, printed;
+        llvm::raw_string_ostream errorStream(error), optionStream(printed);
+        if (failed(options.parseFromString(text, errorStream))) {
+          Options().print(optionStream);
+          return errorHandler(unknownOptionError(name, error, printed));
+        }
         build(pm, options);
         return success();
       },

@@ -87,4 +87,17 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
   ];
 }
 
+def Fault : Pass<"neuroshard-test-fault", "::mlir::ModuleOp"> {
+  let summary = "Fail where a module has what a fault needs";
+  let description = [{
+    For tests of neuroshard-reduce. `cut-adam`: an error if a table with Adam is cut by columns. `copies`: an
+    error if a shard has three copies or more. `mean-beside-unpooled`: a crash if a device has a shard of a
+    table that is read by mean, and one of a table that is read unpooled.
+  }];
+  let options = [
+    Option<"kind", "kind", "std::string", /*default=*/"\"cut-adam\"", "The fault.">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
 #endif // NEUROSHARD_TEST_TESTPASSES_PASSES

@@ -64,6 +64,12 @@
 // OTHER: note: the module's topology is here
 // RUN: not neuroshard-opt %s --neuroshard-plan="topology=4xAbacus" 2>&1 | FileCheck %s --check-prefix=CLASS --implicit-check-not=error:
 // CLASS: error: topology: {{.*}}Abacus
+// RUN: not neuroshard-opt %s --neuroshard-plan="topologi=4xCPU" 2>&1 | FileCheck %s --check-prefix=MEANT --implicit-check-not=error:
+// MEANT: error: 'neuroshard-plan' has no option 'topologi'; did you mean 'topology'?
+// RUN: not neuroshard-opt %s --neuroshard-to-sharded="trainning=1" 2>&1 | FileCheck %s --check-prefix=PIPELINE --implicit-check-not=error:
+// PIPELINE: error: 'neuroshard-to-sharded' has no option 'trainning'; did you mean 'training'?
+// RUN: not neuroshard-opt %s --neuroshard-plan="colour=red" 2>&1 | FileCheck %s --check-prefix=UNKNOWN --implicit-check-not=error:
+// UNKNOWN: error: 'neuroshard-plan' has no option 'colour'; --help lists them
 // RUN: not neuroshard-opt %s --neuroshard-plan="plan-name=a" 2>&1 | FileCheck %s --check-prefix=NAME --implicit-check-not=error:
 // NAME: error: 'neuroshard.table' op has the name 'a' meant for a plan
 

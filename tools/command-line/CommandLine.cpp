@@ -4,6 +4,7 @@
 
 #include "Numbers.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/Printable.h"
 
 #include <CLI/CLI.hpp>
@@ -59,10 +60,36 @@ Expected<void> flushOutput() {
   return failure("", "cannot write to the standard output; is the disk full?");
 }
 
+/// A line for each argument that no option or command has taken, but that is
+/// close to the name of one.
+std::string suggestions(const CLI::App &app) {
+  std::vector<std::string> options, commands;
+  std::vector<const CLI::App *> chosen = {&app};
+  for (const CLI::App *command : app.get_subcommands())
+    chosen.push_back(command);
+  for (const CLI::App *one : chosen)
+    for (const CLI::Option *option : one->get_options())
+      for (const std::string &name : option->get_lnames())
+        options.push_back("--" + name);
+  for (const CLI::App *command : app.get_subcommands({}))
+    commands.push_back(command->get_name());
+  std::string text;
+  for (const std::string &argument : app.remaining(true)) {
+    std::string word = argument.substr(0, argument.find('='));
+    std::string meant =
+        didYouMean(word, word.starts_with('-') ? options : commands);
+    if (!meant.empty())
+      text += "Unknown: '" + word + "'" + meant + "\n";
+  }
+  return text;
+}
+
 /// Prints help, or what is wrong. Returns whether help was asked for.
 bool showHelpOrError(const CLI::App &app, const CLI::ParseError &error) {
   std::ostringstream errors;
   int code = app.exit(error, std::cout, errors);
+  if (code != 0)
+    errors << suggestions(app);
   std::fputs(printableLines(errors.str()).c_str(), stderr);
   return code == 0;
 }

@@ -72,7 +72,7 @@ LogicalResult Compiler::goToPartitioned() {
     return failure();
   return success(succeeded(shard(module, options)) &&
                  succeeded(writeIR(module, "3-sharded")) &&
-                 succeeded(partition(module)));
+                 succeeded(partition(module, options)));
 }
 
 /// The library `name`, from a module of standard dialects.
@@ -97,7 +97,7 @@ LogicalResult Compiler::compileReference() {
   if (failed(outline(*logical, options)))
     return failure();
   OwningOpRef<ModuleOp> lowered = logical->clone();
-  if (failed(lowerReference(*lowered)) ||
+  if (failed(lowerReference(*lowered, options)) ||
       failed(writeIR(*lowered, "reference")))
     return failure();
   FailureOr<std::vector<FunctionSpec>> functions =
@@ -112,8 +112,8 @@ LogicalResult Compiler::compilePrograms() {
   for (auto program : module.getOps<ir::DeviceProgramOp>()) {
     StringRef name = program.getSymName();
     OwningOpRef<ModuleOp> host = module.clone();
-    if (failed(convertToRuntime(*host, name)) || failed(writeIR(*host, name)) ||
-        failed(compileLibrary(*host, name)))
+    if (failed(convertToRuntime(*host, name, options)) ||
+        failed(writeIR(*host, name)) || failed(compileLibrary(*host, name)))
       return failure();
     manifest.programs.push_back({(name + ".so").str()});
     if (options.gpu.archs.empty() && !options.emulate)

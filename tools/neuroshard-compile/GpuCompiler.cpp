@@ -6,8 +6,7 @@
 #include "neuroshard/Conversion/Emulation/Emulation.h"
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 #include "neuroshard/Conversion/GPU/GpuPipelines.h"
-
-#include "mlir/Pass/PassManager.h"
+#include "neuroshard/Conversion/RunPasses.h"
 
 using namespace mlir;
 
@@ -73,9 +72,8 @@ LogicalResult GpuCompiler::run() {
   if (failed(converted))
     return failure();
   program = std::move(*converted);
-  PassManager pm(module->getContext());
-  buildGpuSimplification(pm);
-  if (failed(pm.run(*module)))
+  if (failed(runPasses(*module, options.native.crashReproducer,
+                       buildGpuSimplification)))
     return failure();
   program.module = hashOfGpuModule(*module);
   if (options.emitIR) {

@@ -6,6 +6,7 @@
 #include "PlanFile.h"
 
 #include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Conversion/RunPasses.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Pipelines/Pipelines.h"
 #include "neuroshard/Serialization/Json.h"
@@ -15,7 +16,6 @@
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 
@@ -37,28 +37,21 @@ bool isPartitioned(ModuleOp module) {
   return !module.getOps<ir::DeviceProgramOp>().empty();
 }
 
-/// Runs the passes that `addPasses` adds.
-static LogicalResult
-runPasses(ModuleOp module,
-          llvm::function_ref<void(OpPassManager &)> addPasses) {
-  PassManager pm(module.getContext());
-  addPasses(pm);
-  return pm.run(module);
-}
-
 LogicalResult plan(ModuleOp module, const CompileOptions &options) {
   if (!options.entry.empty() && failed(keepEntry(module, options.entry)))
     return mlir::failure();
   // With both, neuroshard-plan checks that they give the same topology.
   if (options.plan.topology.empty() || !options.grid.deviceClass.empty())
-    if (failed(runPasses(module, [&](OpPassManager &pm) {
-          pm.addPass(createTopologyFromGrid(options.grid));
-        })))
+    if (failed(runPasses(module, options.native.crashReproducer,
+                         [&](OpPassManager &pm) {
+                           pm.addPass(createTopologyFromGrid(options.grid));
+                         })))
       return mlir::failure();
   if (!options.planFile.empty() && failed(addPlanFromFile(module, options)))
     return mlir::failure();
   return runPasses(
-      module, [&](OpPassManager &pm) { pm.addPass(createPlan(options.plan)); });
+      module, options.native.crashReproducer,
+      [&](OpPassManager &pm) { pm.addPass(createPlan(options.plan)); });
 }
 
 FailureOr<std::string> getPlanJson(ModuleOp module) {
@@ -72,36 +65,42 @@ FailureOr<std::string> getPlanJson(ModuleOp module) {
 }
 
 LogicalResult shard(ModuleOp module, const CompileOptions &options) {
-  return runPasses(module, [&](OpPassManager &pm) {
-    buildPlannedToSharded(pm, options.entry, options.training);
-  });
+  return runPasses(module, options.native.crashReproducer,
+                   [&](OpPassManager &pm) {
+                     buildPlannedToSharded(pm, options.entry, options.training);
+                   });
 }
 
-LogicalResult partition(ModuleOp module) {
-  return runPasses(module, buildShardedToPartitioned);
+LogicalResult partition(ModuleOp module, const CompileOptions &options) {
+  return runPasses(module, options.native.crashReproducer,
+                   buildShardedToPartitioned);
 }
 
 LogicalResult outline(ModuleOp module, const CompileOptions &options) {
-  return runPasses(module, [&](OpPassManager &pm) {
-    OutlineOptions outline;
-    outline.entry = options.entry;
-    pm.addPass(createOutline(outline));
-    if (options.training)
-      pm.addPass(createDifferentiate());
-  });
+  return runPasses(module, options.native.crashReproducer,
+                   [&](OpPassManager &pm) {
+                     OutlineOptions outline;
+                     outline.entry = options.entry;
+                     pm.addPass(createOutline(outline));
+                     if (options.training)
+                       pm.addPass(createDifferentiate());
+                   });
 }
 
-LogicalResult lowerReference(ModuleOp module) {
+LogicalResult lowerReference(ModuleOp module, const CompileOptions &options) {
   return runPasses(
-      module, [&](OpPassManager &pm) { pm.addPass(createLowerReference()); });
+      module, options.native.crashReproducer,
+      [&](OpPassManager &pm) { pm.addPass(createLowerReference()); });
 }
 
-LogicalResult convertToRuntime(ModuleOp module, StringRef program) {
-  return runPasses(module, [&](OpPassManager &pm) {
-    ConvertToRuntimeOptions options;
-    options.program = program;
-    pm.addPass(createConvertToRuntime(options));
-  });
+LogicalResult convertToRuntime(ModuleOp module, StringRef program,
+                               const CompileOptions &options) {
+  return runPasses(module, options.native.crashReproducer,
+                   [&](OpPassManager &pm) {
+                     ConvertToRuntimeOptions conversion;
+                     conversion.program = program;
+                     pm.addPass(createConvertToRuntime(conversion));
+                   });
 }
 
 } // namespace neuroshard

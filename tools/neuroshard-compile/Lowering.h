@@ -30,18 +30,21 @@ mlir::FailureOr<std::string> getPlanJson(mlir::ModuleOp module);
 
 /// Planned to sharded, sharded to partitioned.
 mlir::LogicalResult shard(mlir::ModuleOp module, const CompileOptions &options);
-mlir::LogicalResult partition(mlir::ModuleOp module);
+mlir::LogicalResult partition(mlir::ModuleOp module,
+                              const CompileOptions &options);
 
 /// The pipeline neuroshard-reference in two halves: to step functions, from
 /// which the manifest takes the meaning of arguments, and to the reference
 /// program.
 mlir::LogicalResult outline(mlir::ModuleOp module,
                             const CompileOptions &options);
-mlir::LogicalResult lowerReference(mlir::ModuleOp module);
+mlir::LogicalResult lowerReference(mlir::ModuleOp module,
+                                   const CompileOptions &options);
 
 /// Partitioned to the device program of this name.
 mlir::LogicalResult convertToRuntime(mlir::ModuleOp module,
-                                     llvm::StringRef program);
+                                     llvm::StringRef program,
+                                     const CompileOptions &options);
 
 } // namespace neuroshard
 

@@ -98,6 +98,11 @@ void addOptions(Command &command, CompileOptions &options,
   command.addFlag("--address-sanitizer", options.native.addressSanitizer,
                   "instrument the code of CPUs for LLVM's address sanitizer; "
                   "runs only in processes that have it");
+  command
+      .add("--crash-reproducer", options.native.crashReproducer,
+           "file for a module and the passes that fail on it, for "
+           "neuroshard-opt --run-reproducer")
+      .output("file");
   addGpuOptions(command, options, given);
   addPlanOptions(command, options, given);
 }
@@ -109,6 +114,7 @@ Expected<void> finish(CompileOptions &options, const GivenOptions &given) {
       llvm::any_of(given.ofGpus, isGiven))
     return failure("", "--gpu-output and --cuda-toolkit have an effect only "
                        "with --gpu or --emulate");
+  options.gpu.crashReproducer = options.native.crashReproducer;
   options.gpuProgram.output = *parseElementType(given.gpuOutput);
   for (const CommandOption &option : given.beforePartitioning)
     if (option.isGiven())

@@ -9,8 +9,9 @@
 
 namespace neuroshard {
 
-/// A generated base class of passes that refuses options given twice and
-/// numbers that are not decimal.
+/// A generated base class of passes that refuses options given twice,
+/// numbers that are not decimal, and unknown options with the one that may be
+/// meant.
 template <typename PassBase> class CheckedOptions : public PassBase {
 public:
   using PassBase::PassBase;
@@ -22,7 +23,13 @@ public:
     std::string error = optionTextError(options);
     if (!error.empty())
       return errorHandler(error);
-    return PassBase::initializeOptions(options, errorHandler);
+    return PassBase::initializeOptions(options, [&](const llvm::Twine &text) {
+      std::string printed;
+      llvm::raw_string_ostream stream(printed);
+      this->printAsTextualPipeline(stream);
+      return errorHandler(
+          unknownOptionError(this->getArgument().str(), text.str(), printed));
+    });
   }
 };
 

@@ -8,6 +8,7 @@
 #ifndef NEUROSHARD_SUPPORT_OPTIONTEXT_H
 #define NEUROSHARD_SUPPORT_OPTIONTEXT_H
 
+#include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/Printable.h"
 
 #include <algorithm>
@@ -90,6 +91,31 @@ inline std::string optionTextError(std::string_view text) {
       return about + ": expected a number up to 1.7e308, got: '" +
              printable(value) + "'";
   }
+}
+
+/// The error of MLIR's parser of options, with the name that an unknown one may
+/// mean. `owner` is the pass or pipeline, `printed` its options as MLIR prints
+/// them: "name{key=value key=value}". Lists that are empty are not among these.
+inline std::string unknownOptionError(std::string_view owner,
+                                      std::string_view error,
+                                      std::string_view printed) {
+  constexpr std::string_view kUnknown = "no such option ";
+  size_t at = error.find(kUnknown);
+  if (at == std::string_view::npos)
+    return std::string(error);
+  std::string_view key = error.substr(at + kUnknown.size());
+  key = key.substr(0, key.find_first_of(" \n"));
+  size_t begin = printed.find('{'), end = printed.rfind('}');
+  std::vector<std::string> names;
+  if (begin < end && end != std::string_view::npos) {
+    std::string_view options = printed.substr(begin + 1, end - begin - 1);
+    for (std::string_view option = takeOption(options); !option.empty();
+         option = takeOption(options))
+      names.emplace_back(option.substr(0, option.find('=')));
+  }
+  std::string suggestion = didYouMean(key, names);
+  return "'" + std::string(owner) + "' has no option '" + printable(key) + "'" +
+         (suggestion.empty() ? "; --help lists them" : suggestion);
 }
 
 } // namespace neuroshard

@@ -1,4 +1,4 @@
-//===- PlanPasses.h - The pass that plans ----------------------*- C++ -*-===//
+//===- PlanPasses.h - Passes that plan and price ---------------*- C++ -*-===//
 //
 // Generated from PlanPasses.td and, through it, from SearchOptions.def and
 // ProblemOptions.def.

@@ -6,11 +6,11 @@
 
 #include "neuroshard/Conversion/Emulation/Emulation.h"
 #include "neuroshard/Conversion/Emulation/Passes.h"
+#include "neuroshard/Conversion/RunPasses.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 
@@ -22,9 +22,9 @@ LogicalResult compileEmulated(ModuleOp module, const NativeOptions &options,
   OpBuilder builder = OpBuilder::atBlockEnd(alone->getBody());
   for (auto gpuModule : module.getOps<gpu::GPUModuleOp>())
     builder.clone(*gpuModule);
-  PassManager pm(module.getContext());
-  pm.addPass(createEmulateGpu());
-  if (failed(pm.run(*alone)))
+  if (failed(runPasses(*alone, options.crashReproducer, [](OpPassManager &pm) {
+        pm.addPass(createEmulateGpu());
+      })))
     return failure();
   return compileToSharedLibrary(*alone, options, path);
 }

@@ -3,12 +3,12 @@
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 
 #include "neuroshard/Conversion/GPU/GpuPipelines.h"
+#include "neuroshard/Conversion/RunPasses.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -69,7 +69,8 @@ static FailureOr<std::string> findToolkit(ModuleOp module,
 /// The module for one architecture, as "isa" or "bin".
 static FailureOr<std::string> serialize(ModuleOp module,
                                         const Architecture &arch,
-                                        StringRef toolkit, StringRef format) {
+                                        StringRef toolkit, StringRef format,
+                                        StringRef reproducer) {
   OwningOpRef<ModuleOp> copy = module.clone();
   MLIRContext *context = module.getContext();
   auto target = NVVM::NVVMTargetAttr::get(context, /*optLevel=*/3,
@@ -77,13 +78,13 @@ static FailureOr<std::string> serialize(ModuleOp module,
                                           arch.name, arch.ptxFeature);
   for (auto gpuModule : copy->getOps<gpu::GPUModuleOp>())
     gpuModule.setTargetsAttr(ArrayAttr::get(context, {target}));
-  PassManager pm(context);
-  buildGpuToNVVM(pm);
   GpuModuleToBinaryPassOptions binary;
   binary.toolkitPath = toolkit.str();
   binary.compilationTarget = format.str();
-  pm.addPass(createGpuModuleToBinaryPass(binary));
-  if (failed(pm.run(*copy)))
+  if (failed(runPasses(*copy, reproducer, [&](OpPassManager &pm) {
+        buildGpuToNVVM(pm);
+        pm.addPass(createGpuModuleToBinaryPass(binary));
+      })))
     return failure();
   for (auto op : copy->getOps<gpu::BinaryOp>())
     for (auto object : op.getObjects().getAsRange<gpu::ObjectAttr>())
@@ -108,14 +109,16 @@ compileGpuImages(ModuleOp module, const GpuTargetOptions &options) {
     return module.emitError("expected at least one GPU architecture");
   std::vector<GpuImage> images;
   for (const Architecture *arch : archs) {
-    FailureOr<std::string> cubin = serialize(module, *arch, *toolkit, "bin");
+    FailureOr<std::string> cubin =
+        serialize(module, *arch, *toolkit, "bin", options.crashReproducer);
     if (failed(cubin))
       return failure();
     images.push_back({arch->name.str(), std::move(*cubin)});
   }
   // In the order of the table.
   const Architecture *least = *llvm::min_element(archs);
-  FailureOr<std::string> ptx = serialize(module, *least, *toolkit, "isa");
+  FailureOr<std::string> ptx =
+      serialize(module, *least, *toolkit, "isa", options.crashReproducer);
   if (failed(ptx))
     return failure();
   // The driver takes text that ends with a zero.

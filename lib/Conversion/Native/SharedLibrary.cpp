@@ -13,9 +13,9 @@
 #include "neuroshard/Conversion/Native/NativeTarget.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Native/WriteOutput.h"
+#include "neuroshard/Conversion/RunPasses.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileUtilities.h"
 
 using namespace mlir;
@@ -38,23 +38,23 @@ static bool hasBuffers(ModuleOp module) {
       .wasInterrupted();
 }
 
-static LogicalResult lower(ModuleOp module, const NativeOptions &target) {
+static LogicalResult lower(ModuleOp module, const NativeOptions &native) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   registerNativeDialects(registry);
   context->appendDialectRegistry(registry);
-  PassManager pm(context);
   NativePipelineOptions options;
   options.buffers = hasBuffers(module);
-  FailureOr<NativeTarget> native = findNativeTarget(module.getLoc(), target);
-  if (failed(native))
+  FailureOr<NativeTarget> target = findNativeTarget(module.getLoc(), native);
+  if (failed(target))
     return failure();
-  RegisterTile tile = registerTileOf(native->instructionSets);
+  RegisterTile tile = registerTileOf(target->instructionSets);
   options.tileRows = tile.rows;
   options.tileColumns = tile.columns;
   options.fusedProducts = tile.fused;
-  buildNativePipeline(pm, options);
-  if (failed(pm.run(module)))
+  if (failed(runPasses(module, native.crashReproducer, [&](OpPassManager &pm) {
+        buildNativePipeline(pm, options);
+      })))
     return failure();
   return checkLowered(module);
 }

@@ -33,7 +33,7 @@ static std::string costText(const SearchResult &result) {
                     .str();
 }
 
-static std::string stepText(const CostBreakdown &breakdown) {
+std::string neuroshard::describeStep(const CostBreakdown &breakdown) {
   std::string fetch =
       breakdown.fetchMs > 0
           ? llvm::formatv("fetch {0:f3} ms, ", breakdown.fetchMs).str()
@@ -74,7 +74,8 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
   for (const std::string &decision : result.explanation)
     remark::passed(loc, optionsFor("Decision", plan)) << printable(decision);
   remark::analysis(loc, optionsFor("Cost", plan)) << costText(result);
-  remark::analysis(loc, optionsFor("Step", plan)) << stepText(result.breakdown);
+  remark::analysis(loc, optionsFor("Step", plan))
+      << describeStep(result.breakdown);
   for (const SnapshotCost &snapshot : result.breakdown.snapshots)
     remark::analysis(loc, optionsFor("Snapshot", plan))
         << llvm::formatv("'{0}' ({1:f0} %): {2:f3} ms",

@@ -9,6 +9,9 @@
 
 namespace neuroshard {
 
+/// "input 0.010 ms, forward 0.200 ms, ...": the parts of a step.
+std::string describeStep(const CostBreakdown &breakdown);
+
 /// Emits the result of a search as remarks of the category "neuroshard-plan":
 /// decisions as passed, costs and what was tried as analysis.
 void emitPlanRemarks(mlir::Location loc, llvm::StringRef plan,

@@ -5,6 +5,8 @@
 #include "DictionaryReader.h"
 #include "PlanningSnapshots.h"
 
+#include "neuroshard/Dialect/NeuroShard.h"
+
 using namespace mlir;
 using namespace neuroshard;
 

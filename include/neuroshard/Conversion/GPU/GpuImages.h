@@ -26,6 +26,8 @@ struct GpuTargetOptions {
   /// Folder of a CUDA toolkit, with bin/ptxas; by default the one that
   /// NeuroShard was built with.
   std::string toolkit;
+  /// File for a module and the passes that fail on it; see RunPasses.h.
+  std::string crashReproducer;
 };
 
 /// A cubin for each architecture, and PTX. `module` holds the simplified GPU

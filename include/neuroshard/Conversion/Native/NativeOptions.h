@@ -23,6 +23,8 @@ struct NativeOptions {
   /// The linker; by default ld.lld-22 or ld.lld, from the search path or from
   /// the LLVM that NeuroShard was built with.
   std::string linker;
+  /// File for a module and the passes that fail on it; see RunPasses.h.
+  std::string crashReproducer;
 };
 
 } // namespace neuroshard

@@ -1,0 +1,106 @@
+"""neuroshard-reduce: modules with planned faults become small and still fail."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from reduce.failing_modules import KINDS, failure
+
+from support.artifact import tool
+
+MOST_TABLES = 3
+FAILURES = range(50) if os.environ.get("NEUROSHARD_ALL") else [2, 6]
+
+DENSE = """\
+!ids = !neuroshard.jagged<["a", "b"], i64>
+module attributes {neuroshard.batch = 256 : i64} {
+  neuroshard.table private @a : 1000 x 16 x f32
+  neuroshard.table private @b : 2000 x 16 x f32
+  func.func private @helper(%x: tensor<?x16xf32>) -> tensor<?x16xf32>
+  func.func @forward(%dense: tensor<?x16xf32>, %ids: !ids) -> (tensor<?x16xf32>, tensor<?x16xf32>) {
+    %a = neuroshard.lookup sum @a[%ids, "a"] : !ids -> tensor<?x16xf32>
+    %b = neuroshard.lookup unpooled @b[%ids, "b"] : !ids -> tensor<?x16xf32>
+    %sum = arith.addf %a, %dense : tensor<?x16xf32>
+    %helped = func.call @helper(%sum) : (tensor<?x16xf32>) -> tensor<?x16xf32>
+    %square = arith.mulf %helped, %helped : tensor<?x16xf32>
+    %negated = arith.negf %b : tensor<?x16xf32>
+    return %square, %negated : tensor<?x16xf32>, tensor<?x16xf32>
+  }
+}
+"""
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def reduce(text, folder, *options):
+    """What neuroshard-reduce leaves of a module, and what it printed."""
+    source, small = folder / "model.mlir", folder / "small.mlir"
+    source.write_text(text)
+    return run(tool("neuroshard-reduce"), source, "-o", small, *options), small
+
+
+def fails(case, module):
+    done = run(tool(case.command[0]), *case.command[1:], module, "-o", os.devnull)
+    return case.error in done.stderr if case.error else done.returncode < 0
+
+
+@pytest.mark.parametrize("number", FAILURES, ids=lambda number: f"{number}-{KINDS[number % 10].__name__}")
+def test_planned_fault(number, tmp_path):
+    case = failure(number)
+    error = ["--error", case.error] if case.error else []
+    done, small = reduce(case.module.text(), tmp_path, *error, "--", tool(case.command[0]), *case.command[1:])
+    assert done.returncode == 0, done.stderr
+    assert fails(case, tmp_path / "model.mlir") and fails(case, small)
+    assert small.read_text().count("neuroshard.table") <= MOST_TABLES, small.read_text()
+
+
+@pytest.mark.parametrize("text, kept", [
+    ("arith.mulf", {"arith.mulf"}),
+    ("neuroshard.lookup unpooled", {"neuroshard.lookup", "neuroshard.table"}),
+    ("@helper(", {"func.func"}),
+])
+def test_drops_dense_ops(text, kept, tmp_path):
+    """The module is to have a text; what is left has nothing else, and no table that is not read."""
+    done, small = reduce(DENSE, tmp_path, "--error", text, "--", "cat")
+    assert done.returncode == 0, done.stderr
+    ops = re.findall(r"^ +(?:%\S+ = )?([a-z]\w*\.\w+)", small.read_text(), re.M)
+    allowed = kept | {"func.func", "arith.constant", "tensor.splat", "neuroshard.batch_size"}
+    assert kept <= set(ops) <= allowed, small.read_text()
+    assert run(tool("neuroshard-opt"), small, "-o", os.devnull).returncode == 0
+
+
+def test_reduction_tree(tmp_path):
+    """As mlir-reduce is used; each edit is tested on one op."""
+    script = tmp_path / "test.sh"
+    script.write_text('#!/bin/sh\ngrep -q "lookup unpooled @b" "$1" && exit 1\nexit 0\n')
+    script.chmod(0o755)
+    done, small = reduce(DENSE, tmp_path, f"--reduction-tree=traversal-mode=0 test={script}")
+    assert done.returncode == 0, done.stderr
+    assert small.read_text().count("neuroshard.table") == 1
+    assert "arith.mulf" not in small.read_text()
+    assert '["b"]' in small.read_text()
+
+
+@pytest.mark.parametrize("options, error", [
+    (["--error", "no such text", "--", "cat"], "the module does not fail"),
+    (["--neuroshard-reduction=test=/no/such/program"], "option 'test' must be a program, got: '/no/such/program'"),
+    (["--"], "expected a command after --"),
+    (["--error", "--", "cat"], "--error: expected a value"),
+    (["--seconds=soon", "--", "cat"], "--seconds: expected a whole number above 0, got: 'soon'"),
+])
+def test_wrong_input(options, error, tmp_path):
+    done, _ = reduce(DENSE, tmp_path, *options)
+    assert done.returncode == 1 and error in done.stderr
+    assert sum("error:" in line for line in done.stderr.splitlines()) == 1
+
+
+def test_text_with_quotes(tmp_path):
+    """The command and the text reach the shell as they are."""
+    (tmp_path / "it's $HOME").write_text('print("""it\'s *$HOME* `x`""")')
+    done, small = reduce(DENSE, tmp_path, "--error", "it's *$HOME* `x`", "--",
+                         os.sys.executable, tmp_path / "it's $HOME")
+    assert done.returncode == 0, done.stderr
+    assert small.read_text().split() == ["module", "{", "}"] or "neuroshard.batch = 1" in small.read_text()
