@@ -30,6 +30,9 @@
 
 #include "neuroshard/Model/DeviceClass.h"
 
+#include "neuroshard/Support/ClosestName.h"
+
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -160,6 +163,29 @@ const DeviceClass *neuroshard::findDeviceClass(std::string_view name) {
     if (deviceClass.name == name)
       return &deviceClass;
   return nullptr;
+}
+
+static std::string inUpperCase(std::string_view text) {
+  std::string upper(text);
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? c - 32 : c; });
+  return upper;
+}
+
+const DeviceClass *neuroshard::findDeviceClassInAnyCase(std::string_view name) {
+  for (const DeviceClass &deviceClass : kClasses)
+    if (inUpperCase(deviceClass.name) == inUpperCase(name))
+      return &deviceClass;
+  return nullptr;
+}
+
+std::string neuroshard::knownDeviceClasses(std::string_view name) {
+  std::vector<std::string> names;
+  for (const DeviceClass &deviceClass : kClasses)
+    names.emplace_back(deviceClass.name);
+  std::string suggestion = didYouMean(inUpperCase(name), names);
+  return (suggestion.empty() ? "; known: " : suggestion + " Known: ") +
+         deviceClassNames();
 }
 
 LinkFigures neuroshard::defaultLink(const DeviceClass &deviceClass,

@@ -101,9 +101,9 @@ void checkDevice(const Topology &topology, size_t index, Diagnostics &errors) {
   const Device &device = topology.devices[index];
   std::string where = "topology.devices[" + std::to_string(index) + "]";
   if (!findDeviceClass(device.deviceClass))
-    errors.push_back({where + ".class", "unknown device class " +
-                                            inQuotes(device.deviceClass) +
-                                            "; known: " + deviceClassNames()});
+    errors.push_back({where + ".class",
+                      "unknown device class " + inQuotes(device.deviceClass) +
+                          knownDeviceClasses(device.deviceClass)});
   if (device.memoryBytes < 1)
     errors.push_back(
         {where + ".memory_bytes", "expected at least 1 byte of memory, got: " +
@@ -186,11 +186,11 @@ Expected<Nodes> readNodes(std::string_view part, std::string_view text) {
   std::vector<std::string_view> parts = split(part, 'x');
   std::transform(parts.begin(), parts.end(), parts.begin(), trimmed);
   std::string_view className = parts.back();
-  const DeviceClass *deviceClass = findDeviceClass(className);
+  const DeviceClass *deviceClass = findDeviceClassInAnyCase(className);
   if (!deviceClass)
     return failure("topology", "unknown device class " + inQuotes(className) +
                                    " in " + inQuotes(text) +
-                                   "; known: " + deviceClassNames() +
+                                   knownDeviceClasses(className) +
                                    "; expected e.g. 8xH200, 2x8xA100-40GB or "
                                    "4xaws:p5.48xlarge");
   parts.pop_back();

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from neuroshard import _fields, _planner
-from neuroshard.errors import PlanningError
+from neuroshard.errors import InvalidProblem, PlanningError
 from neuroshard.planning import plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
@@ -16,10 +16,11 @@ from neuroshard.topology import Topology, as_topology
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIfCase(_fields.Record):
-    """The outcome for one topology: result, or error when there is no plan."""
+    """The outcome for one topology: result, or error when there is no plan. topology: None for a text
+    that names none, whose error is an InvalidProblem."""
 
     name: str
-    topology: Topology
+    topology: Topology | None
     result: PlanResult | None = None
     error: PlanningError | None = None
 
@@ -53,7 +54,8 @@ class WhatIf(_fields.Record):
         width = max([8, *(len(case.name) for case in self.cases)])
         lines = [f"{'topology':{width}}  devices   cost, ms  bound, ms  fullest device"]
         for case in self.cases:
-            start = f"{case.name:{width}}  {case.topology.device_count:7}"
+            count = case.topology.device_count if case.topology else ""
+            start = f"{case.name:{width}}  {count:7}"
             if case.result is not None:
                 lines.append(f"{start}  {case.result.cost_ms:9.3f}  "
                              f"{_bound(case.result.lower_bound_ms):>9}  "
@@ -73,17 +75,17 @@ def what_if(problem: ShardingProblem, *,
     """Plans one problem for several topologies.
 
     topologies: each a Topology or a text such as "2x8xH200". devices: a number or several, of
-    devices like those the problem has. options: as for plan(). A topology that has no plan is
-    a case with an error; every other error is raised.
+    devices like those the problem has. options: as for plan(). A topology that has no plan, and a text
+    that names none, is a case with an error; every other error is raised.
     """
     if not isinstance(problem, ShardingProblem):
         raise TypeError("what_if: problem: expected a ShardingProblem, "
                         f"got: {_fields.shown(problem)}")
     if isinstance(topologies, (str, Topology)):
         topologies = (topologies,)
-    asked = [(value if isinstance(value, str) else str(value),
-              as_topology(value, "what_if: topologies"))
-             for value in _fields.items(topologies, "what_if: topologies", "topologies")]
+    asked: list[tuple[str, Union[Topology, InvalidProblem]]] = [
+        (value if isinstance(value, str) else str(value), _topology_of(value))
+        for value in _fields.items(topologies, "what_if: topologies", "topologies")]
     counts = () if devices is None else _fields.device_list(devices, "what_if: devices")
     for count in counts:
         if problem.topology is None:
@@ -95,8 +97,17 @@ def what_if(problem: ShardingProblem, *,
     return WhatIf(tuple(_case(problem, name, topology, options) for name, topology in asked))
 
 
-def _case(problem: ShardingProblem, name: str, topology: Topology,
+def _topology_of(value: Any) -> Union[Topology, InvalidProblem]:
+    try:
+        return as_topology(value, "what_if: topologies")
+    except InvalidProblem as error:
+        return error
+
+
+def _case(problem: ShardingProblem, name: str, topology: Union[Topology, InvalidProblem],
           options: dict[str, Any]) -> WhatIfCase:
+    if isinstance(topology, InvalidProblem):
+        return WhatIfCase(name=name, topology=None, error=topology)
     try:
         result = plan(problem.replace(topology=topology), **options)
     except PlanningError as error:

@@ -19,7 +19,7 @@ module attributes {neuroshard.batch = 8 : i64} {
 // -----
 
 module attributes {neuroshard.batch = 8 : i64} {
-  // expected-error @below {{'neuroshard.topology' op unknown device class 'abacus', expected one of: H200}}
+  // expected-error @below {{'neuroshard.topology' op unknown device class 'abacus'; known: H200}}
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "abacus">]
     levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]
   neuroshard.table @a : 100 x 8 x f32

@@ -103,8 +103,15 @@ std::span<const DeviceClass> deviceClasses();
 /// The class of this name, or null.
 const DeviceClass *findDeviceClass(std::string_view name);
 
+/// The class of this name in upper or lower case, or null.
+const DeviceClass *findDeviceClassInAnyCase(std::string_view name);
+
 /// "H200, A100-40GB, ...": for messages.
 std::string deviceClassNames();
+
+/// "; did you mean 'H200'? Known: H200, ...": what follows in the message that
+/// `name` is unknown.
+std::string knownDeviceClasses(std::string_view name);
 
 } // namespace neuroshard
 

@@ -136,7 +136,7 @@ LogicalResult readDevices(TopologyOp op, Topology &topology) {
     const DeviceClass *deviceClass = findDeviceClass(name);
     if (!deviceClass)
       return op.emitOpError("unknown device class '")
-             << printable(name) << "', expected one of: " << deviceClassNames();
+             << printable(name) << "'" << knownDeviceClasses(name.str());
     Device device;
     device.deviceClass = name.str();
     device.memoryBytes =

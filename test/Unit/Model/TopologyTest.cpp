@@ -94,10 +94,18 @@ TEST(TopologyTest, SettingsAreGivenOnceAndInRange) {
 
 TEST(TopologyTest, UnknownClassListsTheKnownOnes) {
   EXPECT_THAT(errorOf("8xP100"),
-              HasSubstr("unknown device class 'P100' in '8xP100'; known: H200, "
-                        "H100, H100-PCIe, A100-80GB, A100-40GB, B200, B300, "
+              HasSubstr("unknown device class 'P100' in '8xP100'; did you mean "
+                        "'H100'? Known: H200, H100, H100-PCIe, A100-80GB, "
+                        "A100-40GB, B200, B300, "
                         "GB200, MI300X, MI355X, L40S, A10G, L4, CPU; expected "
                         "e.g. 8xH200, 2x8xA100-40GB or 4xaws:p5.48xlarge"));
+  EXPECT_THAT(errorOf("8xa100-40g"), HasSubstr("did you mean 'A100-40GB'?"));
+  EXPECT_THAT(errorOf("8xabacus"), HasSubstr("'8xabacus'; known: H200"));
+}
+
+TEST(TopologyTest, ClassesMayBeInLowerCase) {
+  EXPECT_EQ(*parseTopology("2x8xa100-40gb"), *parseTopology("2x8xA100-40GB"));
+  EXPECT_EQ(parseTopology("4xcpu")->devices[0].deviceClass, "CPU");
 }
 
 TEST(TopologyTest, NodesOfClouds) {

@@ -462,6 +462,16 @@ def test_what_if_over_clusters(run):
     assert shown.code == 1 and "no plan: device memory" in shown.out
 
 
+def test_an_unknown_cluster_is_a_row_of_what_if(run):
+    found = run("what-if", "small.json", "-c", "2xH20O", "-c", "2xh200")
+    assert found.code == 0 and "not known" in found.out
+    assert "2xH20O: topology: unknown device class 'H20O' in '2xH20O'; did you mean 'H200'?" in found.out
+    cases = run("what-if", "small.json", "-c", "2xH20O", "-c", "2xh200", "--json").json["cases"]
+    assert [(one["topology"], one["device_count"]) for one in cases] == [(None, None), ("2 H200 of 139.0 GiB", 2)]
+    assert cases[0]["error"]["limit"] == "bad input" and cases[1]["cost_ms"] > 0
+    assert run("what-if", "small.json", "-c", "2xH20O").code == 1
+
+
 def test_what_if_of_a_workload_without_devices(run, tmp_path):
     small_problem(topology=None).save(tmp_path / "bare.json")
     found = run("what-if", "bare.json", "-c", "2xH200", "--json").json["cases"]

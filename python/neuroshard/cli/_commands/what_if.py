@@ -28,8 +28,6 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
 
     if not topologies and not counts:
         raise click.UsageError("give --cluster or --count, for instance -c 8xH200 -n 4 -n 16")
-    for topology in topologies:
-        ns.Topology.parse(topology)
     # --count takes the workload's own devices; --cluster needs none.
     problem = workload.take(values, needs_devices=bool(counts))
     algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
@@ -50,8 +48,8 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
 def as_plain(case: Any) -> dict[str, Any]:
     from neuroshard.cli._output import json_results
 
-    row = {"name": case.name, "topology": str(case.topology),
-           "device_count": case.topology.device_count}
+    row = {"name": case.name, "topology": str(case.topology) if case.topology else None,
+           "device_count": case.topology.device_count if case.topology else None}
     return row | (json_results.summary(case.result) if case.result else
                   {"error": json_results.error(case.error)})
 
@@ -66,7 +64,8 @@ def print_cases(cases: list[Any]) -> None:
                           "fullest device", "of its memory", "shards", "planned in, s")
     for case in cases:
         if case.result is None:
-            made.add_row(escape(case.name), str(case.topology.device_count), "no plan")
+            made.add_row(escape(case.name), *([str(case.topology.device_count), "no plan"] if case.topology
+                                              else ["", "not known"]))
             continue
         result = case.result
         fullest = max(memory.peak_bytes / device.memory_bytes for memory, device in
@@ -79,5 +78,6 @@ def print_cases(cases: list[Any]) -> None:
     out.print(made)
     for case in cases:
         if case.error is not None:
-            out.print(f"{case.name}: no plan: {case.error.limit}: {case.error.message}",
+            what = f"no plan: {case.error.limit}: " if case.topology else ""
+            out.print(f"{case.name}: {what}{case.error.message}",
                       markup=False, soft_wrap=True)
