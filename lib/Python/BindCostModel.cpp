@@ -6,12 +6,15 @@
 
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Planner/Memory.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+
+#include <sstream>
 
 namespace nb = nanobind;
 using namespace neuroshard;
@@ -47,8 +50,14 @@ void bindDeviceClass(nb::module_ &module) {
                      return deviceClass.exchangeExtra.ownGBps;
                    })
       .def("__repr__", [](const DeviceClass &deviceClass) {
-        std::string text = "DeviceClass('";
-        return text.append(deviceClass.name).append("')");
+        std::ostringstream text;
+        text << "DeviceClass('" << deviceClass.name << "', "
+             << formatBytes(deviceClass.memoryBytes) << " at "
+             << deviceClass.memoryBandwidthGBps << " GB/s, "
+             << deviceClass.devicesPerNode << " a node at "
+             << deviceClass.nodeBandwidthGBps << " GB/s, "
+             << deviceClass.networkBandwidthGBps << " GB/s between nodes)";
+        return text.str();
       });
   module.def(
       "device_classes",

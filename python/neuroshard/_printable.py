@@ -9,6 +9,11 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in [*range(0x20), *range(0x7F, 0xA0)
 _ESCAPES_IN_LINES = {code: escape for code, escape in _ESCAPES.items() if chr(code) != "\n"}
 
 
+def counted(count: int, what: str) -> str:
+    """"1 table", "2 tables"."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """The text with \\x1b for ESC, and so on; lines stay lines."""
     return text.translate(_ESCAPES_IN_LINES)

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from neuroshard import _fields, _planner
-from neuroshard._printable import printable
+from neuroshard._html import html_table
+from neuroshard._printable import counted, printable, printable_line
 from neuroshard._vocabulary import SEMANTICS
 from neuroshard.errors import Diagnostic, InvalidPlan
 from neuroshard.problem import Semantics, ShardingProblem
@@ -115,7 +116,22 @@ class Plan(_fields.Record):
 
     def __str__(self) -> str:
         """Which shards each device holds, in a table."""
-        return described(self)
+        headline, rows = described(self)
+        lines = [headline, f"{'device':>6} {'shards':>7} {'elements':>15}  tables"]
+        lines += [f"{device:>6} {shards:>7} {elements:>15,}  {names}".rstrip()
+                  for device, shards, elements, names in rows[:MAX_DEVICES]]
+        if len(rows) > MAX_DEVICES:
+            lines.append(f"   ... {counted(len(rows) - MAX_DEVICES, 'more device')}")
+        return printable("\n".join(lines))
+
+    def __repr__(self) -> str:
+        """In short; to_json() has everything."""
+        return printable_line(f"Plan({headline_of(self)})")
+
+    def _repr_html_(self) -> str:
+        headline, rows = described(self)
+        return html_table(headline, ("device", "shards", "elements", "tables"),
+                     [(device, shards, f"{elements:,}", names) for device, shards, elements, names in rows])
 
     def check(self, problem: ShardingProblem) -> tuple[Diagnostic, ...]:
         """Everything wrong with the plan as an answer to the problem; empty when valid."""
@@ -180,29 +196,30 @@ class Plan(_fields.Record):
 MAX_DEVICES, MAX_LISTED = 32, 6
 
 
-def described(plan: Plan) -> str:
-    """The text of print(plan): a line per device, its largest shards first."""
+def headline_of(plan: Plan) -> str:
+    tables = len({shard.table for shard in plan.shards})
+    return f"{counted(tables, 'table')} in {counted(len(plan.shards), 'shard')} on " \
+           f"{counted(plan.device_count, 'device')}{origin(plan.provenance)}"
+
+
+def described(plan: Plan) -> tuple[str, list[tuple[int, int, int, str]]]:
+    """A headline, and of each device its number, shards, elements, and largest shards."""
     whole: dict[str, tuple[int, int]] = {}
+    held: dict[int, list[Shard]] = {device: [] for device in range(plan.device_count)}
     for shard in plan.shards:
         rows, cols = whole.get(shard.table, (0, 0))
         whole[shard.table] = max(rows, shard.rows[1]), max(cols, shard.cols[1])
-    lines = [f"{counted(len(whole), 'table')} in {counted(len(plan.shards), 'shard')} on "
-             f"{counted(plan.device_count, 'device')}" + origin(plan.provenance)]
-    lines.append(f"{'device':>6} {'shards':>7} {'elements':>15}  tables")
-    for device in range(min(plan.device_count, MAX_DEVICES)):
-        held = sorted(plan.shards_on(device), key=lambda one: -one.row_count * one.width)
-        names = [piece(shard, *whole[shard.table]) for shard in held[:MAX_LISTED]]
-        if len(held) > MAX_LISTED:
-            names.append(f"{len(held) - MAX_LISTED} more")
-        elements = sum(shard.row_count * shard.width for shard in held)
-        lines.append(f"{device:>6} {len(held):>7} {elements:>15,}  {', '.join(names)}".rstrip())
-    if plan.device_count > MAX_DEVICES:
-        lines.append(f"   ... {counted(plan.device_count - MAX_DEVICES, 'more device')}")
-    return printable("\n".join(lines))
-
-
-def counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+        for device in shard.devices:
+            held[device].append(shard)
+    result = []
+    for device, shards in held.items():
+        shards.sort(key=lambda one: -one.row_count * one.width)
+        names = [piece(shard, *whole[shard.table]) for shard in shards[:MAX_LISTED]]
+        if len(shards) > MAX_LISTED:
+            names.append(f"{len(shards) - MAX_LISTED} more")
+        result.append((device, len(shards), sum(shard.row_count * shard.width for shard in shards),
+                       ", ".join(names)))
+    return headline_of(plan), result
 
 
 def origin(provenance: Provenance | None) -> str:

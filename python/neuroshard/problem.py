@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields, _planner
+from neuroshard._html import html_table
+from neuroshard._printable import counted, printable_line
 from neuroshard._vocabulary import MEMORY_MODELS, SEMANTICS, TARGETS
 from neuroshard.constraints import Constraints, constraints_of_plain
 from neuroshard.errors import Diagnostic, InvalidProblem
@@ -102,6 +104,25 @@ class ShardingProblem(_fields.Record):
         state = dict(self.__dict__)
         state.pop("_native", None)
         return state
+
+    def _headline(self) -> str:
+        devices = f", {self.topology}" if self.topology else ""
+        return f"{counted(len(self.tables), 'table')}, {counted(len(self.features), 'feature')}, batch " \
+               f"{self.batch.global_size:,}{devices}"
+
+    def __repr__(self) -> str:
+        """In short; to_json() has everything."""
+        return printable_line(f"ShardingProblem({self._headline()})")
+
+    def _repr_html_(self) -> str:
+        features: dict[str, list[Feature]] = {}
+        for one in self.features:
+            features.setdefault(one.table, []).append(one)
+        return html_table(self._headline(), ("table", "rows", "columns", "type", "optimizer", "features", "ids per sample"),
+                     [(one.name, f"{one.rows:,}", one.dim, one.type, one.optimizer.kind,
+                       ", ".join(feature.name for feature in features.get(one.name, ())),
+                       f"{sum(feature.mean_pooling * feature.presence for feature in features.get(one.name, ())):g}")
+                      for one in self.tables])
 
     def table(self, name: str) -> Table:
         """The table of this name; KeyError when there is none."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neuroshard import _fields, _planner
+from neuroshard._html import html_table
 from neuroshard.plans import Plan, plan_of_plain
 
 
@@ -191,15 +192,28 @@ class PlanResult(_fields.Record):
         """Writes the plan to a file; Plan.load() reads it."""
         self.plan.save(path)
 
-    def __str__(self) -> str:
+    def _headline(self) -> str:
         tables = len({shard.table for shard in self.plan.shards})
-        lines = [f"{tables} tables in {len(self.plan.shards)} shards on "
-                 f"{self.plan.device_count} devices: {self.cost_ms:.3f} ms, "
-                 f"{_bound(self.lower_bound_ms)}; fullest device "
-                 f"{_planner.format_bytes(self.memory.peak_bytes)}"]
-        lines += [f"  {line}" for line in (*_periods(self.breakdown), *_moves(self.migration))]
-        lines += [f"  {sentence}" for sentence in (*self.explanation, *self.remarks)]
-        return "\n".join(lines)
+        return f"{tables} tables in {len(self.plan.shards)} shards on {self.plan.device_count} devices: " \
+               f"{self.cost_ms:.3f} ms, {_bound(self.lower_bound_ms)}; fullest device " \
+               f"{_planner.format_bytes(self.memory.peak_bytes)}"
+
+    def _sentences(self) -> list[str]:
+        return [*_periods(self.breakdown), *_moves(self.migration), *self.explanation, *self.remarks]
+
+    def __str__(self) -> str:
+        return "\n".join([self._headline(), *(f"  {one}" for one in self._sentences())])
+
+    def __repr__(self) -> str:
+        """In short; printing it shows the decisions."""
+        return f"PlanResult({self._headline()})"
+
+    def _repr_html_(self) -> str:
+        rows = [(number, len(self.plan.shards_on(number)), f"{cost.forward_ms:.3f}", f"{cost.exchange_ms:.3f}",
+                 f"{cost.backward_ms:.3f}", _planner.format_bytes(memory.peak_bytes))
+                for number, (cost, memory) in enumerate(zip(self.breakdown.devices, self.memory.devices))]
+        return html_table(self._headline(), ("device", "shards", "forward, ms", "exchanges, ms", "backward, ms", "memory"),
+                     rows, self._sentences())
 
 
 def _bound(lower_bound_ms: float) -> str:

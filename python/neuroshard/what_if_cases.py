@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from neuroshard import _fields, _planner
+from neuroshard._html import html_table
 from neuroshard.errors import InvalidProblem, PlanningError
 from neuroshard.planning import plan
 from neuroshard.problem import ShardingProblem
@@ -50,6 +51,18 @@ class WhatIf(_fields.Record):
     def __getitem__(self, index: int) -> WhatIfCase:
         return self.cases[index]
 
+    def __repr__(self) -> str:
+        """In short; printing it shows a table."""
+        return f"WhatIf({', '.join(_in_short(case) for case in self.cases)})"
+
+    def _repr_html_(self) -> str:
+        return html_table("What if", ("topology", "devices", "cost, ms", "bound, ms", "fullest device"),
+                     [(case.name, case.topology.device_count if case.topology else "",
+                       *((f"{case.result.cost_ms:.3f}", _bound(case.result.lower_bound_ms),
+                          _planner.format_bytes(case.result.memory.peak_bytes)) if case.result
+                         else (f"no plan: {case.error.message}" if case.error else "", "", "")))
+                      for case in self.cases])
+
     def __str__(self) -> str:
         width = max([8, *(len(case.name) for case in self.cases)])
         lines = [f"{'topology':{width}}  devices   cost, ms  bound, ms  fullest device"]
@@ -63,6 +76,10 @@ class WhatIf(_fields.Record):
             elif case.error is not None:
                 lines.append(f"{start}  no plan: {case.error.limit}: {case.error.message}")
         return "\n".join(lines)
+
+
+def _in_short(case: WhatIfCase) -> str:
+    return f"{case.name}: " + (f"{case.result.cost_ms:.3f} ms" if case.result else "no plan")
 
 
 def _bound(lower_bound_ms: float) -> str:

@@ -28,7 +28,8 @@ from neuroshard.calibration._engines import Tables, open_plan
 from neuroshard.calibration._measure import measure_steps
 from neuroshard.calibration._models import make_task
 from neuroshard.planning import evaluate, plan
-from neuroshard.plans import Plan, counted
+from neuroshard._printable import counted
+from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem, Target
 from neuroshard.results import Breakdown, PlanResult
 from neuroshard.topology import Topology

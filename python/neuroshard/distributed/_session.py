@@ -19,6 +19,7 @@ from neuroshard._artifact.manifest import Manifest
 from neuroshard._group.agreement import host_leaders, rank_of, require_same, size_of, together
 from neuroshard._group.host import local_ranks
 from neuroshard._group.watched_group import watched_group_of, is_forked
+from neuroshard._printable import counted
 from neuroshard._torch_library import code_version
 from neuroshard.distributed import _operators
 from neuroshard.distributed._artifact_check import check_artifact
@@ -28,7 +29,7 @@ from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import only_input_of, shapes_of
 from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.errors import TensorError
-from neuroshard.plans import Plan, counted
+from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
 _numbers = itertools.count()

@@ -13,7 +13,8 @@ from neuroshard._group.agreement import attempt, gather, rank_of
 from neuroshard.distributed._dynamic_ids.arguments import DynamicIds
 from neuroshard.distributed._updates import UpdateSettings
 from neuroshard.errors import GroupError, TensorError
-from neuroshard.plans import Plan, counted
+from neuroshard._printable import counted
+from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
 Group = dist.ProcessGroup | None
