@@ -83,6 +83,13 @@ def test_hover_on_a_symbol(server):
             assert "1000 x 64, 253.9 KiB" in server.hover(line, use.start() + 2)
 
 
+def test_names_of_any_characters(server):
+    text = MODEL.replace("@user", '@"a: \\22b @c"')
+    assert not by_line(server.diagnostics_of(text), ERROR)
+    assert "1000 x 64, 253.9 KiB" in server.hover(4, 5)
+    assert "weights 250.0 KiB" in server.hover(7, 7)
+
+
 def test_no_old_price(server):
     server.diagnostics_of(MODEL)
     broken = MODEL.replace("on [1]", "on [7]")
