@@ -131,6 +131,13 @@ def test_no_plan_no_remark(server):
     assert not server.diagnostics_of("module {\n}\n")
 
 
+def test_no_remark_on_later_levels(server, tmp_path):
+    (tmp_path / "model.mlir").write_text(MODEL)
+    sharded = subprocess.run([tool("neuroshard-opt"), tmp_path / "model.mlir", "--neuroshard-to-partitioned"],
+                             capture_output=True, text=True, check=True).stdout
+    assert "neuroshard.plan" in sharded and not server.diagnostics_of(sharded)
+
+
 def test_modules_of_one_file(server):
     """Each part of a split file is priced; one with an error does not hide the others."""
     broken = MODEL.replace("on [1]", "on [7]")

@@ -72,6 +72,29 @@ def test_drops_dense_ops(text, kept, tmp_path):
     assert run(tool("neuroshard-opt"), small, "-o", os.devnull).returncode == 0
 
 
+def test_drops_packed_features(tmp_path):
+    argument = "%{0}: tensor<?xi64>, %o{0}: tensor<?xi64>, %w{0}: tensor<?xf32>"
+    values = ["a", "b", "c"]
+    arguments = ", ".join(argument.format(value) for value in values)
+    operands = {kind: ", ".join(f"%{kind}{value}" for value in values) for kind in ("", "o", "w")}
+    ids, weights = ", ".join(["tensor<?xi64>"] * 3), ", ".join(["tensor<?xf32>"] * 3)
+    jagged = '!neuroshard.jagged<["a", "b", "c"], i64, weighted>'
+    done, small = reduce(f"""
+module {{
+  neuroshard.table private @t : 100 x 8 x f32
+  func.func @forward({arguments}) -> tensor<?x8xf32> {{
+    %j = neuroshard.pack ids({operands[""]} : {ids}) offsets({operands["o"]} : {ids})
+           weights({operands["w"]} : {weights}) : {jagged}
+    %r = neuroshard.lookup sum @t[%j, "b"] : {jagged} -> tensor<?x8xf32>
+    return %r : tensor<?x8xf32>
+  }}
+}}
+""", tmp_path, "--error", "sum @t", "--", "sh", "-c", 'grep "neuroshard.pack" "$1" && cat "$1"', "sh")
+    assert done.returncode == 0, done.stderr
+    text = small.read_text()
+    assert '<["b"], i64, weighted>' in text and "weights(%arg2 :" in text and "%arg3" not in text
+
+
 def test_crash(tmp_path):
     """Without a text a signal counts, and an error does not."""
     crash = 'grep -q "lookup unpooled" "$1" || exit 1; kill -ABRT $$'
