@@ -97,6 +97,27 @@ def test_no_old_price(server):
     assert "KiB" not in "".join(hovers(server, broken, range(4, 10)).values())
 
 
+def test_ids_of_requests_may_be_texts(server):
+    server.diagnostics_of(MODEL)
+    position = {"textDocument": {"uri": "file:///model.mlir"}, "position": {"line": 7, "character": 6}}
+    assert "weights 250.0 KiB" in server.request("textDocument/hover", position, "a \"b\"")["contents"]["value"]
+
+
+@pytest.mark.parametrize("text", ["", "hello"] + [
+    '{"jsonrpc": "2.0", ' + rest for rest in (
+        '"method": "textDocument/hover"}',
+        '"id": 3, "method": "textDocument/hover"}',
+        '"id": 3, "method": "textDocument/hover", "params": {"textDocument": [], "position": "here"}}',
+        '"id": null, "method": "textDocument/hover", "params": []}',
+        '"id": 3, "result": {"contents": {"value": 1}}}',
+        '"method": "textDocument/publishDiagnostics", "params": {"diagnostics": [1]}}')])
+def test_messages_that_are_none(server, text):
+    """Both sides read on."""
+    server.diagnostics_of(MODEL)
+    server.send_text(text)
+    assert "weights 250.0 KiB" in server.hover(7, 6)
+
+
 @pytest.mark.parametrize("options", [[], ["--input-style=standard"]])
 def test_ends_with_its_input(options):
     client = LspClient(tool("neuroshard-lsp-server"), *options)

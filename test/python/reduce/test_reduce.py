@@ -127,12 +127,27 @@ def test_reduction_tree(tmp_path):
     (["--neuroshard-reduction=test=/no/such/program"], "option 'test' must be a program, got: '/no/such/program'"),
     (["--"], "expected a command after --"),
     (["--error", "--", "cat"], "--error: expected a value"),
+    (["--error=text"], "--error: has an effect only with a command after --"),
     (["--seconds=soon", "--", "cat"], "--seconds: expected a whole number above 0, got: 'soon'"),
 ])
 def test_wrong_input(options, error, tmp_path):
     done, _ = reduce(DENSE, tmp_path, *options)
     assert done.returncode == 1 and error in done.stderr
     assert sum("error:" in line for line in done.stderr.splitlines()) == 1
+
+
+def test_output_is_not_the_input(tmp_path):
+    source = tmp_path / "model.mlir"
+    source.write_text(DENSE)
+    done = run(tool("neuroshard-reduce"), source, "-o", source, "--error", "module", "--", "cat")
+    assert done.returncode == 1 and "is the input, too" in done.stderr
+    assert source.read_text() == DENSE
+
+
+def test_help():
+    done = run(tool("neuroshard-reduce"), "--help")
+    assert done.returncode == 0
+    assert "--error TEXT" in done.stdout and "--reduction-tree" in done.stdout
 
 
 def test_text_with_quotes(tmp_path):
