@@ -53,6 +53,13 @@ bool findsSymbols(ModuleOp module) {
               .wasInterrupted();
 }
 
+/// A plan is priced with the lookups that it is for; modules of later levels
+/// have none.
+bool hasLookups(ModuleOp module) {
+  return module.walk([](ir::LookupOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 class EditorPrices : public ir::PlanListener {
 public:
   EditorPrices(Dialect *dialect, bool inHovers)
@@ -62,7 +69,7 @@ public:
     // findsSymbols() verifies the plan again.
     static thread_local bool isRunning = false;
     auto module = plan->getParentOfType<ModuleOp>();
-    if (isRunning || !module)
+    if (isRunning || !module || !hasLookups(module))
       return;
     isRunning = true;
     llvm::scope_exit done([] { isRunning = false; });

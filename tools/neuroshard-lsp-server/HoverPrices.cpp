@@ -10,7 +10,7 @@ namespace json = llvm::json;
 static constexpr llvm::StringLiteral kMark = "neuroshard-price ";
 
 std::string neuroshard::forHover(llvm::StringRef symbol, llvm::StringRef text) {
-  return (kMark + symbol + ": " + text).str();
+  return (kMark + llvm::Twine(symbol.size()) + " " + symbol + text).str();
 }
 
 /// A message that is an object; nothing for others, which are sent on.
@@ -62,15 +62,17 @@ bool HoverPrices::takePrices(json::Object &params) {
     const json::Object *diagnostic = value.getAsObject();
     llvm::StringRef text =
         diagnostic ? diagnostic->getString("message").value_or("") : "";
-    if (!text.consume_front(kMark)) {
+    size_t symbolSize = 0;
+    if (!text.consume_front(kMark) || text.consumeInteger(10, symbolSize) ||
+        !text.consume_front(" ")) {
       others.push_back(std::move(value));
       continue;
     }
     const json::Object *range = diagnostic->getObject("range");
     const json::Object *start = range ? range->getObject("start") : nullptr;
-    auto [symbol, price] = text.split(": ");
     prices.push_back({start ? start->getInteger("line").value_or(0) : 0,
-                      symbol.str(), price.str()});
+                      text.take_front(symbolSize).str(),
+                      text.drop_front(symbolSize).str()});
   }
   bool changed = !prices.empty();
   pricesOfDocument[params.getString("uri").value_or("")] = std::move(prices);

@@ -31,6 +31,22 @@ llvm::raw_ostream &printError() {
   return llvm::WithColor::error(llvm::errs(), "neuroshard-reduce");
 }
 
+constexpr llvm::StringLiteral kHelp =
+    R"(Makes a module that fails smaller.
+
+USAGE: neuroshard-reduce INPUT -o OUTPUT [--error TEXT] [--seconds N] -- COMMAND...
+       neuroshard-reduce INPUT -o OUTPUT --neuroshard-reduction=test=PROGRAM
+       neuroshard-reduce INPUT -o OUTPUT --reduction-tree="traversal-mode=0 test=PROGRAM"
+
+  COMMAND...     gets a module as its last argument
+  --error TEXT   what it prints for a module that fails; default: it crashes
+  --seconds N    a run that takes longer is no failure; default: 10
+  PROGRAM        gets a module, and exits with 1 if it fails, else with 0
+
+MLIR's options:
+
+)";
+
 /// Quoted for a shell.
 std::string quoted(llvm::StringRef text) {
   std::string result = "'";
@@ -80,15 +96,26 @@ CommandTest::~CommandTest() {
 std::vector<std::string> CommandTest::parse(int argc, char **argv) {
   std::vector<std::string> all(argv, argv + argc);
   auto end = std::find(all.begin(), all.end(), "--");
-  if (end == all.end())
+  if (std::find(all.begin(), end, "--help") != end) {
+    llvm::outs() << kHelp;
+    return {all.front(), "--help"};
+  }
+  OwnOptions own;
+  if (end == all.end()) {
+    for (llvm::StringRef word : all)
+      if (llvm::StringRef name = word.split('=').first; own.find(name)) {
+        printError() << name
+                     << ": has an effect only with a command after --\n";
+        return {};
+      }
     return all;
+  }
   std::vector<std::string> command(end + 1, all.end()), rest;
   if (command.empty()) {
     printError() << "expected a command after --, such as: -- neuroshard-opt "
                     "--neuroshard-plan\n";
     return {};
   }
-  OwnOptions own;
   for (auto word = all.begin(); word != end; ++word) {
     auto [name, value] = llvm::StringRef(*word).split('=');
     std::string *option = own.find(name);

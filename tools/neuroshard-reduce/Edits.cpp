@@ -11,6 +11,7 @@ llvm::ArrayRef<ModuleEdit> neuroshard::allEdits() {
       {"drop-lookup", dropLookup},
       {"drop-other-op", dropOtherOp, /*repeats=*/true},
       {"drop-results", dropResults},
+      {"drop-packed-features", dropPackedFeatures},
       {"drop-features", dropFeatures},
       {"drop-planning", dropPlanning},
       {"join-shards", joinShards},

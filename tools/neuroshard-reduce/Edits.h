@@ -50,6 +50,8 @@ bool dropStatistics(mlir::Operation *op, mlir::RewriterBase &rewriter);
 bool dropResults(mlir::Operation *op, mlir::RewriterBase &rewriter);
 /// Arguments that are not used, and features that no op reads.
 bool dropFeatures(mlir::Operation *op, mlir::RewriterBase &rewriter);
+/// The same of a pack.
+bool dropPackedFeatures(mlir::Operation *op, mlir::RewriterBase &rewriter);
 
 // Of plans and what is left, in PlanEdits.cpp.
 

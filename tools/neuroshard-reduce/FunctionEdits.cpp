@@ -41,25 +41,41 @@ bool addFeatures(Operation *user, llvm::SmallSetVector<StringAttr, 4> &used) {
       .Default([](Operation *) { return false; });
 }
 
-/// Takes the features that no op reads out of the type of `ids`.
-bool dropFeaturesOf(Value ids) {
+/// The positions of the features of `ids` that some op reads, or of the first
+/// if none does; nothing if an op may read all, or if all are read.
+std::optional<SmallVector<size_t>> usedFeatures(Value ids) {
   auto type = dyn_cast<JaggedType>(ids.getType());
   llvm::SmallSetVector<StringAttr, 4> used;
   if (!type || !llvm::all_of(ids.getUsers(), [&](Operation *user) {
         return addFeatures(user, used);
       }))
-    return false;
-  SmallVector<StringAttr> kept(
-      llvm::make_filter_range(type.getFeatures(), [&](StringAttr feature) {
-        return used.contains(feature);
-      }));
+    return std::nullopt;
+  SmallVector<size_t> kept;
+  for (auto [index, feature] : llvm::enumerate(type.getFeatures()))
+    if (used.contains(feature))
+      kept.push_back(index);
   if (kept.empty())
-    kept.push_back(type.getFeatures().front());
+    kept.push_back(0);
   if (kept.size() == type.getFeatures().size())
-    return false;
-  ids.setType(JaggedType::get(type.getContext(), kept, type.getIdType(),
-                              type.getWeighted()));
-  return true;
+    return std::nullopt;
+  return kept;
+}
+
+/// The type with the features at these positions alone.
+JaggedType keepFeatures(JaggedType type, ArrayRef<size_t> positions) {
+  SmallVector<StringAttr> kept;
+  for (size_t position : positions)
+    kept.push_back(type.getFeatures()[position]);
+  return JaggedType::get(type.getContext(), kept, type.getIdType(),
+                         type.getWeighted());
+}
+
+/// Takes the features that no op reads out of the type of `ids`.
+bool dropFeaturesOf(Value ids) {
+  std::optional<SmallVector<size_t>> kept = usedFeatures(ids);
+  if (kept)
+    ids.setType(keepFeatures(cast<JaggedType>(ids.getType()), *kept));
+  return kept.has_value();
 }
 
 /// Erases an op; zeros take the place of results that are used.
@@ -111,6 +127,26 @@ bool neuroshard::dropResults(Operation *op, RewriterBase &rewriter) {
   if (function.getAllResultAttrs())
     rewriter.modifyOpInPlace(function, [&] { function.removeResAttrsAttr(); });
   updateType(function, rewriter);
+  return true;
+}
+
+bool neuroshard::dropPackedFeatures(Operation *op, RewriterBase &rewriter) {
+  auto pack = dyn_cast<ir::PackOp>(op);
+  std::optional<SmallVector<size_t>> kept;
+  if (!pack || !(kept = usedFeatures(pack.getResult())))
+    return false;
+  auto keep = [&](OperandRange values) {
+    SmallVector<Value> list;
+    if (!values.empty()) // Weights, of ids that have none.
+      for (size_t position : *kept)
+        list.push_back(values[position]);
+    return list;
+  };
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(pack);
+  rewriter.replaceOpWithNewOp<ir::PackOp>(
+      pack, keepFeatures(pack.getResult().getType(), *kept),
+      keep(pack.getIds()), keep(pack.getOffsets()), keep(pack.getWeights()));
   return true;
 }
 

@@ -116,9 +116,10 @@ struct ReductionPass
     Tester tester(test, {});
     FailureTest failureTest(tester);
     if (!failureTest.stillFails(module))
-      return emitError(module.getLoc(), "the module does not fail: '")
-             << printable(test.getValue())
-             << "' exits with 0 for it; expected 1, which means that it fails";
+      return emitError(module.getLoc(),
+                       "the module does not fail: the test exits with 0 for "
+                       "it, or the command has not printed the text of "
+                       "--error, has not crashed, or took too long");
     Reducer reducer(module, failureTest);
     reducer.run();
     module.getBodyRegion().takeBody(reducer.module().getBodyRegion());

@@ -20,34 +20,29 @@ namespace {
 
 constexpr int64_t kFewRows = 8;
 
-/// The ops that name a table; nothing if an op outside of the logical and the
-/// planned level does.
+/// The ops of the logical and the planned level that name a table. Where others
+/// do, the module without it does not verify.
 struct TableUsers {
+  explicit TableUsers(TableOp table) {
+    StringAttr name = table.getSymNameAttr();
+    auto add = [&](auto op, auto &list) {
+      if (op.getTableAttr().getAttr() == name)
+        list.push_back(op);
+    };
+    table->getParentOfType<ModuleOp>().walk([&](Operation *op) {
+      if (auto lookup = dyn_cast<LookupOp>(op))
+        add(lookup, lookups);
+      else if (auto shard = dyn_cast<ShardOp>(op))
+        add(shard, shards);
+      else if (auto pin = dyn_cast<PinOp>(op))
+        add(pin, pins);
+    });
+  }
+
   SmallVector<LookupOp> lookups;
   SmallVector<ShardOp> shards;
   SmallVector<PinOp> pins;
 };
-
-std::optional<TableUsers> usersOf(TableOp table) {
-  TableUsers users;
-  auto module = table->getParentOfType<ModuleOp>();
-  auto uses = SymbolTable::getSymbolUses(table.getSymNameAttr(),
-                                         &module.getBodyRegion());
-  if (!uses)
-    return std::nullopt;
-  for (const SymbolTable::SymbolUse &use : *uses) {
-    Operation *user = use.getUser();
-    if (auto lookup = dyn_cast<LookupOp>(user))
-      users.lookups.push_back(lookup);
-    else if (auto shard = dyn_cast<ShardOp>(user))
-      users.shards.push_back(shard);
-    else if (auto pin = dyn_cast<PinOp>(user))
-      users.pins.push_back(pin);
-    else
-      return std::nullopt;
-  }
-  return users;
-}
 
 bool names(Attribute value, StringAttr table) {
   auto symbol = dyn_cast<FlatSymbolRefAttr>(value);
@@ -86,14 +81,14 @@ void dropConstraints(ModuleOp module, StringAttr table) {
 
 bool setRows(TableOp table, int64_t rows, RewriterBase &rewriter) {
   int64_t before = table.getRows();
-  std::optional<TableUsers> users = usersOf(table);
-  if (!users || rows >= before)
+  if (rows >= before)
     return false;
+  TableUsers users(table);
   auto scaled = [&](int64_t row) { return row * rows / before; };
-  for (ShardOp shard : users->shards)
+  for (ShardOp shard : users.shards)
     if (scaled(shard.getRowBegin()) >= scaled(shard.getRowEnd()))
       return false;
-  for (ShardOp shard : users->shards)
+  for (ShardOp shard : users.shards)
     rewriter.modifyOpInPlace(shard, [&] {
       shard.setRowBegin(scaled(shard.getRowBegin()));
       shard.setRowEnd(scaled(shard.getRowEnd()));
@@ -112,28 +107,28 @@ bool isOnlyReturned(Value value) {
 
 bool setColumns(TableOp table, int64_t columns, RewriterBase &rewriter) {
   int64_t before = table.getDim();
-  std::optional<TableUsers> users = usersOf(table);
-  if (!users || columns >= before)
+  if (columns >= before)
     return false;
+  TableUsers users(table);
   auto scaled = [&](int64_t column) {
     return column == before ? columns
                             : column * columns / before / kColumnAlignment *
                                   kColumnAlignment;
   };
-  for (ShardOp shard : users->shards)
+  for (ShardOp shard : users.shards)
     if (scaled(shard.getColBegin()) >= scaled(shard.getColEnd()))
       return false;
-  if (!llvm::all_of(users->lookups, [](LookupOp lookup) {
+  if (!llvm::all_of(users.lookups, [](LookupOp lookup) {
         return isOnlyReturned(lookup.getResult());
       }))
     return false;
-  for (ShardOp shard : users->shards)
+  for (ShardOp shard : users.shards)
     rewriter.modifyOpInPlace(shard, [&] {
       shard.setColBegin(scaled(shard.getColBegin()));
       shard.setColEnd(scaled(shard.getColEnd()));
     });
   rewriter.modifyOpInPlace(table, [&] { table.setDim(columns); });
-  for (LookupOp lookup : users->lookups) {
+  for (LookupOp lookup : users.lookups) {
     auto type = cast<RankedTensorType>(lookup.getResult().getType());
     auto narrow = RankedTensorType::get({type.getDimSize(0), columns},
                                         type.getElementType());
@@ -155,18 +150,18 @@ int64_t halfOfColumns(int64_t columns) {
 
 bool neuroshard::dropTable(Operation *op, RewriterBase &rewriter) {
   auto table = dyn_cast<TableOp>(op);
-  std::optional<TableUsers> users;
-  if (!table || !(users = usersOf(table)))
+  if (!table)
     return false;
-  if (!llvm::all_of(users->lookups, [](LookupOp lookup) {
+  TableUsers users(table);
+  if (!llvm::all_of(users.lookups, [](LookupOp lookup) {
         return hasZeros(lookup.getResult().getType());
       }))
     return false;
-  for (LookupOp lookup : users->lookups)
+  for (LookupOp lookup : users.lookups)
     replaceByZeros(lookup, rewriter);
-  for (ShardOp shard : users->shards)
+  for (ShardOp shard : users.shards)
     rewriter.eraseOp(shard);
-  for (PinOp pin : users->pins)
+  for (PinOp pin : users.pins)
     rewriter.eraseOp(pin);
   dropConstraints(table->getParentOfType<ModuleOp>(), table.getSymNameAttr());
   rewriter.eraseOp(table);
@@ -175,15 +170,17 @@ bool neuroshard::dropTable(Operation *op, RewriterBase &rewriter) {
 
 bool neuroshard::joinShards(Operation *op, RewriterBase &rewriter) {
   auto table = dyn_cast<TableOp>(op);
-  std::optional<TableUsers> users;
-  if (!table || !(users = usersOf(table)) || users->shards.empty())
+  if (!table)
     return false;
-  ShardOp first = users->shards.front();
+  TableUsers users(table);
+  if (users.shards.empty())
+    return false;
+  ShardOp first = users.shards.front();
   auto isInPlanOfFirst = [&](ShardOp shard) {
     return shard->getParentOp() == first->getParentOp();
   };
-  if (!llvm::all_of(users->shards, isInPlanOfFirst) ||
-      (users->shards.size() == 1 && !first.hasCopies()))
+  if (!llvm::all_of(users.shards, isInPlanOfFirst) ||
+      (users.shards.size() == 1 && !first.hasCopies()))
     return false;
   rewriter.modifyOpInPlace(first, [&] {
     first.setRowBegin(0);
@@ -192,7 +189,7 @@ bool neuroshard::joinShards(Operation *op, RewriterBase &rewriter) {
     first.setColEnd(table.getDim());
     first.setDevices({first.getDevices().front()});
   });
-  for (ShardOp other : llvm::drop_begin(users->shards))
+  for (ShardOp other : llvm::drop_begin(users.shards))
     rewriter.eraseOp(other);
   return true;
 }

@@ -5,14 +5,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandTest.h"
+#include "OutputArgument.h"
 #include "Reduction.h"
+#include "WriteFailure.h"
 
 #include "neuroshard/InitAll.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
 
 int main(int argc, char **argv) {
   neuroshard::CommandTest test;
@@ -22,6 +26,17 @@ int main(int argc, char **argv) {
   std::vector<char *> words;
   for (std::string &argument : arguments)
     words.push_back(argument.data());
+  llvm::ArrayRef<const char *> given = llvm::ArrayRef(words).drop_front();
+  llvm::StringRef output = neuroshard::findOutput(given);
+  if (!output.empty() && neuroshard::isAlsoInput(given, output)) {
+    llvm::WithColor::error(llvm::errs(), "neuroshard-reduce")
+        << neuroshard::printable(output)
+        << ": is the input, too; expected another file after -o\n";
+    return EXIT_FAILURE;
+  }
+  // The standard output is flushed after main().
+  static neuroshard::WriteFailure failure("neuroshard-reduce",
+                                          output.empty() ? "-" : output.str());
   words.push_back(nullptr);
 
   mlir::DialectRegistry registry;

@@ -110,12 +110,12 @@ private:
 
 void Pricer::priceStep(const CostBreakdown &cost) {
   const std::vector<DeviceCost> &devices = cost.devices;
-  slowest =
-      static_cast<int>(std::ranges::max_element(devices, {},
-                                                [](const DeviceCost &device) {
-                                                  return device.compute.total();
-                                                }) -
-                       devices.begin());
+  auto deviceOfMost = [&](auto most) {
+    return static_cast<int>(std::ranges::max_element(devices, {}, most) -
+                            devices.begin());
+  };
+  slowest = deviceOfMost(
+      [](const DeviceCost &device) { return device.compute.total(); });
   std::vector<MemoryTerms> memory = planMemory(problem, plan.shards).devices;
   auto fill = [&](size_t device) {
     return static_cast<double>(memory[device].peakBytes()) /
@@ -142,6 +142,13 @@ void Pricer::priceStep(const CostBreakdown &cost) {
               formatBytes(problem.topology.devices[full].memoryBytes),
               100 * fill(full))
               .str());
+  if (cost.fetchMs > 0) {
+    int device =
+        deviceOfMost([](const DeviceCost &device) { return device.fetchMs; });
+    add(op, "device " + std::to_string(device) +
+                " fetches rows of lower tiers longest: " +
+                msText(devices[static_cast<size_t>(device)].fetchMs));
+  }
 }
 
 void Pricer::priceProvenance() {

@@ -9,6 +9,7 @@
 // RUN: neuroshard-opt %t/by-hand.mlir --neuroshard-price=cost-model=roofline -o /dev/null 2>&1 | FileCheck %t/by-hand.mlir --implicit-check-not=error:
 // RUN: sed -e "s/objective = .step./objective = \"published\"/" %t/by-hand.mlir > %t/published.mlir
 // RUN: neuroshard-opt %t/published.mlir --neuroshard-price="plan=plan cost-model=reference" -o /dev/null 2>&1 | FileCheck %t/by-hand.mlir --check-prefix=ONE
+// RUN: neuroshard-opt %t/tiers.mlir --neuroshard-price=cost-model=roofline -o /dev/null 2>&1 | FileCheck %t/tiers.mlir --implicit-check-not=error:
 
 //--- model.mlir
 // CHECK: remark: predicted step [[COST:[0-9.]+]] ms by 'roofline': input {{.*}}, forward {{.*}}, backward {{.*}} ms
@@ -66,5 +67,32 @@ module attributes {neuroshard.batch = 256 : i64} {
     %i = neuroshard.lookup sum @item[%ids, "item"] {stats = #neuroshard.feature<mean = 50.0>} : !ids -> tensor<?x16xf32>
     %w = neuroshard.lookup sum @word[%ids, "item"] {stats = #neuroshard.feature<mean = 50.0>} : !ids -> tensor<?x16xf32>
     return %u, %i, %w : tensor<?x64xf32>, tensor<?x16xf32>, tensor<?x16xf32>
+  }
+}
+
+//--- tiers.mlir
+// Tables below device memory, under two snapshots. Each device has one shard, so what is slowest is that
+// shard alone.
+// CHECK: remark: predicted step {{[0-9.]+}} ms by 'roofline': input {{[0-9.]+}} ms, fetch {{.*}}
+// CHECK: remark: device 0 computes longest: lookups [[LOOKUPS:[0-9.]+]] ms, updates [[UPDATES:[0-9.]+]] ms
+// CHECK: remark: device 0 fetches rows of lower tiers longest:
+// CHECK: remark: device 0: {{.*}}, on the host 24.4 MiB; alone: lookups [[LOOKUPS]] ms, updates [[UPDATES]] ms; device 0 computes longest
+// CHECK: remark: device 1: {{.*}}, on disk 24.4 MiB; alone:
+!ids = !neuroshard.jagged<["user", "page"], i64>
+module attributes {neuroshard.batch = 256 : i64,
+    neuroshard.planning = {snapshots = [{name = "night", weight = 2.0, features = [{feature = "page", stats = #neuroshard.feature<mean = 12.0>}]}, {name = "day", weight = 1.0}]}} {
+  neuroshard.table private @user : 100000 x 64 x f32
+  neuroshard.table private @page : 100000 x 64 x f32
+  neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+    levels [#neuroshard.level<"node", groups = [2], bandwidth = 370.0, latency = 11.0>] host_memory [500000000000]
+    host_disks [#neuroshard.disk<bytes = 15000000000000>]
+  neuroshard.plan @plan on @cluster semantics exact {
+    neuroshard.shard "user" of @user rows [0, 100000) cols [0, 64) on [0] tier dram cache 19200
+    neuroshard.shard "page" of @page rows [0, 100000) cols [0, 64) on [1] tier ssd cache 19200
+  }
+  func.func @forward(%ids: !ids) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+    %u = neuroshard.lookup sum @user[%ids, "user"] {stats = #neuroshard.feature<mean = 50.0>} : !ids -> tensor<?x64xf32>
+    %p = neuroshard.lookup sum @page[%ids, "page"] {stats = #neuroshard.feature<mean = 10.0>} : !ids -> tensor<?x64xf32>
+    return %u, %p : tensor<?x64xf32>, tensor<?x64xf32>
   }
 }

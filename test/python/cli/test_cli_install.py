@@ -141,7 +141,8 @@ def test_a_wheel_may_have_libraries_and_tools_that_name_no_other_folder(complete
             and file.open("rb").read(4) == ELF]
     assert {file.relative_to(package).as_posix() for file in held} >= {
         "lib/libneuroshard_torch.so", "lib/libneuroshard_runtime.so", "lib/libneuroshard_cuda.so",
-        "bin/neuroshard-compile", "bin/neuroshard-opt", "bin/neuroshard-translate"}
+        "bin/neuroshard-compile", "bin/neuroshard-lsp-server", "bin/neuroshard-opt",
+        "bin/neuroshard-reduce", "bin/neuroshard-translate"}
     for file in held:
         dynamic = subprocess.run(["readelf", "-d", file], capture_output=True, text=True,
                                  check=True).stdout

@@ -28,7 +28,11 @@ class LspClient:
         self._process.communicate()
 
     def _send(self, message):
-        text = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        self.send_text(json.dumps({"jsonrpc": "2.0", **message}))
+
+    def send_text(self, text):
+        """A message, whatever is in it."""
+        text = text.encode()
         self._process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
         self._process.stdin.flush()
 
@@ -44,10 +48,12 @@ class LspClient:
     def notify(self, method, parameters):
         self._send({"method": method, "params": parameters})
 
-    def request(self, method, parameters):
+    def request(self, method, parameters, key=None):
+        """The result; `key` is the request's id."""
         self._count += 1
-        self._send({"id": self._count, "method": method, "params": parameters})
-        while (message := self._receive()).get("id") != self._count:
+        key = key or self._count
+        self._send({"id": key, "method": method, "params": parameters})
+        while (message := self._receive()).get("id") != key:
             pass
         assert "error" not in message, message
         return message["result"]

@@ -83,11 +83,39 @@ def test_hover_on_a_symbol(server):
             assert "1000 x 64, 253.9 KiB" in server.hover(line, use.start() + 2)
 
 
+def test_names_of_any_characters(server):
+    text = MODEL.replace("@user", '@"a: \\22b @c"')
+    assert not by_line(server.diagnostics_of(text), ERROR)
+    assert "1000 x 64, 253.9 KiB" in server.hover(4, 5)
+    assert "weights 250.0 KiB" in server.hover(7, 7)
+
+
 def test_no_old_price(server):
     server.diagnostics_of(MODEL)
     broken = MODEL.replace("on [1]", "on [7]")
     server.diagnostics_of(broken)
     assert "KiB" not in "".join(hovers(server, broken, range(4, 10)).values())
+
+
+def test_ids_of_requests_may_be_texts(server):
+    server.diagnostics_of(MODEL)
+    position = {"textDocument": {"uri": "file:///model.mlir"}, "position": {"line": 7, "character": 6}}
+    assert "weights 250.0 KiB" in server.request("textDocument/hover", position, "a \"b\"")["contents"]["value"]
+
+
+@pytest.mark.parametrize("text", ["", "hello"] + [
+    '{"jsonrpc": "2.0", ' + rest for rest in (
+        '"method": "textDocument/hover"}',
+        '"id": 3, "method": "textDocument/hover"}',
+        '"id": 3, "method": "textDocument/hover", "params": {"textDocument": [], "position": "here"}}',
+        '"id": null, "method": "textDocument/hover", "params": []}',
+        '"id": 3, "result": {"contents": {"value": 1}}}',
+        '"method": "textDocument/publishDiagnostics", "params": {"diagnostics": [1]}}')])
+def test_messages_that_are_none(server, text):
+    """Both sides read on."""
+    server.diagnostics_of(MODEL)
+    server.send_text(text)
+    assert "weights 250.0 KiB" in server.hover(7, 6)
 
 
 @pytest.mark.parametrize("options", [[], ["--input-style=standard"]])
@@ -122,6 +150,13 @@ def test_error_instead_of_prices(server, old, new, line):
 
 def test_no_plan_no_remark(server):
     assert not server.diagnostics_of("module {\n}\n")
+
+
+def test_no_remark_on_later_levels(server, tmp_path):
+    (tmp_path / "model.mlir").write_text(MODEL)
+    sharded = subprocess.run([tool("neuroshard-opt"), tmp_path / "model.mlir", "--neuroshard-to-partitioned"],
+                             capture_output=True, text=True, check=True).stdout
+    assert "neuroshard.plan" in sharded and not server.diagnostics_of(sharded)
 
 
 def test_modules_of_one_file(server):

@@ -10,7 +10,7 @@ from reduce.failing_modules import KINDS, failure
 from support.artifact import tool
 
 MOST_TABLES = 3
-FAILURES = range(50) if os.environ.get("NEUROSHARD_ALL") else [2, 6]
+FAILURES = range(50) if os.environ.get("NEUROSHARD_ALL") else [0, 6]
 
 DENSE = """\
 !ids = !neuroshard.jagged<["a", "b"], i64>
@@ -72,6 +72,44 @@ def test_drops_dense_ops(text, kept, tmp_path):
     assert run(tool("neuroshard-opt"), small, "-o", os.devnull).returncode == 0
 
 
+def test_drops_packed_features(tmp_path):
+    argument = "%{0}: tensor<?xi64>, %o{0}: tensor<?xi64>, %w{0}: tensor<?xf32>"
+    values = ["a", "b", "c"]
+    arguments = ", ".join(argument.format(value) for value in values)
+    operands = {kind: ", ".join(f"%{kind}{value}" for value in values) for kind in ("", "o", "w")}
+    ids, weights = ", ".join(["tensor<?xi64>"] * 3), ", ".join(["tensor<?xf32>"] * 3)
+    jagged = '!neuroshard.jagged<["a", "b", "c"], i64, weighted>'
+    done, small = reduce(f"""
+module {{
+  neuroshard.table private @t : 100 x 8 x f32
+  func.func @forward({arguments}) -> tensor<?x8xf32> {{
+    %j = neuroshard.pack ids({operands[""]} : {ids}) offsets({operands["o"]} : {ids})
+           weights({operands["w"]} : {weights}) : {jagged}
+    %r = neuroshard.lookup sum @t[%j, "b"] : {jagged} -> tensor<?x8xf32>
+    return %r : tensor<?x8xf32>
+  }}
+}}
+""", tmp_path, "--error", "sum @t", "--", "sh", "-c", 'grep "neuroshard.pack" "$1" && cat "$1"', "sh")
+    assert done.returncode == 0, done.stderr
+    text = small.read_text()
+    assert '<["b"], i64, weighted>' in text and "weights(%arg2 :" in text and "%arg3" not in text
+
+
+def test_crash(tmp_path):
+    """Without a text a signal counts, and an error does not."""
+    crash = 'grep -q "lookup unpooled" "$1" || exit 1; kill -ABRT $$'
+    done, small = reduce(DENSE, tmp_path, "--", "sh", "-c", crash, "sh")
+    assert done.returncode == 0, done.stderr
+    assert small.read_text().count("neuroshard.table") == 1
+    assert "lookup unpooled @b" in small.read_text()
+
+
+def test_slow_runs_do_not_fail(tmp_path):
+    done, _ = reduce(DENSE, tmp_path, "--seconds", "1", "--error", "module", "--", "sh", "-c",
+                     'sleep 30; cat "$1"', "sh")
+    assert done.returncode == 1 and "the module does not fail" in done.stderr
+
+
 def test_reduction_tree(tmp_path):
     """As mlir-reduce is used; each edit is tested on one op."""
     script = tmp_path / "test.sh"
@@ -89,12 +127,27 @@ def test_reduction_tree(tmp_path):
     (["--neuroshard-reduction=test=/no/such/program"], "option 'test' must be a program, got: '/no/such/program'"),
     (["--"], "expected a command after --"),
     (["--error", "--", "cat"], "--error: expected a value"),
+    (["--error=text"], "--error: has an effect only with a command after --"),
     (["--seconds=soon", "--", "cat"], "--seconds: expected a whole number above 0, got: 'soon'"),
 ])
 def test_wrong_input(options, error, tmp_path):
     done, _ = reduce(DENSE, tmp_path, *options)
     assert done.returncode == 1 and error in done.stderr
     assert sum("error:" in line for line in done.stderr.splitlines()) == 1
+
+
+def test_output_is_not_the_input(tmp_path):
+    source = tmp_path / "model.mlir"
+    source.write_text(DENSE)
+    done = run(tool("neuroshard-reduce"), source, "-o", source, "--error", "module", "--", "cat")
+    assert done.returncode == 1 and "is the input, too" in done.stderr
+    assert source.read_text() == DENSE
+
+
+def test_help():
+    done = run(tool("neuroshard-reduce"), "--help")
+    assert done.returncode == 0
+    assert "--error TEXT" in done.stdout and "--reduction-tree" in done.stdout
 
 
 def test_text_with_quotes(tmp_path):
