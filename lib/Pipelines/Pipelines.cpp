@@ -83,7 +83,16 @@ static void addKeepEntry(OpPassManager &pm, llvm::StringRef entry) {
   pm.addPass(createKeepEntry(options));
 }
 
+static void addRaising(OpPassManager &pm, const PlanningOptions &options) {
+  if (!options.raiseLookups)
+    return;
+  RaiseLookupsOptions raising;
+  raising.strict = true;
+  pm.addPass(createRaiseLookups(raising));
+}
+
 static void buildToSharded(OpPassManager &pm, const StepOptions &options) {
+  addRaising(pm, options);
   addKeepEntry(pm, options.entry);
   buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
   buildPlannedToSharded(pm, options.entry, options.training);
@@ -121,6 +130,7 @@ void neuroshard::registerPipelines() {
   registerPipeline<PlanningOptions>(
       "neuroshard-to-planned", "From the logical to the planned level",
       [](OpPassManager &pm, const PlanningOptions &options) {
+        addRaising(pm, options);
         buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
       });
   registerPipeline<StepOptions>("neuroshard-to-sharded",

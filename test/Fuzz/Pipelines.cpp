@@ -45,6 +45,8 @@ static constexpr std::array kPipelines = {
     "convert-neuroshard-to-runtime",
     "neuroshard-keep-entry",
     "neuroshard-topology-from-grid{device-class=CPU}",
+    "neuroshard-raise-lookups{jagged-arguments}",
+    "neuroshard-raise-lookups,neuroshard-to-partitioned{" GIVEN "}",
     "neuroshard-outline",
     "neuroshard-outline,neuroshard-differentiate",
     "neuroshard-differentiate",

@@ -46,6 +46,13 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
                      "module without a topology"),
       llvm::cl::init("")};
 
+  Option<bool> raiseLookups{
+      *this, "raise-lookups",
+      llvm::cl::desc("Make tables and lookups of what other dialects spell out "
+                     "first; what looks like a lookup and cannot be raised is "
+                     "an error"),
+      llvm::cl::init(false)};
+
   /// The same as options of the passes.
   PlanOptions toPlanOptions() const;
   TopologyFromGridOptions toGridOptions() const;

@@ -9,6 +9,65 @@
 
 include "mlir/Pass/PassBase.td"
 
+def RaiseLookups : Pass<"neuroshard-raise-lookups", "::mlir::ModuleOp"> {
+  let summary = "Make tables and lookups of what other dialects spell out";
+  let description = [{
+    Rows that are gathered from an argument of a function, a constant or a
+    global become lookups of a `neuroshard.table`, with the sums, means and
+    weights behind them. The forms that are known are on the page raising.md of
+    the documentation. A table that was an argument of a function no longer is
+    one.
+
+    What looks like a lookup and cannot be raised stays as it is, and is named with
+    the reason in a remark of the category `neuroshard-raise-lookups`, or, with
+    `strict`, in an error.
+
+    ```mlir
+    // Before:
+    func.func @forward(%user: tensor<1000x64xf32>, %ids: tensor<?x3x1xi64>) -> tensor<?x64xf32> {
+      %rows = tensor.gather %user[%ids] gather_dims([0])
+        : (tensor<1000x64xf32>, tensor<?x3x1xi64>) -> tensor<?x3x64xf32>
+      %sums = linalg.reduce {arith.addf} ins(%rows : tensor<?x3x64xf32>)
+        outs(%zeros : tensor<?x64xf32>) dimensions = [1]
+      return %sums : tensor<?x64xf32>
+    }
+    // After:
+    neuroshard.table private @user : 1000 x 64 x f32
+    func.func @forward(%ids: tensor<?x3x1xi64>) -> tensor<?x64xf32> {
+      %flat = tensor.collapse_shape %ids ...
+      %offsets = tensor.generate ... // 0, 3, 6, ...
+      %j = neuroshard.pack ids(%flat : tensor<?xi64>) offsets(%offsets : tensor<?xi64>)
+        : !neuroshard.jagged<["ids"], i64>
+      %sums = neuroshard.lookup sum @user[%j, "ids"]
+        : !neuroshard.jagged<["ids"], i64> -> tensor<?x64xf32>
+      return %sums : tensor<?x64xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"strict", "strict", "bool", /*default=*/"false",
+      "Whether a lookup that cannot be raised is an error.">,
+    Option<"assumeValidInputs", "assume-valid-inputs", "bool", /*default=*/"false",
+      "Whether ids are rows of their tables and offsets begin at 0: ids of StableHLO are then "
+      "not moved into the table, and offsets of loops are used as they are.">,
+    Option<"jaggedArguments", "jagged-arguments", "bool", /*default=*/"false",
+      "Whether ids, offsets and weights that are arguments for one feature alone become one "
+      "jagged argument, of which each sample may have any number of ids.">,
+    Option<"weightsFile", "weights-file", "std::string", /*default=*/"",
+      "A safetensors file to write, with the rows of the tables that were constants. Without it "
+      "these are not raised.">
+  ];
+  let statistics = [
+    Statistic<"numRaised", "raised", "Number of lookups made">,
+    Statistic<"numTables", "tables", "Number of tables made">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::func::FuncDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def KeepEntry : Pass<"neuroshard-keep-entry", "::mlir::ModuleOp"> {
   let summary = "Erase the functions with lookups that are not the entry";
   let description = [{

@@ -1,0 +1,49 @@
+//===- Values.h - Small questions on values ---------------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
+#define NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
+
+#include "FoundLookup.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace neuroshard::raising {
+
+/// Whether `op` is there and has this name; it need not be registered.
+inline bool isNamed(mlir::Operation *op, llvm::StringRef name) {
+  return op && op->getName().getStringRef() == name;
+}
+
+/// Whether shapes are the same but for sizes that are not known.
+bool fit(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> other);
+
+/// A maker of a value that is there.
+Maker there(mlir::Value value);
+
+/// A maker of ids from a tensor of i32, i64 or index.
+Maker idsFrom(mlir::Value tensor);
+
+/// Whether elements of the type can be ids, after a cast.
+bool isIdType(mlir::Type element);
+
+/// The number that every element of `value` is, if that is known: a constant,
+/// `linalg.fill`, `tensor.splat` or a broadcast of one.
+std::optional<double> splatOf(mlir::Value value);
+
+/// `value` before casts between integers and index that keep its number.
+mlir::Value beforeCasts(mlir::Value value);
+
+/// The type of `tensor` before `tensor.cast` has forgotten sizes; null if it is
+/// not ranked.
+mlir::RankedTensorType typeBeforeCasts(mlir::Value tensor);
+
+/// The value that `value` has as an index or integer constant.
+std::optional<int64_t> constantOf(mlir::Value value);
+
+/// The sum (operand order free): the other operand, if `value` is
+/// `arith.addf` of `term`.
+mlir::Value addedTo(mlir::Value value, mlir::Value term);
+
+} // namespace neuroshard::raising
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
