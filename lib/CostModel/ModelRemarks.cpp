@@ -28,12 +28,48 @@ struct Excess {
   float distance = 0, value = 0;
 };
 
-/// "rows 2e+09 (trained on 100 to 1e+07)".
+/// Features of shards that problems and plans state, in their words. All
+/// others are derived from these.
+constexpr std::pair<std::string_view, std::string_view> kStated[] = {
+    {"log_rows", "rows"},
+    {"log_width", "columns"},
+    {"log_batch", "samples of a batch"},
+    {"log_pooling", "ids per sample"},
+    {"log_features", "features of a table"},
+    {"log_unique_rows", "distinct rows of a batch"},
+    {"row_split", "a cut by rows"},
+    {"replicated", "copies on all devices"}};
+
+/// In words of kStated; empty for a derived one.
+std::string_view statedAs(int feature) {
+  for (auto [name, words] : kStated)
+    if (featureNames()[static_cast<size_t>(feature)] == name)
+      return words;
+  return {};
+}
+
+/// "4e+07 rows (trained on 100 to 1e+06)"; "copies on all devices".
 std::string describeExcess(const Excess &excess) {
-  return featureLabel(excess.feature) + " " +
-         featureValueText(excess.feature, excess.value) + " (trained on " +
-         featureValueText(excess.feature, excess.low) + " to " +
-         featureValueText(excess.feature, excess.high) + ")";
+  std::string words(statedAs(excess.feature));
+  if (excess.low == excess.high)
+    return words;
+  return featureValueText(excess.feature, excess.value) + " " + words +
+         " (trained on " + featureValueText(excess.feature, excess.low) +
+         " to " + featureValueText(excess.feature, excess.high) + ")";
+}
+
+/// Whether the feature says how often ids repeat.
+bool isReuse(int feature) {
+  std::string_view name = featureNames()[static_cast<size_t>(feature)];
+  return name.starts_with("reuse_") || name.starts_with("lookups_reused_");
+}
+
+/// Whether the workload says how often ids repeat, of models that know it.
+bool isReuseMissing(std::span<const Excess> excesses) {
+  return std::any_of(excesses.begin(), excesses.end(), [](const Excess &one) {
+    return featureNames()[static_cast<size_t>(one.feature)] == "reuse_known" &&
+           one.distance > 0 && one.value == 0;
+  });
 }
 
 /// Looks at the shards on the devices of one class.
@@ -51,6 +87,12 @@ public:
   }
 
   void addTo(std::vector<std::string> &remarks) {
+    if (isReuseMissing(excesses))
+      remarks.push_back(
+          "the workload does not say how often ids repeat in a batch, which "
+          "model '" +
+          part.name +
+          "' was trained with: 'neuroshard profile' measures it in batches");
     if (outside)
       remarks.push_back(rangeRemark());
     if (onHost)
@@ -96,7 +138,7 @@ private:
       float beyond = std::max(excess.low - value, value - excess.high);
       if (beyond <= kSlack)
         continue;
-      isOutside = true;
+      isOutside = isOutside || !isReuse(excess.feature);
       float range = std::max(excess.high - excess.low, kSlack);
       if (beyond / range <= excess.distance)
         continue;
@@ -109,19 +151,24 @@ private:
   }
 
   std::string rangeRemark() {
-    std::erase_if(excesses, [](const Excess &e) { return e.distance == 0; });
+    std::erase_if(excesses, [](const Excess &e) {
+      return e.distance == 0 || statedAs(e.feature).empty();
+    });
     std::stable_sort(excesses.begin(), excesses.end(),
                      [](const Excess &a, const Excess &b) {
                        return a.distance > b.distance;
                      });
-    std::string text = std::to_string(outside) + " of " +
-                       std::to_string(shards) + " shards are outside what " +
-                       "model '" + part.name + "' was trained on: ";
+    std::string text =
+        std::to_string(outside) + " of " + std::to_string(shards) +
+        " shards are unlike those that " + "model '" + part.name +
+        "' was trained on, and their compute is a guess: ";
+    if (excesses.empty())
+      return text + "in what they read and write";
     for (size_t i = 0; i < std::min(kMostFeatures, excesses.size()); ++i)
       text += (i ? ", " : "") + describeExcess(excesses[i]);
     if (excesses.size() > kMostFeatures)
-      text += ", and " + std::to_string(excesses.size() - kMostFeatures) +
-              " more features";
+      text +=
+          ", and " + std::to_string(excesses.size() - kMostFeatures) + " more";
     return text;
   }
 

@@ -44,9 +44,6 @@ bool countsWork(int feature);
 /// such as "4.2e+07".
 std::string featureValueText(int feature, double value);
 
-/// The feature without its "log_", with spaces: "unique rows".
-std::string featureLabel(int feature);
-
 } // namespace neuroshard
 
 #endif // NEUROSHARD_COSTMODEL_COMPUTEFEATURES_H

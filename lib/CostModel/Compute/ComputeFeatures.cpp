@@ -235,16 +235,10 @@ bool neuroshard::countsWork(int feature) {
 }
 
 std::string neuroshard::featureValueText(int feature, double value) {
+  double number = isLog(feature) ? std::expm1(value) : value;
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g",
-                isLog(feature) ? std::expm1(value) : value);
+  bool isShort = std::abs(number) < 1000 || std::abs(number) >= 1e6;
+  std::snprintf(text, sizeof text, isShort ? "%.3g" : "%.0f", number);
   return text;
 }
 
-std::string neuroshard::featureLabel(int feature) {
-  std::string label(kNames[static_cast<size_t>(feature)]);
-  if (isLog(feature))
-    label.erase(0, 4);
-  std::replace(label.begin(), label.end(), '_', ' ');
-  return label;
-}

@@ -247,13 +247,24 @@ TEST(ModelRemarksTest, ShardsOutsideTheTrainingRange) {
   EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 1e6), IsEmpty());
   EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 4e7),
               UnorderedElementsAre(
-                  "2 of 2 shards are outside what model 'cpu' was trained on: "
-                  "rows 4e+07 (trained on 100 to 1e+06)"));
+                  "2 of 2 shards are unlike those that model 'cpu' was trained "
+                  "on, and their compute is a guess: 4e+07 rows (trained on "
+                  "100 to 1e+06)"));
   // The farthest come first, the rest are counted.
   for (const char *name : {"log_width", "width_in_128", "log_pooling"})
     narrow.features.max[index(name)] = 0.01f;
   EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 4e7),
-              Contains(HasSubstr(", and 1 more features")));
+              Contains(HasSubstr(" columns (trained on 0 to 0.0101)")));
+  // Of what is derived only the sentence stays.
+  narrow.features.max[index("log_rows")] = 50;
+  for (const char *name : {"log_width", "log_pooling"})
+    narrow.features.max[index(name)] = 50;
+  EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 4e7),
+              Contains(HasSubstr("a guess: in what they read and write")));
+  // Problems of this test have no statistics of ids.
+  narrow.features.min[index("reuse_known")] = 1;
+  EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 4e7),
+              Contains(HasSubstr("'neuroshard profile' measures it")));
 }
 
 TEST(ModelRemarksTest, MoreShardsThanTrainedOn) {

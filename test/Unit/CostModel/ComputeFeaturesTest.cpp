@@ -150,9 +150,8 @@ TEST(ComputeFeaturesTest, AsAPersonReadsThem) {
       std::find(names.begin(), names.end(), "log_unique_rows") - names.begin());
   int share = static_cast<int>(
       std::find(names.begin(), names.end(), "width_share") - names.begin());
-  EXPECT_EQ(featureLabel(rows), "unique rows");
   EXPECT_EQ(featureValueText(rows, std::log(1 + 4.2e7)), "4.2e+07");
-  EXPECT_EQ(featureLabel(share), "width share");
+  EXPECT_EQ(featureValueText(rows, std::log(1 + 16384.0)), "16384");
   EXPECT_EQ(featureValueText(share, 0.25), "0.25");
 }
 
