@@ -9,18 +9,26 @@ from mkdocs.structure.files import File
 
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
-WORKER = "assets/javascripts/worker_from_disk.js"
+WORKER, STYLE = "assets/javascripts/worker_from_disk.js", "assets/stylesheets/site.css"
+SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
 
 
 @event_priority(-100)
 def on_config(config):
     """In place of a script from the network, which the plugin offline names."""
     config.extra["polyfills"] = [WORKER]
+    config.extra_css = [STYLE]
 
 
 def on_files(files, config):
-    text = Path(__file__).with_name("worker_from_disk.js").read_text(encoding="utf-8")
-    files.append(File.generated(config, WORKER, content=text))
+    for path in (WORKER, STYLE):
+        text = Path(__file__).with_name(posixpath.basename(path)).read_text(encoding="utf-8")
+        files.append(File.generated(config, path, content=text))
+
+
+def on_post_page(output, **_):
+    """Names the dialog of the search for screen readers."""
+    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
 
 
 def on_page_markdown(markdown, page, **_):
