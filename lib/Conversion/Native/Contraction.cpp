@@ -28,7 +28,7 @@ static bool isMultiplyAdd(Block *body) {
           (multiply.getLhs() == right && multiply.getRhs() == left));
 }
 
-static bool hasContiguousRows(Value buffer) {
+bool hasContiguousRows(Value buffer) {
   auto type = dyn_cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
   int64_t offset;

@@ -28,6 +28,10 @@ struct Contraction {
   static std::optional<Contraction> match(mlir::linalg::GenericOp op);
 };
 
+/// Whether neighbours in the last dimension of a memref are neighbours in
+/// memory.
+bool hasContiguousRows(mlir::Value buffer);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_LIB_CONVERSION_NATIVE_CONTRACTION_H

@@ -17,6 +17,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
@@ -30,6 +32,9 @@ namespace {
 /// A packed block of B, 256 rows of 32 f32, fills a level-1 cache of 32 KiB; a
 /// block of A, 480 rows of 256, half of a level-2 cache of 1 MiB.
 constexpr int64_t kBlockOfSums = 256, kBlockOfRows = 480;
+
+/// Rows and columns of what MLIR turns by shuffles.
+constexpr int64_t kSquare = 16;
 
 /// Bytes of a cache line.
 constexpr int64_t kAlignment = 64;
@@ -66,6 +71,10 @@ private:
   }
   Value smaller(Value a, Value b) {
     return arith::MinSIOp::create(rewriter, loc, a, b);
+  }
+  /// Whether neighbours in a row of B are of one column of the product.
+  bool readsColumns() const {
+    return contraction.b.loops.back() == contraction.k;
   }
   VectorType vectorType() {
     return VectorType::get({tile.columns}, rewriter.getF32Type());
@@ -104,6 +113,10 @@ private:
 
   void writeOuter(ArrayRef<unsigned> loops);
   void pack(Value firstSum, Value numSums, Value firstColumn, Value numColumns);
+  void packSquares(Value firstSum, Value sums, Value firstColumn,
+                   Value columns);
+  void packElements(Value firstSum, Value beginSum, Value endSum,
+                    Value firstColumn, Value beginColumn, Value endColumn);
   void writeRows(int64_t count, Value firstRow, Value firstSum, Value numSums,
                  Value firstColumn, Value mask);
   SmallVector<Value> accumulate(ArrayRef<Value> sums, Value firstRow,
@@ -157,22 +170,65 @@ void Writer::writeOuter(ArrayRef<unsigned> loops) {
 /// Copies a block of B so that its rows lie one after the other.
 void Writer::pack(Value firstSum, Value numSums, Value firstColumn,
                   Value numColumns) {
-  // Rows of B are read in the order of its memory.
-  bool byColumns = contraction.b.loops.back() == contraction.k;
-  Value outerEnd = byColumns ? numColumns : numSums;
-  Value innerEnd = byColumns ? numSums : numColumns;
-  loop(zero, outerEnd, 1, [&](Value outer) {
-    loop(zero, innerEnd, 1, [&](Value inner) {
-      Value sum = byColumns ? inner : outer;
-      Value column = byColumns ? outer : inner;
+  auto inSquares = [&](Value number) {
+    Value rest = arith::RemUIOp::create(rewriter, loc, number, index(kSquare));
+    return subtract(number, rest);
+  };
+  if (!readsColumns() || !hasContiguousRows(contraction.b.buffer))
+    return packElements(firstSum, zero, numSums, firstColumn, zero, numColumns);
+  Value sums = inSquares(numSums), columns = inSquares(numColumns);
+  packSquares(firstSum, sums, firstColumn, columns);
+  packElements(firstSum, sums, numSums, firstColumn, zero, columns);
+  packElements(firstSum, zero, numSums, firstColumn, columns, numColumns);
+}
+
+/// Reads squares of B whose rows are columns of the product, and turns them in
+/// registers.
+void Writer::packSquares(Value firstSum, Value sums, Value firstColumn,
+                         Value columns) {
+  auto row = VectorType::get({kSquare}, rewriter.getF32Type());
+  auto square = VectorType::get({kSquare, kSquare}, rewriter.getF32Type());
+  loop(zero, columns, kSquare, [&](Value column) {
+    loop(zero, sums, kSquare, [&](Value sum) {
       at[contraction.k] = add(firstSum, sum);
-      at[contraction.j] = add(firstColumn, column);
-      Value element = memref::LoadOp::create(
-          rewriter, loc, contraction.b.buffer, indicesOf(contraction.b));
-      memref::StoreOp::create(rewriter, loc, element, packed,
-                              ValueRange{sum, column});
+      Value block = arith::ConstantOp::create(rewriter, loc,
+                                              rewriter.getZeroAttr(square));
+      for (int64_t i = 0; i < kSquare; ++i) {
+        at[contraction.j] = add(firstColumn, add(column, index(i)));
+        Value line = vector::LoadOp::create(
+            rewriter, loc, row, contraction.b.buffer, indicesOf(contraction.b));
+        block = vector::InsertOp::create(rewriter, loc, line, block, i);
+      }
+      Value turned = vector::TransposeOp::create(rewriter, loc, block,
+                                                 ArrayRef<int64_t>{1, 0});
+      for (int64_t i = 0; i < kSquare; ++i)
+        vector::StoreOp::create(
+            rewriter, loc, vector::ExtractOp::create(rewriter, loc, turned, i),
+            packed, ValueRange{add(sum, index(i)), column});
     });
   });
+}
+
+void Writer::packElements(Value firstSum, Value beginSum, Value endSum,
+                          Value firstColumn, Value beginColumn,
+                          Value endColumn) {
+  // Rows of B are read in the order of its memory.
+  bool byColumns = readsColumns();
+  loop(byColumns ? beginColumn : beginSum, byColumns ? endColumn : endSum, 1,
+       [&](Value outer) {
+         loop(byColumns ? beginSum : beginColumn,
+              byColumns ? endSum : endColumn, 1, [&](Value inner) {
+                Value sum = byColumns ? inner : outer;
+                Value column = byColumns ? outer : inner;
+                at[contraction.k] = add(firstSum, sum);
+                at[contraction.j] = add(firstColumn, column);
+                Value element =
+                    memref::LoadOp::create(rewriter, loc, contraction.b.buffer,
+                                           indicesOf(contraction.b));
+                memref::StoreOp::create(rewriter, loc, element, packed,
+                                        ValueRange{sum, column});
+              });
+       });
 }
 
 Value Writer::multiplyAdd(Value left, Value right, Value sum) {
@@ -257,6 +313,11 @@ struct TileContractions : impl::TileContractionsBase<TileContractions> {
       rewriter.eraseOp(op);
       ++numTiled;
     }
+    RewritePatternSet patterns(&getContext());
+    vector::populateVectorTransposeLoweringPatterns(
+        patterns, vector::VectorTransposeLowering::Shuffle16x16);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
   }
 };
 

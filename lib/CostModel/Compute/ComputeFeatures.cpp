@@ -241,4 +241,3 @@ std::string neuroshard::featureValueText(int feature, double value) {
   std::snprintf(text, sizeof text, isShort ? "%.3g" : "%.0f", number);
   return text;
 }
-

@@ -48,6 +48,11 @@ func.func @product(%a: memref<?x512xf32>, %b: memref<512x96xf32>, %c: memref<?x9
   return
 }
 
+// Weights as torch has them, with neighbours along k, are turned in squares of 16 x 16.
+// SEPARATE-LABEL: @transposed_twice
+// SEPARATE-COUNT-16: vector.load %arg1
+// SEPARATE-COUNT-64: vector.shuffle
+// SEPARATE-NOT: vector.transpose
 // Two products share the packed block.
 // CHECK-LABEL: @transposed_twice
 // CHECK-COUNT-1: memref.alloca
