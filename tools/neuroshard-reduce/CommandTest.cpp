@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Program.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -114,6 +115,14 @@ std::vector<std::string> CommandTest::parse(int argc, char **argv) {
   if (command.empty()) {
     printError() << "expected a command after --, such as: -- neuroshard-opt "
                     "--neuroshard-plan\n";
+    return {};
+  }
+  // A name with a slash is found whether it is there or not.
+  llvm::ErrorOr<std::string> program =
+      llvm::sys::findProgramByName(command.front());
+  if (!program || !llvm::sys::fs::can_execute(*program)) {
+    printError() << printable(command.front())
+                 << ": cannot be run; expected a program after --\n";
     return {};
   }
   for (auto word = all.begin(); word != end; ++word) {

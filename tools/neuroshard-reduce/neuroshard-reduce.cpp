@@ -15,6 +15,8 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -32,6 +34,13 @@ int main(int argc, char **argv) {
     llvm::WithColor::error(llvm::errs(), "neuroshard-reduce")
         << neuroshard::printable(output)
         << ": is the input, too; expected another file after -o\n";
+    return EXIT_FAILURE;
+  }
+  llvm::StringRef folder = llvm::sys::path::parent_path(output);
+  if (!folder.empty() && !llvm::sys::fs::is_directory(folder)) {
+    llvm::WithColor::error(llvm::errs(), "neuroshard-reduce")
+        << neuroshard::printable(output) << ": there is no folder "
+        << neuroshard::printable(folder) << "\n";
     return EXIT_FAILURE;
   }
   // The standard output is flushed after main().

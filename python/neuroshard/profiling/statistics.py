@@ -113,11 +113,13 @@ class Profile:
         for one in problem.features:
             self.readers[one.table].append(one.name)
         self.ignored: set[str] = set()
+        self.seen: set[str] = set()
         self.batches = 0
 
     def add(self, batch: Mapping[str, tuple[numpy.ndarray, numpy.ndarray]], where: str) -> None:
         read = {one.name: key for one in self.problem.features if (key := self._key_in(batch, one))}
         self.ignored |= set(batch) - set(read.values())
+        self.seen |= set(batch)
         if not read:
             raise InputError(f"{where}: none of the workload's features is in it; it has "
                              f"{', '.join(sorted(batch)) or 'nothing'}, the workload has "
@@ -139,6 +141,13 @@ class Profile:
         if given is None:
             return key_in(batch, feature.name, feature.table)
         return given if given in batch else None
+
+    def check_keys(self) -> None:
+        """Raises an InputError for a key given for a feature that no batch had."""
+        for feature, key in self.keys.items():
+            if not self.features[feature].per_sample:
+                raise InputError(f"no batch has the key '{key}' of feature '{feature}'; batches have "
+                                 f"{', '.join(sorted(self.seen))}")
 
     def remarks(self) -> list[str]:
         """A sentence when the batches are smaller than the workload's."""

@@ -111,11 +111,14 @@ def test_keys_of_batches_are_found_by_the_names_of_features(run, tmp_path):
     assert {one["feature"]: one["mean_pooling"] for one in found["features"]} == {
         "bags/f@bags.t": 2, "bags/g": 1, "rows.t/f": 2}
     assert found["ignored"] == ["other"]
-    mapped = run("profile", "paths.json", "a.npz", "--json", "--map", "rows.t/f=other",
-                 "--map", "bags/g=none").json
+    mapped = run("profile", "paths.json", "a.npz", "--json", "--map", "rows.t/f=other").json
     assert {one["feature"]: one["mean_pooling"] for one in mapped["features"]} == {
-        "bags/f@bags.t": 2, "rows.t/f": 1}
-    assert mapped["ignored"] == ["g"]
+        "bags/f@bags.t": 2, "bags/g": 1, "rows.t/f": 1}
+    assert mapped["ignored"] == []
+    done = run("profile", "paths.json", "a.npz", "--map", "bags/g=none")
+    assert done.code == 1 and "no batch has the key 'none' of feature 'bags/g'; batches have f, g, other" in done.err
+    done = run("profile", "paths.json", "a.npz", "--map", "bags/g=f", "--map", "bags/g=g")
+    assert done.code == 2 and "a feature is given twice" in done.err
     done = run("profile", "paths.json", "a.npz", "--map", "f=g")
     assert done.code == 1 and "there is no feature 'f' in the workload" in done.err
     done = run("profile", "paths.json", "a.npz", "--map", "f")

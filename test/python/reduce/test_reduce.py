@@ -124,6 +124,7 @@ def test_reduction_tree(tmp_path):
 
 @pytest.mark.parametrize("options, error", [
     (["--error", "no such text", "--", "cat"], "the module does not fail"),
+    (["--", "./no-such-program"], "./no-such-program: cannot be run"),
     (["--neuroshard-reduction=test=/no/such/program"], "option 'test' must be a program, got: '/no/such/program'"),
     (["--"], "expected a command after --"),
     (["--error", "--", "cat"], "--error: expected a value"),

@@ -45,6 +45,8 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
         raise click.UsageError("--weight needs --snapshot")
     check_outputs({"--output": output}, (*batches, *code_files([workload, *batches])))
     problem = load_workload(workload)
+    if len(dict(keys)) < len(keys):
+        raise click.UsageError("--map: a feature is given twice; expected one key for each")
     found = statistics.Profile(problem, dict(keys))
     with terminal.messages().status("profiling") as status:
         for where, batch in reader.read_batches(batches):
@@ -54,6 +56,7 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
                 break
     if not found.batches:
         raise InputError(f"{', '.join(batches)}: no batch in it; expected at least one")
+    found.check_keys()
     features, tables = found.feature_statistics(), found.table_statistics()
     if snapshot is not None:
         added = ns.Snapshot(snapshot, 1 if weight is None else weight, features, tables)
