@@ -15,6 +15,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace neuroshard {
@@ -59,9 +60,11 @@ static std::vector<WeightDecayMode> getDecayModes(Optimizer optimizer) {
 static void addTrustSlots(ProgramSpec &program, ElementType element,
                           int64_t dim) {
   bool isF32 = element == ElementType::F32;
-  for (int64_t skipped : {2, 4, 10, 48, 128, 192, 4096})
-    if (dim == skipped || (dim == 100 && !isF32))
-      return;
+  std::vector<int64_t> dims = {1, 300};
+  if (isF32)
+    dims = {1, 16, 100, 512};
+  if (std::ranges::find(dims, dim) == dims.end())
+    return;
   for (Optimizer optimizer : getTrustOptimizers())
     for (double decay : {0.0, 0.125}) {
       if (decay == 0 && !isF32)

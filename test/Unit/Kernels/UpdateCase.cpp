@@ -54,7 +54,7 @@ static std::vector<float> nonNegative(const SlotSpec &spec, Data data,
   return values;
 }
 
-Shard::Shard(const SlotSpec &spec, Data data)
+UpdatedSlot::UpdatedSlot(const SlotSpec &spec, Data data)
     : spec(spec), initialWeights(initial(spec, data, 21)),
       initialStates{nonNegative(spec, data, 22), nonNegative(spec, data, 23)},
       weights(spec.element, spec.dim, initialWeights),
@@ -63,7 +63,7 @@ Shard::Shard(const SlotSpec &spec, Data data)
       rowState(std::vector<float>(initialStates[0].begin(),
                                   initialStates[0].begin() + kTableRows)) {}
 
-float *Shard::state(int number) {
+float *UpdatedSlot::state(int number) {
   int32_t elements = optimizerStates(spec.optimizer->kind).perElement;
   if (number < elements)
     return static_cast<float *>(elementStates[number].data());
@@ -72,7 +72,7 @@ float *Shard::state(int number) {
   return isRowState ? rowState.data() : nullptr;
 }
 
-void runUpdate(const nsrt_slot_entry &entry, Shard &shard,
+void runUpdate(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                const Segments &segments) {
   GuardedArray<int64_t> rows(segments.rows), bounds(segments.bounds),
       offsets(segments.gradientOffsets);
@@ -93,7 +93,7 @@ ReducedRows::ReducedRows(const SlotSpec &slot, const Segments &segments)
       norms(std::vector<float>(segments.size() *
                                normsPerRow(slot.optimizer->kind))) {}
 
-void runReduce(const nsrt_slot_entry &entry, Shard &shard,
+void runReduce(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                const Segments &segments, ReducedRows &reduced) {
   GuardedArray<int64_t> rows(segments.rows), bounds(segments.bounds),
       offsets(segments.gradientOffsets);
@@ -109,7 +109,7 @@ void runReduce(const nsrt_slot_entry &entry, Shard &shard,
                  reduced.norms.data(), begin, end);
 }
 
-void runApply(const nsrt_slot_entry &entry, Shard &shard,
+void runApply(const nsrt_slot_entry &entry, UpdatedSlot &shard,
               const Segments &segments, ReducedRows &reduced) {
   GuardedArray<int64_t> rows(segments.rows);
   for (auto [begin, end] :
@@ -120,7 +120,7 @@ void runApply(const nsrt_slot_entry &entry, Shard &shard,
                 begin, end);
 }
 
-void expectOthersUntouched(Shard &shard, const Segments &segments) {
+void expectOthersUntouched(UpdatedSlot &shard, const Segments &segments) {
   for (int64_t row = 0; row < kTableRows; ++row) {
     if (std::count(segments.rows.begin(), segments.rows.end(), row))
       continue;

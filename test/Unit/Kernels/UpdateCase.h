@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_KERNELS_UPDATECASE_H
-#define NEUROSHARD_TEST_UNIT_KERNELS_UPDATECASE_H
+#ifndef NEUROSHARD_TEST_KERNELS_UPDATECASE_H
+#define NEUROSHARD_TEST_KERNELS_UPDATECASE_H
 
 #include "Elements.h"
 #include "GuardedArray.h"
@@ -42,14 +42,14 @@ struct Segments {
 };
 
 /// A slot's memory, and what it was before the step.
-struct Shard {
+struct UpdatedSlot {
   const SlotSpec &spec;
   std::vector<float> initialWeights, initialStates[2];
   StoredRows weights;
   StoredRows elementStates[2];
   GuardedArray<float> rowState;
 
-  Shard(const SlotSpec &spec, Data data);
+  UpdatedSlot(const SlotSpec &spec, Data data);
 
   /// Null if the optimizer has no such state.
   float *state(int number);
@@ -63,15 +63,15 @@ struct ReducedRows {
   ReducedRows(const SlotSpec &slot, const Segments &segments);
 };
 
-void runUpdate(const nsrt_slot_entry &entry, Shard &shard,
+void runUpdate(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                const Segments &segments);
-void runReduce(const nsrt_slot_entry &entry, Shard &shard,
+void runReduce(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                const Segments &segments, ReducedRows &reduced);
-void runApply(const nsrt_slot_entry &entry, Shard &shard,
+void runApply(const nsrt_slot_entry &entry, UpdatedSlot &shard,
               const Segments &segments, ReducedRows &reduced);
 
 /// Rows that are not in the step keep their weights, and padding its value.
-void expectOthersUntouched(Shard &shard, const Segments &segments);
+void expectOthersUntouched(UpdatedSlot &shard, const Segments &segments);
 
 /// With L2 weight decay.
 float withDecay(const Optimizer &optimizer, float gradient, float weight);
@@ -86,4 +86,4 @@ int64_t getTableDim(const SlotSpec &slot);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TEST_UNIT_KERNELS_UPDATECASE_H
+#endif // NEUROSHARD_TEST_KERNELS_UPDATECASE_H

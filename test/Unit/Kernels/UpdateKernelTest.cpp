@@ -99,7 +99,7 @@ protected:
 
 void checkElementwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
                       Data data) {
-  Shard shard(slot, data);
+  UpdatedSlot shard(slot, data);
   Segments segments(slot.dim, data);
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
@@ -126,7 +126,7 @@ void checkElementwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
 
 /// Checks one row after a row-wise step: its state against the norm in double
 /// precision, its weights bit by bit against the state.
-void checkRowwiseRow(Shard &shard, int64_t row,
+void checkRowwiseRow(UpdatedSlot &shard, int64_t row,
                      const std::vector<float> &gradient, double norm,
                      Data data) {
   const SlotSpec &slot = shard.spec;
@@ -170,7 +170,7 @@ void checkRowwiseRow(Shard &shard, int64_t row,
 
 void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
                   Data data) {
-  Shard shard(slot, data);
+  UpdatedSlot shard(slot, data);
   Segments segments(slot.dim, data);
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
@@ -188,7 +188,7 @@ void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
 
 void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
                    Data data) {
-  Shard shard(slot, data);
+  UpdatedSlot shard(slot, data);
   Segments segments(slot.dim, data);
   ReducedRows reduced(slot, segments);
   runReduce(entry, shard, segments, reduced);
