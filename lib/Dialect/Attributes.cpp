@@ -58,7 +58,7 @@ OptimizerAttr OptimizerAttr::get(MLIRContext *context,
              f64(context, optimizer.initialAccumulator),
              f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
              f64(context, optimizer.l1Penalty),
-             f64(context, optimizer.l2Penalty),
+             f64(context, optimizer.l2Penalty), f64(context, optimizer.eta),
              f64(context, optimizer.maxGradient), optimizer.stochasticRounding);
 }
 
@@ -72,6 +72,7 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .weightDecayMode = getWeightDecayMode(),
           .l1Penalty = getL1Penalty().getValueAsDouble(),
           .l2Penalty = getL2Penalty().getValueAsDouble(),
+          .eta = getEta().getValueAsDouble(),
           .maxGradient = getMaxGradient().getValueAsDouble(),
           .stochasticRounding = getStochasticRounding()};
 }
@@ -81,13 +82,15 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                       FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
                       FloatAttr initialAccumulator, FloatAttr weightDecay,
                       neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
-                      FloatAttr l2Penalty, FloatAttr maxGradient, bool) {
+                      FloatAttr l2Penalty, FloatAttr eta, FloatAttr maxGradient,
+                      bool) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
       failed(checkNonNegative(emitError, "weight_decay", weightDecay)) ||
       failed(checkNonNegative(emitError, "l1_penalty", l1Penalty)) ||
       failed(checkNonNegative(emitError, "l2_penalty", l2Penalty)) ||
+      failed(checkNonNegative(emitError, "eta", eta)) ||
       failed(checkNonNegative(emitError, "max_gradient", maxGradient)))
     return failure();
   for (auto [name, beta] : {std::pair("beta1", beta1), {"beta2", beta2}}) {
@@ -99,7 +102,8 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
       settingError({.kind = kind,
                     .weightDecayMode = mode,
                     .l1Penalty = l1Penalty.getValueAsDouble(),
-                    .l2Penalty = l2Penalty.getValueAsDouble()});
+                    .l2Penalty = l2Penalty.getValueAsDouble(),
+                    .eta = eta.getValueAsDouble()});
   if (error)
     return emitError() << "'" << error->setting << "': " << error->message;
   return success();
@@ -150,7 +154,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
             accumulator = defaults.getInitialAccumulator(),
             decay = defaults.getWeightDecay(),
             l1Penalty = defaults.getL1Penalty(),
-            l2Penalty = defaults.getL2Penalty(),
+            l2Penalty = defaults.getL2Penalty(), eta = defaults.getEta(),
             maxGradient = defaults.getMaxGradient();
   neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
   bool isStochastic = false;
@@ -171,6 +175,8 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, l1Penalty);
     if (key == "l2_penalty")
       return parseNumber(parser, l2Penalty);
+    if (key == "eta")
+      return parseNumber(parser, eta);
     if (key == "max_gradient")
       return parseNumber(parser, maxGradient);
     if (key == "stochastic_rounding") {
@@ -181,13 +187,13 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   };
   if (parsePairs(parser,
                  "eps, beta1, beta2, initial_accumulator, weight_decay, "
-                 "weight_decay_mode, l1_penalty, l2_penalty, max_gradient, "
-                 "stochastic_rounding",
+                 "weight_decay_mode, l1_penalty, l2_penalty, eta, "
+                 "max_gradient, stochastic_rounding",
                  /*first=*/false, parseValue))
     return {};
   return parser.getChecked<OptimizerAttr>(
       loc, context, *kind, eps, beta1, beta2, accumulator, decay, mode,
-      l1Penalty, l2Penalty, maxGradient, isStochastic);
+      l1Penalty, l2Penalty, eta, maxGradient, isStochastic);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -211,6 +217,7 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
             << stringifyWeightDecayMode(getWeightDecayMode());
   printPair("l1_penalty", getL1Penalty(), defaults.getL1Penalty());
   printPair("l2_penalty", getL2Penalty(), defaults.getL2Penalty());
+  printPair("eta", getEta(), defaults.getEta());
   printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
   if (getStochasticRounding())
     printer << ", stochastic_rounding";

@@ -21,6 +21,8 @@ std::optional<SettingError> settingError(const Optimizer &optimizer) {
   if (std::optional<SettingError> error = modeError(optimizer))
     return error;
   const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  if (!properties.hasEta && optimizer.eta != Optimizer().eta)
+    return SettingError{"eta", std::string(properties.name) + " has no eta"};
   if (properties.hasPenalties)
     return std::nullopt;
   std::string message = std::string(properties.name) + " has no penalties";

@@ -80,6 +80,10 @@ nb::dict vocabulary() {
     priced.append(toString(kind));
   words["priced_optimizers"] = priced;
   words["optimizer_states"] = stateNames();
+  nb::dict norms;
+  for (const OptimizerProperties &optimizer : kOptimizers)
+    norms[nb::cast(optimizer.name)] = optimizer.normsPerRow;
+  words["norms_per_row"] = norms;
   words["weight_decay_modes"] = namesOf<WeightDecayMode>();
   words["semantics"] = namesOf<OptimizerSemantics>();
   words["tiers"] = namesOf<Tier>();

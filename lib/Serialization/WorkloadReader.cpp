@@ -74,6 +74,7 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
               parseWeightDecayMode);
   object.optional("l1_penalty", optimizer.l1Penalty);
   object.optional("l2_penalty", optimizer.l2Penalty);
+  object.optional("eta", optimizer.eta);
   object.optional("max_gradient", optimizer.maxGradient);
   object.optional("stochastic_rounding", optimizer.stochasticRounding);
   return optimizer;

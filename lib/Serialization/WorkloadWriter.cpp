@@ -28,6 +28,8 @@ Json writeOptimizer(const Optimizer &optimizer) {
     json["l1_penalty"] = optimizer.l1Penalty;
   if (optimizer.l2Penalty != 0)
     json["l2_penalty"] = optimizer.l2Penalty;
+  if (optimizer.eta != defaults.eta)
+    json["eta"] = optimizer.eta;
   if (optimizer.maxGradient != 0)
     json["max_gradient"] = optimizer.maxGradient;
   if (optimizer.stochasticRounding)

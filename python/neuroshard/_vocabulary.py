@@ -18,6 +18,8 @@ ID_TYPES = tuple(_WORDS["id_bytes"])
 POOLINGS = tuple(_WORDS["poolings"])
 OPTIMIZERS = tuple(_WORDS["optimizers"])
 PRICED_OPTIMIZERS = tuple(_WORDS["priced_optimizers"])  # that cost models were trained on
+# Sums over all columns of a row that a step needs.
+NORMS_PER_ROW = _WORDS["norms_per_row"]
 WEIGHT_DECAY_MODES = tuple(_WORDS["weight_decay_modes"])
 SEMANTICS = tuple(_WORDS["semantics"])
 TIERS = tuple(_WORDS["tiers"])

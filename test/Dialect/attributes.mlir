@@ -15,6 +15,8 @@ module attributes {neuroshard.batch = 128 : i64} {
 // CHECK-SAME: #neuroshard.optimizer<sgd, weight_decay = 5.000000e-01, weight_decay_mode = decoupled>
 // CHECK-SAME: #neuroshard.optimizer<rowwise_rmsprop, beta2 = 8.750000e-01>
 // CHECK-SAME: #neuroshard.optimizer<ftrl, eps = 1.000000e+00, l1_penalty = 5.000000e-01, l2_penalty = 2.500000e-01>
+// CHECK-SAME: #neuroshard.optimizer<lars_sgd, weight_decay = 5.000000e-01, eta = 2.500000e-01>
+// CHECK-SAME: #neuroshard.optimizer<partial_rowwise_lamb, eps = 5.000000e-01>
 // CHECK-SAME: #neuroshard.optimizer<sgd, max_gradient = 1.000000e+00>
 // CHECK-SAME: #neuroshard.optimizer<adam, beta1 = 5.000000e-01, stochastic_rounding>
 module @a attributes {test.optimizers = [
@@ -29,6 +31,8 @@ module @a attributes {test.optimizers = [
   #neuroshard.optimizer<sgd, weight_decay_mode = decoupled, weight_decay = 0.5>,
   #neuroshard.optimizer<rowwise_rmsprop, beta2 = 0.875>,
   #neuroshard.optimizer<ftrl, l2_penalty = 0.25, eps = 1.0, l1_penalty = 0.5>,
+  #neuroshard.optimizer<lars_sgd, eta = 0.25, weight_decay = 0.5>,
+  #neuroshard.optimizer<partial_rowwise_lamb, eps = 0.5>,
   #neuroshard.optimizer<sgd, max_gradient = 1.0>,
   #neuroshard.optimizer<adam, stochastic_rounding, beta1 = 0.5>]} {}
 

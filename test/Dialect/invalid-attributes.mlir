@@ -31,12 +31,12 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, max_gradient, stochastic_rounding}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, eta, max_gradient, stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
 
-// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop, ftrl}}
+// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop, ftrl, lars_sgd, lamb, partial_rowwise_lamb}}
 "x"() {a = #neuroshard.optimizer<adamax>} : () -> ()
 
 // -----
@@ -48,6 +48,21 @@
 
 // expected-error@below {{'l1_penalty' must be}}
 "x"() {a = #neuroshard.optimizer<ftrl, l1_penalty = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'eta' must be}}
+"x"() {a = #neuroshard.optimizer<lars_sgd, eta = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'eta': lamb has no eta}}
+"x"() {a = #neuroshard.optimizer<lamb, eta = 1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'weight_decay_mode': lamb has decoupled weight decay alone, got: l2}}
+"x"() {a = #neuroshard.optimizer<lamb, weight_decay_mode = l2>} : () -> ()
 
 // -----
 

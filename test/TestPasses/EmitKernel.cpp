@@ -40,6 +40,7 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .weightDecayMode = weightDecayMode,
                       .l1Penalty = l1Penalty,
                       .l2Penalty = l2Penalty,
+                      .eta = eta,
                       .maxGradient = maxGradient,
                       .stochasticRounding = stochasticRounding};
     spec.tableDim = tableDim;

@@ -276,7 +276,7 @@ class Run:
     def norms_of(self, opened, number):
         norms = opened.device.norms(number)
         begin, end = tensor_at(norms.run_range, 2, "i4", self.place).tolist()
-        return tensor_at(norms.norms, end - begin, "f4", self.place)
+        return tensor_at(norms.norms, (end - begin) * norms.per_row, "f4", self.place)
 
     def check_update(self, before, learning_rate, number):
         for group in self.column_owners():

@@ -46,6 +46,9 @@ struct TableSpec {
   OptimizerStates states() const {
     return optimizer ? optimizerStates(optimizer->kind) : OptimizerStates();
   }
+  int64_t normsPerRow() const {
+    return optimizer ? neuroshard::normsPerRow(optimizer->kind) : 0;
+  }
 };
 
 /// A lookup of one feature of an exchange in one table.

@@ -25,6 +25,8 @@ struct UpdateRows {
   /// Floats of a row, per slot; 0 for those that keep no sums of rows: not
   /// two-phase and without copies.
   std::vector<int64_t> reducedStride;
+  /// Norms of a row, per slot, where it keeps sums of rows.
+  std::vector<int64_t> normsPerRow;
 };
 
 /// How much of everything a step needs.

@@ -34,7 +34,10 @@ def NeuroShard_OptimizerKind
   I32EnumAttrCase<"AdamW", 5, "adamw">,
   I32EnumAttrCase<"PartialRowWiseAdam", 6, "partial_rowwise_adam">,
   I32EnumAttrCase<"RowWiseRMSprop", 7, "rowwise_rmsprop">,
-  I32EnumAttrCase<"FTRL", 8, "ftrl">
+  I32EnumAttrCase<"FTRL", 8, "ftrl">,
+  I32EnumAttrCase<"LARS", 9, "lars_sgd">,
+  I32EnumAttrCase<"LAMB", 10, "lamb">,
+  I32EnumAttrCase<"PartialRowWiseLAMB", 11, "partial_rowwise_lamb">
 ]>;
 
 def NeuroShard_WeightDecayMode

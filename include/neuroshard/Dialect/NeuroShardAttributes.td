@@ -23,8 +23,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     the batch are touched (Adam is lazy, as torch.optim.SparseAdam).
     `initial_accumulator` is that of Adagrad and FTRL; `beta1` is also the factor
     of momentum's buffer; `eps`, `l1_penalty` and `l2_penalty` are FTRL's beta,
-    lambda1 and lambda2. `weight_decay` is added to the gradient as `l2`, or multiplies the
-    weights before the step as `decoupled`; the mode is that of the optimizer's
+    lambda1 and lambda2; `eta` is the factor of LARS's trust ratio. `weight_decay` is added to the gradient as `l2`, or multiplies the
+    weights before the step as `decoupled` (LAMB adds it to the direction of the step); the mode is that of the optimizer's
     kind unless `weight_decay_mode` says another. Elements of a row's summed
     gradient are clamped to +-`max_gradient` first, unless that is 0. `stochastic_rounding`, of
     tables of f16 and bf16, rounds weights up or down at random. Numbers are f64. Printed only
@@ -39,6 +39,7 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
                           weight_decay_mode = decoupled>
     #neuroshard.optimizer<sgd, stochastic_rounding>
     #neuroshard.optimizer<ftrl, l1_penalty = 1.000000e-03>
+    #neuroshard.optimizer<lars_sgd, eta = 2.000000e-03>
     ```
   }];
   let parameters = (ins
@@ -51,6 +52,7 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     EnumParameter<NeuroShard_WeightDecayMode>:$weightDecayMode,
     "::mlir::FloatAttr":$l1Penalty,
     "::mlir::FloatAttr":$l2Penalty,
+    "::mlir::FloatAttr":$eta,
     "::mlir::FloatAttr":$maxGradient,
     "bool":$stochasticRounding
   );

@@ -88,8 +88,8 @@ def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
 def NeuroShard_RowsType : NeuroShard_Type<"Rows", "rows"> {
   let summary = "summed gradients of the unique rows of a batch, with norms";
   let description = [{
-    Passed between the two phases of an exact row-wise optimizer over column
-    shards.
+    Passed between the two phases of an exact optimizer that needs norms of whole
+    rows, over column shards.
   }];
 }
 

@@ -147,8 +147,9 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
   let summary = "sum the gradients of each unique row, with the norm of its columns";
   let description = [{
     First phase of the update of tables that exchange something in between:
-    copies of shards their sums (`exchange_copies`), column shards of an exact
-    row-wise optimizer their norms (`exchange_norms`). `apply_rows` is the last.
+    copies of shards their sums (`exchange_copies`), column shards their norms
+    (`exchange_norms`) where an exact optimizer needs those of whole rows:
+    row-wise ones, LARS and LAMB. `apply_rows` is the last.
   }];
   let arguments = (ins
     Variadic<NeuroShard_DistType>:$ids,

@@ -23,26 +23,31 @@ enum class OptimizerKind {
   AdamW,
   PartialRowWiseAdam,
   RowWiseRMSprop,
-  FTRL
+  FTRL,
+  LARS,
+  LAMB,
+  PartialRowWiseLAMB
 };
 
 /// Where weight decay goes. L2: decay * weights is added to the gradient, and
 /// so reaches the states. Decoupled: weights are multiplied by 1 - lr * decay
 /// before the step, and states do not see it (Loshchilov and Hutter, Decoupled
 /// Weight Decay Regularization, algorithm 2; torch.optim.AdamW). Default: as
-/// the kind of optimizer has it.
+/// the kind of optimizer has it. LAMB adds decay * weights to the direction of
+/// its step, which states do not see either: that is its Decoupled.
 enum class WeightDecayMode { Default, L2, Decoupled };
 
 /// State of a row-wise optimizer when a table is split by columns.
-/// Exact: one state per row, as without sharding (column owners exchange one
-/// squared norm per unique row). PerShard: one per shard, which trains
-/// differently.
+/// Exact: one state per row, as without sharding (column owners exchange the
+/// sums over columns that a step needs, normsPerRow per unique row). PerShard:
+/// one per shard, which trains differently. The same for the norms of trust
+/// ratios.
 enum class OptimizerSemantics { Exact, PerShard };
 
 /// An optimizer and its hyperparameters; those it does not use stay at their
 /// defaults. `beta1` is the decay of the first moment, for momentum the factor
 /// of its buffer. `eps` is FTRL's beta, and the penalties its lambda1 and
-/// lambda2.
+/// lambda2. `eta` is the factor of LARS's trust ratio.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::SGD;
   double eps = 1e-8;
@@ -53,6 +58,7 @@ struct Optimizer {
   WeightDecayMode weightDecayMode = WeightDecayMode::Default;
   double l1Penalty = 0;
   double l2Penalty = 0;
+  double eta = 0.001;
   /// Elements of a row's summed gradient are clamped to [-maxGradient,
   /// maxGradient] before all else; 0: not at all.
   double maxGradient = 0;
@@ -95,10 +101,17 @@ struct OptimizerProperties {
   bool accumulates = false;
   /// The step divides by the learning rate, which must be above 0.
   bool dividesByRate = false;
+  /// Sums over all columns of a row that its step needs; docs/kernels.md says
+  /// of what.
+  int normsPerRow = 0;
+  /// The step is scaled by the norm of the row's weights divided by that of
+  /// their update, so norms are also of weights.
+  bool hasTrustRatio = false;
+  bool hasEta = false;
 };
 
 /// In the order of OptimizerKind.
-inline constexpr std::array<OptimizerProperties, 9> kOptimizers = {{
+inline constexpr std::array<OptimizerProperties, 12> kOptimizers = {{
     {.name = "sgd"},
     {.name = "adagrad",
      .states = {.perElement = 1},
@@ -109,7 +122,8 @@ inline constexpr std::array<OptimizerProperties, 9> kOptimizers = {{
      .states = {.perRow = 1},
      .stateNames = {"sum"},
      .hasEps = true,
-     .accumulates = true},
+     .accumulates = true,
+     .normsPerRow = 1},
     {.name = "adam",
      .states = {.perElement = 2},
      .stateNames = {"exp_avg", "exp_avg_sq"},
@@ -137,12 +151,14 @@ inline constexpr std::array<OptimizerProperties, 9> kOptimizers = {{
      .hasEps = true,
      .hasBeta1 = true,
      .hasBeta2 = true,
-     .correctsBias = true},
+     .correctsBias = true,
+     .normsPerRow = 1},
     {.name = "rowwise_rmsprop",
      .states = {.perRow = 1},
      .stateNames = {"square_avg"},
      .hasEps = true,
-     .hasBeta2 = true},
+     .hasBeta2 = true,
+     .normsPerRow = 1},
     {.name = "ftrl",
      .states = {.perElement = 2},
      .stateNames = {"sum", "linear"},
@@ -151,6 +167,36 @@ inline constexpr std::array<OptimizerProperties, 9> kOptimizers = {{
      .hasPenalties = true,
      .accumulates = true,
      .dividesByRate = true},
+    {.name = "lars_sgd",
+     .states = {.perElement = 1},
+     .stateNames = {"momentum_buffer"},
+     .isOneWeightDecayMode = true,
+     .hasBeta1 = true,
+     .normsPerRow = 2,
+     .hasTrustRatio = true,
+     .hasEta = true},
+    {.name = "lamb",
+     .states = {.perElement = 2},
+     .stateNames = {"exp_avg", "exp_avg_sq"},
+     .weightDecayMode = WeightDecayMode::Decoupled,
+     .isOneWeightDecayMode = true,
+     .hasEps = true,
+     .hasBeta1 = true,
+     .hasBeta2 = true,
+     .correctsBias = true,
+     .normsPerRow = 2,
+     .hasTrustRatio = true},
+    {.name = "partial_rowwise_lamb",
+     .states = {.perElement = 1, .perRow = 1},
+     .stateNames = {"exp_avg", "exp_avg_sq"},
+     .weightDecayMode = WeightDecayMode::Decoupled,
+     .isOneWeightDecayMode = true,
+     .hasEps = true,
+     .hasBeta1 = true,
+     .hasBeta2 = true,
+     .correctsBias = true,
+     .normsPerRow = 4,
+     .hasTrustRatio = true},
 }};
 
 constexpr const OptimizerProperties &propertiesOf(OptimizerKind kind) {
@@ -165,6 +211,11 @@ constexpr bool isOptimizerKind(OptimizerKind kind) {
 /// The states of every optimizer.
 constexpr OptimizerStates optimizerStates(OptimizerKind kind) {
   return propertiesOf(kind).states;
+}
+
+/// Floats that the owners of a row's columns exchange for its step.
+constexpr int64_t normsPerRow(OptimizerKind kind) {
+  return propertiesOf(kind).normsPerRow;
 }
 
 /// The first value of state number `index`.
@@ -196,8 +247,8 @@ std::optional<SettingError> settingError(const Optimizer &optimizer);
 std::optional<SettingError> settingError(const Optimizer &optimizer,
                                          ElementType weights);
 
-/// Do the owners of a table's rows exchange squared norms of gradients, so that
-/// its update takes two phases? One shard cut by columns decides it for all
+/// Do the owners of a table's rows exchange norms over its columns, so that its
+/// update takes two phases? One shard cut by columns decides it for all
 /// shards of its table, also for those that hold whole rows: the exchange is
 /// one per table. `columnSplit`: some shard of the table holds only a part of
 /// its columns.
@@ -205,7 +256,7 @@ constexpr bool needsNormExchange(OptimizerKind kind,
                                  OptimizerSemantics semantics,
                                  bool columnSplit) {
   return columnSplit && semantics == OptimizerSemantics::Exact &&
-         optimizerStates(kind).perRow > 0;
+         normsPerRow(kind) > 0;
 }
 
 /// True if the states per row depend on the weights, by L2 weight decay. The

@@ -215,7 +215,7 @@ struct PlacedValues {
   int64_t first;
 };
 
-/// Squared norms of gradient rows that are added to those of a slot.
+/// Norms of rows, normsPerRow of each, that are added to those of a slot.
 struct NormTerm {
   int32_t slot;
   Range rows; ///< distinct rows of the slot that it has norms for.
@@ -256,8 +256,8 @@ public:
   /// not there, as many on all devices that have the same ids of these rows.
   virtual Range distinctRows(int32_t slot, Range rows,
                              RowNumber number) const = 0;
-  /// After run(): the squared norms of a slot's gradient rows, one for each
-  /// distinct row, over the columns of its shard. Those of rows that are not
+  /// After run(): the norms over the columns of its shard of a slot's distinct
+  /// rows, normsPerRow of its table for each. Those of rows that are not
   /// there are undefined.
   virtual const float *norms(int32_t slot) const = 0;
   /// Replaces the norms of slots by sums of terms, which come in the order in

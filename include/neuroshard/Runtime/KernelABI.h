@@ -47,32 +47,40 @@ typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
 /// factor of the weights under decoupled weight decay, 1 - lr * decay; other
 /// kernels do not read it. Both are computed in double and rounded once. `seed`
 /// is that of the random numbers of stochastic rounding, which have another one
-/// in each step; other kernels do not read it.
+/// in each step; other kernels do not read it. Kernels of optimizers that
+/// correct the bias of moments and have a trust ratio get the learning rate
+/// itself, and read `first`, 1 / (1 - beta1^step), the factor of the first
+/// moment, and `second`, 1 / sqrt(1 - beta2^step), that of the root of the
+/// second one; others do not.
 /// Compiled with weights: each term is multiplied by its sample weight.
 typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
                                    const int64_t *rows, const int64_t *segments,
                                    const int64_t *gradient_offsets,
                                    const float *sample_weights,
                                    const float *gradients, float step_size,
-                                   float kept, uint32_t seed, int64_t begin,
-                                   int64_t end);
+                                   float kept, uint32_t seed, float first,
+                                   float second, int64_t begin, int64_t end);
 
-/// First phase of an exact row-wise optimizer over column shards: for the
-/// unique rows [begin, end), reduced[u * reduced_stride + c] = g[c] and
-/// norms[u] = sum of g[c]^2 over the shard's columns. reduced_stride is the
-/// padded f32 row of the shard.
-typedef void (*nsrt_reduce_kernel)(const int64_t *segments,
-                                   const int64_t *gradient_offsets,
-                                   const float *sample_weights,
-                                   const float *gradients, float *reduced,
-                                   float *norms, int64_t begin, int64_t end);
+/// First phase, over column shards, of an optimizer whose step needs sums over
+/// all columns of a row: for the unique rows [begin, end), writes the shard's
+/// part of these sums, norms[u * n] to norms[u * n + n - 1] with n =
+/// normsPerRow of Model/Optimizer.h, and a row for the second phase,
+/// reduced[u * reduced_stride + c]. reduced_stride is the padded f32 row of the
+/// shard. Row-wise optimizers sum g[c]^2 and write g; they read neither
+/// weights, states nor rows. Those with a trust ratio also step the moments
+/// that need no sum; docs/kernels.md says what they sum and write.
+typedef void (*nsrt_reduce_kernel)(
+    const void *weights, float *state0, float *state1, const int64_t *rows,
+    const int64_t *segments, const int64_t *gradient_offsets,
+    const float *sample_weights, const float *gradients, float first,
+    float second, float *reduced, float *norms, int64_t begin, int64_t end);
 
-/// Second phase: norms[u] is now the sum over all columns of the table.
+/// Second phase: norms are now the sums over all columns of the table.
 typedef void (*nsrt_apply_kernel)(void *weights, float *state0, float *state1,
                                   const int64_t *rows, const float *reduced,
                                   const float *norms, float step_size,
-                                  float kept, uint32_t seed, int64_t begin,
-                                  int64_t end);
+                                  float kept, uint32_t seed, float first,
+                                  float second, int64_t begin, int64_t end);
 
 /// Gradient of per-sample weights on one shard, for the ids [begin, end):
 ///   out[j] = sum over c of weights[ids[j]][c] * gradients[offsets[j] + c].
@@ -109,7 +117,7 @@ typedef struct nsrt_slot_entry {
 } nsrt_slot_entry;
 
 /// Of this file and HostProgramABI.h.
-#define NSRT_PROGRAM_VERSION 6
+#define NSRT_PROGRAM_VERSION 7
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"

@@ -1,8 +1,8 @@
 //===- OptimizerStepSize.h - Step size of an optimizer ---------*- C++ -*-===//
 //
 // What of an update follows from learning rate and step: the step size, with
-// the correction of bias, what decoupled weight decay keeps, and the seed of
-// stochastic rounding.
+// the correction of bias, what decoupled weight decay keeps, the seed of
+// stochastic rounding, and factors of moments.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,19 +18,40 @@
 
 namespace neuroshard::runtime {
 
-/// `step_size`, `kept` and `seed` of Runtime/KernelABI.h.
+/// `step_size`, `kept`, `seed`, `first` and `second` of Runtime/KernelABI.h.
 struct StepSize {
   float size = 0;
   float kept = 1;
   uint32_t seed = 0;
+  float first = 1;
+  float second = 1;
 
   bool operator==(const StepSize &) const = default;
 };
 
+/// What corrects the bias of moments that begin at 0, by the global step.
+struct BiasCorrections {
+  double first;  ///< 1 - beta1^step.
+  double second; ///< sqrt(1 - beta2^step).
+};
+
+/// Of an optimizer that corrects bias. Throws a RuntimeError for a step less
+/// than 1.
+inline BiasCorrections biasCorrections(const Optimizer &optimizer,
+                                       int64_t step) {
+  if (step < 1)
+    fail("the step of an update by ", propertiesOf(optimizer.kind).name,
+         " must be at least 1, found ", step);
+  double count = static_cast<double>(step);
+  return {1.0 - std::pow(optimizer.beta1, count),
+          std::sqrt(1.0 - std::pow(optimizer.beta2, count))};
+}
+
 /// learningRate * sqrt(1 - beta2^step) / (1 - beta1^step): Adam corrects the
-/// bias of its moments by the global step, as torch.optim.SparseAdam does. The
-/// learning rate for an optimizer that corrects none. Throws a RuntimeError for
-/// a step less than 1 if it does, and for a rate that is not above 0 if the
+/// bias of its moments in the step size, as torch.optim.SparseAdam does. The
+/// learning rate for an optimizer that corrects none, or has a trust ratio,
+/// whose moments are corrected themselves. Throws a RuntimeError for a step
+/// less than 1 if it corrects them, and for a rate that is not above 0 if the
 /// step divides by it.
 inline double correctedRate(const Optimizer &optimizer, double learningRate,
                             int64_t step) {
@@ -38,20 +59,17 @@ inline double correctedRate(const Optimizer &optimizer, double learningRate,
   if (properties.dividesByRate && !(learningRate > 0))
     fail("the learning rate of an update by ", properties.name,
          " must be above 0, found ", learningRate);
-  if (!properties.correctsBias)
+  if (!properties.correctsBias || properties.hasTrustRatio)
     return learningRate;
-  if (step < 1)
-    fail("the step of an update by ", properties.name,
-         " must be at least 1, found ", step);
-  double count = static_cast<double>(step);
-  return learningRate * std::sqrt(1.0 - std::pow(optimizer.beta2, count)) /
-         (1.0 - std::pow(optimizer.beta1, count));
+  BiasCorrections corrections = biasCorrections(optimizer, step);
+  return learningRate * corrections.second / corrections.first;
 }
 
 /// 1 - learningRate * decay under decoupled weight decay (torch.optim.AdamW),
-/// else 1.
+/// else 1; also with a trust ratio, which scales the decay too.
 inline double keptShare(const Optimizer &optimizer, double learningRate) {
-  if (weightDecayOf(optimizer) != WeightDecayMode::Decoupled)
+  if (weightDecayOf(optimizer) != WeightDecayMode::Decoupled ||
+      propertiesOf(optimizer.kind).hasTrustRatio)
     return 1;
   return 1.0 - learningRate * optimizer.weightDecay;
 }
@@ -68,18 +86,30 @@ inline uint32_t roundingSeed(const Optimizer &optimizer, int64_t step) {
 inline StepSize stepSize(const Optimizer &optimizer, float learningRate,
                          int64_t step) {
   double rate = static_cast<double>(learningRate);
-  return {static_cast<float>(correctedRate(optimizer, rate, step)),
-          static_cast<float>(keptShare(optimizer, rate)),
-          roundingSeed(optimizer, step)};
+  StepSize result = {static_cast<float>(correctedRate(optimizer, rate, step)),
+                     static_cast<float>(keptShare(optimizer, rate)),
+                     roundingSeed(optimizer, step)};
+  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  if (properties.correctsBias && properties.hasTrustRatio) {
+    BiasCorrections corrections = biasCorrections(optimizer, step);
+    result.first = static_cast<float>(1.0 / corrections.first);
+    result.second = static_cast<float>(1.0 / corrections.second);
+  }
+  return result;
 }
 
 /// True if equal learning rates and steps give equal step sizes.
 inline bool haveSameStepSize(const Optimizer &a, const Optimizer &b) {
   bool corrects = propertiesOf(a.kind).correctsBias;
-  bool decays = weightDecayOf(a) == WeightDecayMode::Decoupled;
+  auto doesDecay = [](const Optimizer &optimizer) {
+    return weightDecayOf(optimizer) == WeightDecayMode::Decoupled &&
+           !propertiesOf(optimizer.kind).hasTrustRatio;
+  };
+  bool decays = doesDecay(a);
   if (corrects != propertiesOf(b.kind).correctsBias ||
-      a.stochasticRounding != b.stochasticRounding ||
-      decays != (weightDecayOf(b) == WeightDecayMode::Decoupled))
+      (corrects && propertiesOf(a.kind).hasTrustRatio !=
+                       propertiesOf(b.kind).hasTrustRatio) ||
+      a.stochasticRounding != b.stochasticRounding || decays != doesDecay(b))
     return false;
   return (!corrects || (a.beta1 == b.beta1 && a.beta2 == b.beta2)) &&
          (!decays || a.weightDecay == b.weightDecay);

@@ -39,7 +39,7 @@
 extern "C" {
 #endif
 
-#define NSC_VERSION 2
+#define NSC_VERSION 3
 
 typedef struct nsc_device nsc_device;
 
@@ -291,14 +291,15 @@ nsc_status nsc_set_step(nsc_device *, float learning_rate, int64_t step,
 nsc_status nsc_backward(nsc_device *, const nsc_gradient *gradients,
                         int32_t num_gradients, void *stream);
 
-/// Between nsc_backward and nsc_backward_apply: the squared norms of a
-/// two-phase slot's gradient rows, one for each distinct row in ascending
-/// order. Shards of the same rows have the same rows here. Sum them over the
-/// owners of the columns, in column order, in place.
+/// Between nsc_backward and nsc_backward_apply: the norms of a two-phase slot,
+/// per_row of each distinct row, one row after the other in ascending order:
+/// `norms` of nsrt_reduce_kernel. Shards of the same rows have the same rows
+/// here. Sum them over the owners of the columns, in column order, in place.
 typedef struct nsc_norms {
-  float *norms;             /* device, [capacity] */
+  float *norms;             /* device, [capacity][per_row] */
   int64_t capacity;         /* at least the distinct rows of this step */
   const int32_t *run_range; /* device: end - begin = distinct rows */
+  int64_t per_row;
 } nsc_norms;
 nsc_status nsc_get_norms(nsc_device *, int32_t slot, nsc_norms *);
 nsc_status nsc_backward_apply(nsc_device *, void *stream);

@@ -113,7 +113,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 13
+#define NSG_VERSION 14
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -272,13 +272,14 @@ typedef struct nsg_slot {
   /// Keys [key_begin, key_end) are rows 0, 1, ... of the slot.
   int64_t key_begin;
   int64_t key_end;
-  /// step_size, kept and seed of nsrt_update_kernel, one after the other. In
+  /// step_size, kept, seed, first and second of nsrt_update_kernel, one after
+  /// the other. In
   /// device memory, so that a captured graph can be replayed with others.
   const float *step_size;
-  /// nsg_reduce writes, nsg_apply reads: gradient rows (f32, padded rows) and
-  /// their squared norms, by run of the slot. With a body for the sums of all
-  /// rows, nsg_reduce writes sums and numbers of gradients by row, and
-  /// nsg_update_by_sums reads them: rows without gradients are not updated.
+  /// nsg_reduce writes, nsg_apply reads: `reduced` (f32, padded rows) and
+  /// `norms` of nsrt_reduce_kernel, by run of the slot. With a body for the
+  /// sums of all rows, nsg_reduce writes sums and numbers of gradients by row,
+  /// and nsg_update_by_sums reads them: rows without gradients are not updated.
   float *reduced;
   float *norms;
   /// Which body of nsg_partials; -1: none.

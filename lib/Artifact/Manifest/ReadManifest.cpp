@@ -92,6 +92,8 @@ std::optional<Optimizer> readOptimizer(const Value &value,
     optimizer.l1Penalty = upTo1e30("l1_penalty");
   if (value.has("l2_penalty"))
     optimizer.l2Penalty = upTo1e30("l2_penalty");
+  if (value.has("eta"))
+    optimizer.eta = upTo1e30("eta");
   if (value.has("max_gradient"))
     optimizer.maxGradient = upTo1e30("max_gradient");
   if (value.has("stochastic_rounding"))

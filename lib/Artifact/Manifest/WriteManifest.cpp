@@ -32,6 +32,7 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"weight_decay_mode", toString(optimizer->weightDecayMode)},
           {"l1_penalty", optimizer->l1Penalty},
           {"l2_penalty", optimizer->l2Penalty},
+          {"eta", optimizer->eta},
           {"max_gradient", optimizer->maxGradient},
           {"stochastic_rounding", optimizer->stochasticRounding}};
 }

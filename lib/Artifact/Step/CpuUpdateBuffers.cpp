@@ -111,7 +111,7 @@ private:
       bytes[BufferKind::Norms] +=
           rows.rows[copy] *
           (paddedRowBytes(shard.cols.size(), ElementType::F32) +
-           (isTwoPhase ? kFloatBytes : 0));
+           (isTwoPhase ? normBytes(shard) : 0));
     }
     if (rows.allRows == 0)
       return;
@@ -119,6 +119,11 @@ private:
     all.ids = rows.allRows;
     bytes[BufferKind::Sort] += rowSortBytes(all.ids);
     addSlot(shard, all, bytes);
+  }
+
+  /// Of one row.
+  int64_t normBytes(const ShardSpec &shard) const {
+    return plan.tableOf(shard).normsPerRow() * kFloatBytes;
   }
 
   static int64_t placeBytes(const SlotIds &slot) {
@@ -136,7 +141,7 @@ private:
       bytes[BufferKind::Norms] +=
           load.distinctRows(shard.table, shard.rows, {}) *
           (paddedRowBytes(shard.cols.size(), ElementType::F32) +
-           2 * kFloatBytes);
+           2 * normBytes(shard));
   }
 
   const ExchangePlan &plan;

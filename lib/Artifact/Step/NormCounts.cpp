@@ -56,12 +56,13 @@ namespace {
 /// The norms that the owners of one table's columns send each other.
 class TableNorms {
 public:
-  TableNorms(const DeviceGroups &groups,
+  /// `perRow`: norms of a row.
+  TableNorms(const DeviceGroups &groups, int64_t perRow,
              const std::vector<const ShardSpec *> &shards,
              const MostNorms &most, const StepLoad &load, Engine engine,
              const PairReceiver &add)
-      : groups(groups), shards(byRows(shards)), most(most), load(load),
-        engine(engine), add(add) {}
+      : groups(groups), perRow(perRow), shards(byRows(shards)), most(most),
+        load(load), engine(engine), add(add) {}
 
   void count() const {
     for (size_t a = 0; a < shards.size(); ++a) {
@@ -92,10 +93,11 @@ private:
     int64_t rows =
         isBound ? most.of(from) : load.distinctRows(from.table, common, {});
     add(static_cast<size_t>(sender), static_cast<size_t>(receiver),
-        rows * static_cast<int64_t>(sizeof(float)));
+        rows * perRow * static_cast<int64_t>(sizeof(float)));
   }
 
   const DeviceGroups &groups;
+  int64_t perRow;
   std::vector<const ShardSpec *> shards;
   const MostNorms &most;
   const StepLoad &load;
@@ -111,7 +113,10 @@ void countNorms(const ExchangePlan &plan,
   MostNorms most(plan, layouts, load);
   DeviceGroups groups(plan);
   for (const std::vector<const ShardSpec *> &shards : shardsWithNorms(plan))
-    TableNorms(groups, shards, most, load, engine, add).count();
+    if (!shards.empty())
+      TableNorms(groups, plan.tableOf(*shards.front()).normsPerRow(), shards,
+                 most, load, engine, add)
+          .count();
 }
 
 } // namespace neuroshard

@@ -1,6 +1,7 @@
 //===- NormCounts.h - Norms that owners of columns exchange -----*- C++ -*-===//
 //
-// For exact row-wise states of tables whose columns lie on several devices.
+// For exact row-wise states and trust ratios of tables whose columns lie on
+// several devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +27,9 @@ void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
                 const StepLoad &load, Engine engine, const PairReceiver &add);
 
-/// How many norms a shard has in a step on GPUs: the most it can have, since
-/// nobody waits for the number of distinct rows; of tables with copies, which
-/// wait, as many as there are.
+/// How many rows of a shard have norms in a step on GPUs: the most there can
+/// be, since nobody waits for the number of distinct rows; of tables with
+/// copies, which wait, as many as there are.
 class MostNorms {
 public:
   MostNorms(const ExchangePlan &plan,

@@ -373,7 +373,7 @@ void addNormSums(const ExchangePlan &plan,
     for (int32_t device : shard.devices)
       if (needsNorms[static_cast<size_t>(shard.table)])
         devices[static_cast<size_t>(device)][BufferKind::Norms] +=
-            most.of(shard) * kFloatBytes;
+            most.of(shard) * plan.tableOf(shard).normsPerRow() * kFloatBytes;
 }
 
 /// How many rows each copy has, what copies send, and what of it is received in

@@ -49,7 +49,7 @@ UpdateBuffers layOutUpdate(const UpdateRows &rows, const UpdateNeeds &needs,
   for (size_t i = 0; i < rows.reducedStride.size(); ++i) {
     int64_t count = rows.reducedStride[i] > 0 ? needs.reducedRows[i] : 0;
     result.reduced.push_back(take(count * rows.reducedStride[i] * 4));
-    result.norms.push_back(take(count * 4));
+    result.norms.push_back(take(count * rows.normsPerRow[i] * 4));
   }
   return result;
 }

@@ -72,6 +72,7 @@ private:
   std::unique_ptr<UpdateInputs> makeUpdateInputs(ValueRange arguments);
   void emitRunBody(ValueRange arguments);
   void bindStates(DeviceStruct &slot, UpdateBody &body);
+  void bindTable(DeviceStruct &slot, UpdateBody &body);
 
   ImplicitLocOpBuilder b;
   const VariantSpec &spec;
@@ -191,20 +192,34 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
                                  /*invariant=*/false);
     body.partialStride = sorted.index(offsetof(nsg_sorted, partial_stride));
   }
-  if (!isReduce && !isPartial) {
-    body.weights =
-        slot.array(offsetof(nsg_slot, weights),
-                   getPaddedType(b, spec.kernel, spec.kernel.element), false);
-    bindStates(slot, body);
-    Value stepSize = slot.pointer(offsetof(nsg_slot, step_size));
-    DeviceStruct factors(b, stepSize);
-    body.stepSize = factors.load(0, b.getF32Type());
-    if (weightDecayOf(spec.kernel.optimizer) == WeightDecayMode::Decoupled)
-      body.kept = factors.load(sizeof(float), b.getF32Type());
-    if (spec.kernel.optimizer.stochasticRounding)
-      body.seed = factors.load(2 * sizeof(float), b.getI32Type());
-  }
+  bool hasTrustRatio = propertiesOf(spec.kernel.optimizer.kind).hasTrustRatio;
+  if ((!isReduce && !isPartial) || hasTrustRatio)
+    bindTable(slot, body);
   emitBody(body);
+}
+
+/// The table, and what its step takes; of two phases either may need all.
+void VariantBuilder::bindTable(DeviceStruct &slot, UpdateBody &body) {
+  body.weights =
+      slot.array(offsetof(nsg_slot, weights),
+                 getPaddedType(b, spec.kernel, spec.kernel.element), false);
+  bindStates(slot, body);
+  const Optimizer &optimizer = spec.kernel.optimizer;
+  bool hasTrustRatio = propertiesOf(optimizer.kind).hasTrustRatio;
+  DeviceStruct factors(b, slot.pointer(offsetof(nsg_slot, step_size)));
+  auto load = [&](int64_t number, Type type) {
+    return factors.load(number * sizeof(float), type);
+  };
+  Type f32 = b.getF32Type();
+  body.stepSize = load(0, f32);
+  if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled && !hasTrustRatio)
+    body.kept = load(1, f32);
+  if (optimizer.stochasticRounding)
+    body.seed = load(2, b.getI32Type());
+  if (hasTrustRatio) {
+    body.first = load(3, f32);
+    body.second = load(4, f32);
+  }
 }
 
 /// Registers go to columns, to the sample weights of rows in flight, or to

@@ -48,6 +48,8 @@ enum class Role {
   StepSize,
   Kept,
   Seed,
+  First,
+  Second,
   Begin,
   End
 };
@@ -84,6 +86,16 @@ public:
     flat(role, b.getF32Type(), Access::ReadWrite);
   }
   void scalar(Role role, Type type) { add(role, type, {}); }
+  void momentFactors() {
+    scalar(Role::First, b.getF32Type());
+    scalar(Role::Second, b.getF32Type());
+  }
+  void stepSize() {
+    scalar(Role::StepSize, b.getF32Type());
+    scalar(Role::Kept, b.getF32Type());
+    scalar(Role::Seed, b.getI32Type());
+    momentFactors();
+  }
 
   Type idType() const {
     return spec.id == IdType::I32 ? b.getI32Type() : b.getI64Type();
@@ -147,15 +159,18 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(Role::GradientOffsets, i64);
     s.flat(Role::SampleWeights, f32);
     s.flat(Role::Gradients, f32);
-    s.scalar(Role::StepSize, f32);
-    s.scalar(Role::Kept, f32);
-    s.scalar(Role::Seed, b.getI32Type());
+    s.stepSize();
     break;
   case KernelKind::Reduce:
+    s.weights(Access::Read);
+    s.state(0);
+    s.state(1);
+    s.flat(Role::Rows, i64);
     s.flat(Role::Segments, i64);
     s.flat(Role::GradientOffsets, i64);
     s.flat(Role::SampleWeights, f32);
     s.flat(Role::Gradients, f32);
+    s.momentFactors();
     s.rows(Role::Reduced, f32, Access::Write);
     s.flat(Role::Norms, f32, Access::Write);
     break;
@@ -166,9 +181,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(Role::Rows, i64);
     s.rows(Role::Reduced, f32, Access::Read);
     s.flat(Role::Norms, f32);
-    s.scalar(Role::StepSize, f32);
-    s.scalar(Role::Kept, f32);
-    s.scalar(Role::Seed, b.getI32Type());
+    s.stepSize();
     break;
   case KernelKind::Partial:
   case KernelKind::RowSums:
@@ -242,6 +255,8 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
   body.stepSize = arguments.get(Role::StepSize);
   body.kept = arguments.get(Role::Kept);
   body.seed = arguments.get(Role::Seed);
+  body.first = arguments.get(Role::First);
+  body.second = arguments.get(Role::Second);
   body.reduced = arguments.get(Role::Reduced);
   body.norms = arguments.get(Role::Norms);
   emitBody(body);

@@ -117,6 +117,9 @@ struct UpdateBody : KernelBody {
   mlir::Value kept = {};
   /// Read under stochastic rounding.
   mlir::Value seed = {};
+  /// Factors of moments; read with a trust ratio.
+  mlir::Value first = {};
+  mlir::Value second = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
   /// Rows of the sums of chunks, each `partialStride` elements.

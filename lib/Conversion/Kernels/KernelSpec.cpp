@@ -23,7 +23,8 @@ static std::optional<std::string> findProblem(const Optimizer &optimizer,
                                               ElementType weights) {
   for (double value :
        {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay,
-        optimizer.l1Penalty, optimizer.l2Penalty, optimizer.maxGradient})
+        optimizer.l1Penalty, optimizer.l2Penalty, optimizer.eta,
+        optimizer.maxGradient})
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
@@ -49,8 +50,9 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
            std::to_string(spec.dim) + ", got: " + std::to_string(spec.tableDim);
   if (spec.kind != KernelKind::Apply)
     return std::nullopt;
-  if (optimizerStates(spec.optimizer.kind).perRow == 0)
-    return std::string("a two-phase update needs a row-wise optimizer, got: ") +
+  if (normsPerRow(spec.optimizer.kind) == 0)
+    return std::string("a two-phase update needs an optimizer with norms of "
+                       "rows, got: ") +
            std::string(toString(spec.optimizer.kind));
   if (normsNeedWeights(spec.optimizer))
     return "a two-phase update cannot have l2 weight decay: norms are of the "
@@ -82,10 +84,13 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
   if (properties.hasPenalties)
     suffix += "_l" + getBits(optimizer.l1Penalty) + "_l" +
               getBits(optimizer.l2Penalty);
-  // The amount of decoupled decay is an argument.
-  if (weightDecayOf(optimizer) == WeightDecayMode::L2)
+  if (properties.hasEta)
+    suffix += "_t" + getBits(optimizer.eta);
+  // The amount of decoupled decay is an argument, but with a trust ratio.
+  if (weightDecayOf(optimizer) == WeightDecayMode::L2 ||
+      (properties.hasTrustRatio && optimizer.weightDecay != 0))
     suffix += "_d" + getBits(optimizer.weightDecay);
-  if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled)
+  else if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled)
     suffix += "_decoupled";
   if (optimizer.stochasticRounding)
     suffix += "_stochastic";
@@ -108,6 +113,9 @@ std::string getKernelName(const KernelSpec &spec) {
     return "nsk_update_" + optimizer + "_" + element + dim + weighted +
            getOptimizerSuffix(spec) + getClipSuffix(spec.optimizer);
   case KernelKind::Reduce:
+    if (propertiesOf(spec.optimizer.kind).hasTrustRatio)
+      return "nsk_reduce_" + optimizer + "_" + element + dim + weighted +
+             getOptimizerSuffix(spec) + getClipSuffix(spec.optimizer);
     return "nsk_reduce" + dim + weighted + getClipSuffix(spec.optimizer);
   case KernelKind::Partial:
     return "nsk_partial" + dim + weighted;

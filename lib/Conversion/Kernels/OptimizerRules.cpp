@@ -49,9 +49,8 @@ static Row stepByRoot(RowBuilder &rows, const Optimizer &optimizer,
   return rows.subtract(weights, step);
 }
 
-/// beta * average + (1 - beta) * value.
-static Row movingAverage(RowBuilder &rows, double beta, const Row &average,
-                         const Row &value) {
+Row movingAverage(RowBuilder &rows, double beta, const Row &average,
+                  const Row &value) {
   Row kept = rows.scale(rows.constant(beta), average);
   Row added = rows.scale(rows.constant(1.0 - beta), value);
   return rows.add(kept, added);

@@ -30,6 +30,10 @@ Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
 Row keepWeights(RowBuilder &rows, const Optimizer &optimizer,
                 const Row &weights, mlir::Value kept);
 
+/// beta * average + (1 - beta) * value.
+Row movingAverage(RowBuilder &rows, double beta, const Row &average,
+                  const Row &value);
+
 /// One step of an optimizer without states per row. `gradient` and the weights
 /// include weight decay.
 RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,

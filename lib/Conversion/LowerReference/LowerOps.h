@@ -75,6 +75,22 @@ public:
              mlir::Value position) const;
 
 private:
+  bool hasTrustRatio() const;
+  void addMomentFactors(LoopBuilder &b, mlir::Value step);
+  void applyWithTrust(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
+                      mlir::Value position) const;
+  void stepMoments(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
+                   mlir::Value position) const;
+  mlir::Value trustDirection(LoopBuilder &b, mlir::Value row,
+                             mlir::Value column, mlir::Value gradients,
+                             mlir::Value position) const;
+  mlir::Value trustRatio(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
+                         mlir::Value position) const;
+  mlir::Value clampedGradient(LoopBuilder &b, mlir::Value column,
+                              mlir::Value gradients,
+                              mlir::Value position) const;
+  void storeWeight(LoopBuilder &b, mlir::Value weight, mlir::Value gradient,
+                   mlir::ValueRange at) const;
   mlir::Value correctedRate(LoopBuilder &b, mlir::Value learningRate,
                             mlir::Value step) const;
   mlir::Value keptShare(LoopBuilder &b, mlir::Value learningRate) const;
@@ -100,8 +116,9 @@ private:
   const TableMemory &memory;
   Optimizer optimizer;
   mlir::Value stepSize;
-  mlir::Value kept; ///< factor of the weights; null: 1.
-  mlir::Value seed; ///< of stochastic rounding; null: to nearest.
+  mlir::Value kept;          ///< factor of the weights; null: 1.
+  mlir::Value seed;          ///< of stochastic rounding; null: to nearest.
+  mlir::Value first, second; ///< factors of moments, of trust ratios alone.
 };
 
 } // namespace neuroshard

@@ -3,9 +3,10 @@
 // SGD, momentum, Adagrad and lazy Adam as torch.optim (SGD, Adagrad,
 // SparseAdam) does them, AdamW with torch.optim.AdamW's decay before Adam's
 // step; FTRL as McMahan et al. (2013) do it; rowwise optimizers take the mean
-// over the row of the squared gradient into one state per row. All in f32,
-// weights rounded once; the step size and the share of the weights that decay
-// keeps are computed in f64 and rounded.
+// over the row of the squared gradient into one state per row; those with a
+// trust ratio are in TrustStep.cpp. All in f32, weights rounded once; the step
+// size and the share of the weights that decay keeps are computed in f64 and
+// rounded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +23,21 @@ OptimizerStep::OptimizerStep(LoopBuilder &b, const TableInfo &table,
                              const TableMemory &memory, Value learningRate,
                              Value step)
     : table(table), memory(memory), optimizer(table.optimizer->getOptimizer()),
-      stepSize(propertiesOf(optimizer.kind).correctsBias
+      stepSize(propertiesOf(optimizer.kind).correctsBias && !hasTrustRatio()
                    ? correctedRate(b, learningRate, step)
                    : learningRate),
-      kept(weightDecayOf(optimizer) == WeightDecayMode::Decoupled
+      kept(weightDecayOf(optimizer) == WeightDecayMode::Decoupled &&
+                   !hasTrustRatio()
                ? keptShare(b, learningRate)
                : Value()),
-      seed(optimizer.stochasticRounding ? seedOfStep(b, step) : Value()) {}
+      seed(optimizer.stochasticRounding ? seedOfStep(b, step) : Value()) {
+  if (propertiesOf(optimizer.kind).correctsBias && hasTrustRatio())
+    addMomentFactors(b, step);
+}
+
+bool OptimizerStep::hasTrustRatio() const {
+  return propertiesOf(optimizer.kind).hasTrustRatio;
+}
 
 /// 1 - lr * decay
 Value OptimizerStep::keptShare(LoopBuilder &b, Value learningRate) const {
@@ -41,32 +50,54 @@ Value OptimizerStep::keptShare(LoopBuilder &b, Value learningRate) const {
   return arith::TruncFOp::create(b, b.getF32Type(), b.sub(constant(1), lost));
 }
 
-/// lr * sqrt(1 - beta2^step) / (1 - beta1^step)
-Value OptimizerStep::correctedRate(LoopBuilder &b, Value learningRate,
-                                   Value step) const {
-  Type f64 = b.getF64Type();
+/// 1 - beta^step in f64.
+static Value biasCorrection(LoopBuilder &b, double beta, Value step) {
   auto constant = [&](double value) -> Value {
     return arith::ConstantOp::create(b, b.getF64FloatAttr(value));
   };
-  Value exponent = arith::SIToFPOp::create(b, f64, step);
-  auto correction = [&](double beta) {
-    Value power = math::PowFOp::create(b, constant(beta), exponent);
-    return b.sub(constant(1), power);
-  };
-  Value rate = arith::ExtFOp::create(b, f64, learningRate);
-  Value root = math::SqrtOp::create(b, correction(optimizer.beta2));
-  Value size = b.div(b.mul(rate, root), correction(optimizer.beta1));
+  Value exponent = arith::SIToFPOp::create(b, b.getF64Type(), step);
+  Value power = math::PowFOp::create(b, constant(beta), exponent);
+  return b.sub(constant(1), power);
+}
+
+/// lr * sqrt(1 - beta2^step) / (1 - beta1^step)
+Value OptimizerStep::correctedRate(LoopBuilder &b, Value learningRate,
+                                   Value step) const {
+  Value rate = arith::ExtFOp::create(b, b.getF64Type(), learningRate);
+  Value root =
+      math::SqrtOp::create(b, biasCorrection(b, optimizer.beta2, step));
+  Value size =
+      b.div(b.mul(rate, root), biasCorrection(b, optimizer.beta1, step));
   return arith::TruncFOp::create(b, b.getF32Type(), size);
 }
 
-/// The gradient, clamped, with L2 weight decay.
-Value OptimizerStep::gradientOf(LoopBuilder &b, Value row, Value column,
-                                Value gradients, Value position) const {
+/// 1 / (1 - beta1^step) and 1 / sqrt(1 - beta2^step)
+void OptimizerStep::addMomentFactors(LoopBuilder &b, Value step) {
+  Value one = arith::ConstantOp::create(b, b.getF64FloatAttr(1));
+  Value root =
+      math::SqrtOp::create(b, biasCorrection(b, optimizer.beta2, step));
+  auto inverse = [&](Value value) -> Value {
+    return arith::TruncFOp::create(b, b.getF32Type(), b.div(one, value));
+  };
+  first = inverse(biasCorrection(b, optimizer.beta1, step));
+  second = inverse(root);
+}
+
+/// The gradient, clamped.
+Value OptimizerStep::clampedGradient(LoopBuilder &b, Value column,
+                                     Value gradients, Value position) const {
   Value gradient = b.load(gradients, {position, column});
   if (double bound = optimizer.maxGradient; bound != 0) {
     gradient = arith::MinimumFOp::create(b, gradient, b.f32(bound));
     gradient = arith::MaximumFOp::create(b, gradient, b.f32(-bound));
   }
+  return gradient;
+}
+
+/// The gradient, clamped, with L2 weight decay.
+Value OptimizerStep::gradientOf(LoopBuilder &b, Value row, Value column,
+                                Value gradients, Value position) const {
+  Value gradient = clampedGradient(b, column, gradients, position);
   if (weightDecayOf(optimizer) != WeightDecayMode::L2)
     return gradient;
   Value weight = loadF32(b, memory.weights, {row, column});
@@ -185,17 +216,23 @@ Value OptimizerStep::nextWeight(LoopBuilder &b, Value row, Value column,
 
 void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
                           Value position) const {
+  if (hasTrustRatio())
+    return applyWithTrust(b, row, gradients, position);
   bool isRowwise = optimizerStates(optimizer.kind).perRow > 0;
   Value factor =
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {
     Value gradient = gradientOf(b, row, column, gradients, position);
     Value weight = nextWeight(b, row, column, gradient, factor);
-    if (seed)
-      weight =
-          roundStochastically(b, weight, gradient, seed, table.elementType);
-    storeRounded(b, weight, memory.weights, {row, column});
+    storeWeight(b, weight, gradient, {row, column});
   });
+}
+
+void OptimizerStep::storeWeight(LoopBuilder &b, Value weight, Value gradient,
+                                ValueRange at) const {
+  if (seed)
+    weight = roundStochastically(b, weight, gradient, seed, table.elementType);
+  storeRounded(b, weight, memory.weights, at);
 }
 
 } // namespace neuroshard

@@ -83,7 +83,9 @@ Bytes countBytes(const ShardWork &shard) {
   // Reduced gradients wait for the norms of the other columns.
   if (shard.exactNorms)
     bytes.backwardStream +=
-        2 * updatedRows * (width * kGradientBytes + kNormBytes);
+        2 * updatedRows *
+        (width * kGradientBytes +
+         static_cast<double>(normsPerRow(shard.optimizer)) * kNormBytes);
   bytes.backwardRepeated = shard.updateLookups * width * kGradientBytes;
   bytes.forwardHost = shard.hostRows * storedBytes;
   // A row-wise state stays on the device. docs/memory.md says what is where.

@@ -176,9 +176,11 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.groupInputBytes = relayGroupSize(problem) > 0 ? work.inputBytes : 0;
   work.forwardBytes = bytesOf(work.outputRows, wire.results);
   work.backwardBytes = bytesOf(work.outputRows, wire.gradients);
-  // One squared norm per distinct row, sent and received.
+  // The norms of each distinct row, sent and received.
   if (work.exactNorms)
-    work.normBytes = 2 * 4 * work.uniqueRows;
+    work.normBytes = 2.0 * 4 *
+                     static_cast<double>(normsPerRow(source.optimizer.kind)) *
+                     work.uniqueRows;
   work.backwardBytes += work.normBytes;
   return work;
 }

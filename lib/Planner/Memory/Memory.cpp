@@ -317,7 +317,7 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
     allRows = std::min(copies * allRows, shard.rows());
   }
   if (norms)
-    terms.backwardBytes += allRows * reducedRowBytes(problem, shard);
+    terms.backwardBytes += allRows * reducedRowBytes(problem, table, shard);
   if (hasRowCache(problem.target, shard.tier))
     addCachePlaces(problem, table, features, shard, allIds, terms);
 }

@@ -91,10 +91,11 @@ int64_t neuroshard::updateBytes(const ShardingProblem &problem,
 }
 
 int64_t neuroshard::reducedRowBytes(const ShardingProblem &problem,
-                                    const Shard &shard) {
-  // On hosts also the sum of the norms: others still read the row's own.
-  int64_t norms = runsOnGpus(problem) ? 1 : 2;
-  return paddedRowBytes(shard.width(), ElementType::F32) + norms * 4;
+                                    const Table &table, const Shard &shard) {
+  // On hosts also the sums of the norms: others still read the row's own.
+  int64_t times = runsOnGpus(problem) ? 1 : 2;
+  return paddedRowBytes(shard.width(), ElementType::F32) +
+         times * normsPerRow(table.optimizer.kind) * 4;
 }
 
 int64_t neuroshard::stateRowElements(const ShardingProblem &problem,

@@ -24,7 +24,8 @@ int64_t updateBytes(const ShardingProblem &problem, const Table &table,
                     const Feature &feature, const Shard &shard, int64_t ids);
 
 /// Bytes of one row that waits for the norms of other column shards.
-int64_t reducedRowBytes(const ShardingProblem &problem, const Shard &shard);
+int64_t reducedRowBytes(const ShardingProblem &problem, const Table &table,
+                        const Shard &shard);
 
 /// f32 elements that one row of per-element optimizer state takes.
 int64_t stateRowElements(const ShardingProblem &problem, int64_t width);

@@ -112,8 +112,8 @@ neuroshard::targetObjection(const ShardingProblem &problem, int index,
     cutsColumns |= shard->width() < table.dim;
   }
   if (cutsColumns && problem.optimizerSemantics == OptimizerSemantics::Exact &&
-      optimizerStates(table.optimizer.kind).perRow > 0)
-    return "TorchRec keeps a row-wise state for each column shard";
+      normsPerRow(table.optimizer.kind) > 0)
+    return "TorchRec takes norms of rows for each column shard";
   if (kind == ShardingKind::RowColumn)
     return "TorchRec cuts rows or columns of a table, not both";
   if (kind == ShardingKind::ColumnWise) {

@@ -81,9 +81,10 @@ void TorchRecRules::checkExactNorms() {
   bool split = std::any_of(shards.begin(), shards.end(), [&](const Shard *s) {
     return s->width() != table.dim;
   });
-  if (split && optimizerStates(table.optimizer.kind).perRow > 0)
-    error("column shards of a row-wise optimizer keep one state per shard; "
-          "set optimizer_semantics = per_shard to accept that");
+  if (split && normsPerRow(table.optimizer.kind) > 0)
+    error("column shards of " + std::string(toString(table.optimizer.kind)) +
+          " take norms of their own columns alone; set optimizer_semantics = "
+          "per_shard to accept that");
 }
 
 void TorchRecRules::checkFilled(int count, const char *kind) {

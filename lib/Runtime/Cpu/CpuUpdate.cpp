@@ -180,7 +180,8 @@ void CpuUpdate::makeTasks() {
     if (kernelsOf(update).reduce) {
       update.reduced = buffers.acquireArray<float>(BufferKind::Norms,
                                                    rows * strideOf(update));
-      update.norms = buffers.acquireArray<float>(BufferKind::Norms, rows);
+      update.norms = buffers.acquireArray<float>(BufferKind::Norms,
+                                                 rows * normsOf(update));
     }
     if (rows == 0)
       continue;
@@ -189,6 +190,10 @@ void CpuUpdate::makeTasks() {
     for (int64_t i = 0; i < count; ++i)
       tasks.push_back({&update, rows * i / count, rows * (i + 1) / count});
   }
+}
+
+int64_t CpuUpdate::normsOf(const SlotUpdate &update) const {
+  return shards[update.slot].table().normsPerRow();
 }
 
 int64_t CpuUpdate::strideOf(const SlotUpdate &update) const {
@@ -211,25 +216,27 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
   const auto *segments = as<const int64_t>(update.sorted->segments);
   const auto *offsets = as<const int64_t>(update.gradientOffsets);
   const auto *weights = as<const float>(update.sampleWeights);
+  const StepSize &size = stepSizes[update.slot];
   if (kernels.update)
     kernels.update(shard.weights(), shard.state(0), shard.state(1),
                    rowsOf(update), segments, offsets, weights, update.gradients,
-                   stepSizes[update.slot].size, stepSizes[update.slot].kept,
-                   stepSizes[update.slot].seed, task.begin, task.end);
-  else
-    kernels.reduce(segments, offsets, weights, update.gradients,
-                   as<float>(update.reduced), as<float>(update.norms),
+                   size.size, size.kept, size.seed, size.first, size.second,
                    task.begin, task.end);
+  else
+    kernels.reduce(shard.weights(), shard.state(0), shard.state(1),
+                   rowsOf(update), segments, offsets, weights, update.gradients,
+                   size.first, size.second, as<float>(update.reduced),
+                   as<float>(update.norms), task.begin, task.end);
 }
 
 void CpuUpdate::runSecondPhase(const Task &task) const {
   const SlotUpdate &update = *task.update;
   const Shard &shard = shards[update.slot];
+  const StepSize &size = stepSizes[update.slot];
   kernelsOf(update).apply(
       shard.weights(), shard.state(0), shard.state(1), rowsOf(update),
-      as<const float>(update.reduced), as<const float>(update.norms),
-      stepSizes[update.slot].size, stepSizes[update.slot].kept,
-      stepSizes[update.slot].seed, task.begin, task.end);
+      as<const float>(update.reduced), as<const float>(update.norms), size.size,
+      size.kept, size.seed, size.first, size.second, task.begin, task.end);
 }
 
 Range CpuUpdate::distinctRows(int32_t slot, Range rows, RowNumber) const {
@@ -248,12 +255,14 @@ const float *CpuUpdate::norms(int32_t slot) const {
 
 Buffer CpuUpdate::addUpNorms(const SlotUpdate &update,
                              std::span<const NormTerm *const> terms) const {
-  int64_t rows = update.sorted->numRows;
-  Buffer total = buffers.acquireArray<float>(BufferKind::Norms, rows);
-  std::fill_n(as<float>(total), rows, 0.0f);
-  for (const NormTerm *term : terms)
-    for (int64_t i = 0; i < term->rows.size(); ++i)
-      as<float>(total)[term->rows.begin + i] += term->norms[i];
+  int64_t perRow = normsOf(update), count = update.sorted->numRows * perRow;
+  Buffer total = buffers.acquireArray<float>(BufferKind::Norms, count);
+  std::fill_n(as<float>(total), count, 0.0f);
+  for (const NormTerm *term : terms) {
+    float *sums = as<float>(total) + term->rows.begin * perRow;
+    for (int64_t i = 0; i < term->rows.size() * perRow; ++i)
+      sums[i] += term->norms[i];
+  }
   return total;
 }
 

@@ -79,6 +79,8 @@ private:
   void fillSampleWeights(SlotUpdate &update, float *ofNumber) const;
   void makeTasks();
   int64_t strideOf(const SlotUpdate &update) const;
+  /// Of one row.
+  int64_t normsOf(const SlotUpdate &update) const;
   void sumRows(const Task &task) const;
   void runFirstPhase(const Task &task) const;
   void runSecondPhase(const Task &task) const;

@@ -126,7 +126,8 @@ void updateRows(const nsrt_program &program, std::span<const Shard> shards,
           as<const int64_t>(found.rows), as<const int64_t>(found.segments),
           as<const int64_t>(found.offsets), as<const float>(found.weights),
           slot.sums, stepSizes[index].size, stepSizes[index].kept,
-          stepSizes[index].seed, i * kRowsPerTask,
+          stepSizes[index].seed, stepSizes[index].first,
+          stepSizes[index].second, i * kRowsPerTask,
           std::min((i + 1) * kRowsPerTask, found.count));
     });
   }

@@ -1,4 +1,4 @@
-//===- NormExchange.cpp - Norms of gradients over all columns -------------===//
+//===- NormExchange.cpp - Norms of rows over all columns ------------------===//
 //
 // Column shards of the same rows receive the same ids. So they have the same
 // distinct rows where their row ranges overlap, and norms travel without row
@@ -70,8 +70,17 @@ private:
                                hasCopies ? RowNumber::Exact : RowNumber::Bound);
   }
 
+  int64_t perRow(size_t slot) const {
+    return device.slots[slot].table().normsPerRow();
+  }
+
+  /// How many those of some rows are.
+  int64_t count(size_t slot, const Range &rows) const {
+    return rows.size() * perRow(slot);
+  }
+
   const float *normsOf(size_t slot, const Range &rows) const {
-    return update.norms(static_cast<int32_t>(slot)) + rows.begin;
+    return update.norms(static_cast<int32_t>(slot)) + rows.begin * perRow(slot);
   }
 
   void addTerm(int64_t firstCol, size_t slot, const Range &rows,
@@ -127,12 +136,14 @@ private:
         Range rows = section(slot, other.rows);
         if (rows.size() == 0)
           return;
-        sections.push_back({normsOf(slot, rows), rows.size()});
-        sendBytes[index] += rows.size() * kNormBytes;
-        total += rows.size();
+        int64_t norms = count(slot, rows);
+        sections.push_back({normsOf(slot, rows), norms});
+        sendBytes[index] += norms * kNormBytes;
+        total += norms;
       });
       forMeetings(peer, true, [&](size_t slot, const ShardSpec &other) {
-        receiveBytes[index] += section(slot, other.rows).size() * kNormBytes;
+        receiveBytes[index] +=
+            count(slot, section(slot, other.rows)) * kNormBytes;
       });
     }
     countSentBytes(device, Phase::NormExchange, sendBytes);
@@ -169,7 +180,7 @@ private:
         if (rows.size() == 0)
           return;
         addTerm(other.cols.begin, slot, rows, next);
-        next += rows.size();
+        next += count(slot, rows);
       });
     }
   }

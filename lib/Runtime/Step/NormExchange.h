@@ -1,7 +1,7 @@
-//===- NormExchange.h - Norms of gradients over all columns -----*- C++ -*-===//
+//===- NormExchange.h - Norms of rows over all columns ----------*- C++ -*-===//
 //
-// An exact row-wise optimizer needs the norm of a whole row of gradients, also
-// if several shards have its columns.
+// Exact row-wise optimizers and trust ratios need norms of whole rows, also if
+// several shards have their columns.
 //
 //===----------------------------------------------------------------------===//
 

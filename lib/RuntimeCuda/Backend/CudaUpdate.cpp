@@ -136,16 +136,26 @@ const float *CudaUpdate::norms(int32_t slot) const {
   return idsOfSlot.contains(slot) ? device.normsOf(slot).norms : nullptr;
 }
 
+int64_t CudaUpdate::normsPerRow(int32_t slot) const {
+  return device.binding.tableOf(static_cast<size_t>(slot)).normsPerRow();
+}
+
+/// How many norms of a slot there are, from its first distinct row on.
+int64_t CudaUpdate::countNorms(std::span<const NormTerm> terms) const {
+  int64_t rows = 0;
+  for (const NormTerm &term : terms)
+    rows = std::max(rows, term.rows.end);
+  return rows * normsPerRow(terms.front().slot);
+}
+
 /// The sums of the norms of one slot, which begin with its first distinct row.
 Buffer CudaUpdate::addUpNorms(std::span<const NormTerm> terms) {
-  int64_t count = 0;
-  for (const NormTerm &term : terms)
-    count = std::max(count, term.rows.end);
+  int64_t count = countNorms(terms), perRow = normsPerRow(terms.front().slot);
   Buffer total = buffers.acquire(BufferKind::Norms, bytesOf(count));
   auto *sums = as<float>(total);
   bool areAlike =
       std::all_of(terms.begin(), terms.end(), [&](const NormTerm &term) {
-        return term.rows == Range{0, count};
+        return term.rows == Range{0, count / perRow};
       });
   if (areAlike) {
     RowMove move = moveOfNorms(terms[0].norms, sums, count);
@@ -157,8 +167,9 @@ Buffer CudaUpdate::addUpNorms(std::span<const NormTerm> terms) {
   }
   backend.clear(total.get(), bytesOf(count));
   for (const NormTerm &term : terms) {
-    float *part = sums + term.rows.begin;
-    RowMove move = moveOfNorms(part, part, term.rows.size(), term.norms);
+    float *part = sums + term.rows.begin * perRow;
+    RowMove move =
+        moveOfNorms(part, part, term.rows.size() * perRow, term.norms);
     backend.moveRows({&move, 1}); // the next one may add to the same
   }
   return total;
@@ -174,12 +185,9 @@ void CudaUpdate::finish(std::span<const NormTerm> given) {
   std::vector<Buffer> totals;
   std::vector<RowMove> moves;
   for (const auto &[slot, terms] : termsOfSlot) {
-    int64_t count = 0;
-    for (const NormTerm &term : terms)
-      count = std::max(count, term.rows.end);
     totals.push_back(addUpNorms(terms));
     moves.push_back(moveOfNorms(as<const float>(totals.back()),
-                                device.normsOf(slot).norms, count));
+                                device.normsOf(slot).norms, countNorms(terms)));
   }
   backend.moveRows(moves); // last: all sums have read these norms
   GpuScope scope(device.gpu);

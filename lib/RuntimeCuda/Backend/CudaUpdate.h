@@ -38,6 +38,8 @@ private:
   /// The most distinct rows that a slot can have in this step.
   int64_t mostRows(int32_t slot) const;
   const std::vector<int64_t> &readRows(int32_t slot) const;
+  int64_t normsPerRow(int32_t slot) const;
+  int64_t countNorms(std::span<const runtime::NormTerm> terms) const;
   runtime::Buffer addUpNorms(std::span<const runtime::NormTerm> terms);
 
   Device &device;

@@ -359,7 +359,8 @@ nsc_norms Device::normsOf(int32_t slot) const {
     fail("the norms of slot ", slot,
          " are there between nsc_backward and nsc_backward_apply");
   return {stepMemory.norms(index), stepMemory.reducedRows(index),
-          stepMemory.runBegin() + index};
+          stepMemory.runBegin() + index,
+          binding.tableOf(static_cast<size_t>(slot)).normsPerRow()};
 }
 
 DistinctRows Device::distinctRowsOf(int32_t slot) const {

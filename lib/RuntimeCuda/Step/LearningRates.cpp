@@ -65,7 +65,7 @@ void LearningRates::write(std::span<const runtime::StepSize> sizes,
       ++end;
     CUdeviceptr at = memory.address() + begin * sizeof(StepSize);
     for (uint32_t value :
-         std::bit_cast<std::array<uint32_t, 3>>(sizes[begin])) {
+         std::bit_cast<std::array<uint32_t, 5>>(sizes[begin])) {
       gpu.driver.check(gpu.driver.memsetD2D32Async(at, sizeof(StepSize), value,
                                                    1, end - begin, stream),
                        "setting the learning rate");

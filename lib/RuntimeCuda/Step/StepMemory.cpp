@@ -40,6 +40,10 @@ StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
     const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
     int64_t stride = nsrt_row_stride(spec.dim, sizeof(float));
     rows.reducedStride.push_back(spec.keepsSums() ? stride : 0);
+    // Sums of distinct rows alone have one norm each.
+    rows.normsPerRow.push_back(
+        spec.twoPhase ? binding.tableOf(static_cast<size_t>(slot)).normsPerRow()
+                      : 1);
     rows.widest = std::max(rows.widest, stride);
   }
   capacity.reducedRows.resize(keys.updated.size());

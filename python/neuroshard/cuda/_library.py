@@ -9,7 +9,7 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_ui
 from neuroshard._binaries import cuda_library
 from neuroshard.errors import Error
 
-VERSION = 2
+VERSION = 3
 
 
 class CudaError(Error):
@@ -120,9 +120,10 @@ class Gradient(Structure):
 
 
 class Norms(Structure):
-    """Squared norms of a two-phase slot (nsc_norms)."""
+    """Norms of a two-phase slot, per_row for each of its distinct rows (nsc_norms)."""
 
-    _fields_ = [("norms", c_void_p), ("capacity", c_int64), ("run_range", c_void_p)]
+    _fields_ = [("norms", c_void_p), ("capacity", c_int64), ("run_range", c_void_p),
+                ("per_row", c_int64)]
 
 
 _SIGNATURES = {

@@ -22,7 +22,9 @@ from neuroshard.torchrec._sharding_types import Cluster, allowed_kinds, can_be_c
 
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
               EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam",
-              EmbOptimType.PARTIAL_ROWWISE_ADAM: "partial_rowwise_adam"}
+              EmbOptimType.PARTIAL_ROWWISE_ADAM: "partial_rowwise_adam",
+              EmbOptimType.LARS_SGD: "lars_sgd", EmbOptimType.LAMB: "lamb",
+              EmbOptimType.PARTIAL_ROWWISE_LAMB: "partial_rowwise_lamb"}
 
 
 @dataclass
@@ -139,7 +141,8 @@ def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharde
                 torch.optim.Adam: "adam"}.get(applied[0])
         kind = kind or {"SGD": "sgd", "Adagrad": "adagrad", "Adam": "adam",
                         "RowWiseAdagrad": "rowwise_adagrad",
-                        "PartialRowWiseAdam": "partial_rowwise_adam"}.get(applied[0].__name__)
+                        "PartialRowWiseAdam": "partial_rowwise_adam", "LarsSGD": "lars_sgd",
+                        "LAMB": "lamb", "PartialRowWiseLAMB": "partial_rowwise_lamb"}.get(applied[0].__name__)
         settings = dict(getattr(parameter, "_optimizer_kwargs", [{}])[0])
         shown = applied[0].__name__
     else:

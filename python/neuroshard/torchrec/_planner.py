@@ -13,9 +13,9 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlanner
 
 import neuroshard
-from neuroshard._artifact.optimizer_states import ROW_STATES
 from neuroshard._group.agreement import attempt, rank_of, size_of
 from neuroshard._torchrec_plans import table_name
+from neuroshard._vocabulary import NORMS_PER_ROW
 from neuroshard.constraints import Constraints, Reserves
 from neuroshard.errors import GroupError
 from neuroshard.problem import ShardingProblem
@@ -142,10 +142,10 @@ class NeuroShardPlanner(ShardingPlanner):
 
     def _warn_of_states(self) -> None:
         cut = [table.name for table in self.problem.tables
-               if table.optimizer.kind in ROW_STATES and any(
+               if NORMS_PER_ROW[table.optimizer.kind] and any(
                    shard.width < table.dim for shard in self.result.plan.shards_of(table.name))]
         if cut:
-            warnings.warn(f"tables cut by columns keep a row-wise state for each shard, and train "
+            warnings.warn(f"tables cut by columns have norms of rows for each shard, and train "
                           f"differently than whole ones: {', '.join(cut)}", stacklevel=3)
 
     def _pass_on(self, plan: ShardingPlan, found: Found) -> None:

@@ -11,7 +11,7 @@ func.func private @nsk_lookup_sum_f32_d7_i64()
 
 // DIM: error: kernel dim must be at least 1, got: 0
 // UNPOOLED: error: an unpooled lookup cannot be weighted
-// PHASES: error: a two-phase update needs a row-wise optimizer, got: adam
+// PHASES: error: a two-phase update needs an optimizer with norms of rows, got: adam
 // EPS: error: optimizer constants must be finite and not negative, got: nan
 // TABLE: error: table dim must be at least the kernel dim 16, got: 8
 // TAKEN: error: symbol 'nsk_lookup_sum_f32_d7_i64' is reserved for a kernel

@@ -158,3 +158,27 @@ func.func @rounded(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
     ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
   return
 }
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// LAMB: moments first, then |w| / |r| with r = m^ / (sqrt(v^) + eps) + decay * w, then the weights.
+neuroshard.table @t : 10 x 3 x f32 {optimizer = #neuroshard.optimizer<lamb, weight_decay = 0.5>}
+
+// CHECK-LABEL: func.func @lamb(
+// CHECK-SAME: %[[LR:[a-z0-9]*]]: f32
+// CHECK-SAME: %[[W:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.weights = "t"},
+// CHECK-SAME: %[[M:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.state = "t"},
+// CHECK-SAME: %[[V:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.state = "t"})
+// CHECK: memref.store %{{.*}}, %[[M]]
+// CHECK: memref.store %{{.*}}, %[[V]]
+// CHECK: %[[NORM:.*]] = math.sqrt %{{.*}} : f32
+// CHECK: %[[OFR:.*]] = math.sqrt %{{[a-z0-9#]*}} : f32
+// CHECK: arith.select
+// CHECK: memref.store %{{.*}}, %[[W]]
+func.func @lamb(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}

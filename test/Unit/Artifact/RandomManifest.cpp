@@ -67,6 +67,8 @@ private:
     result.maxGradient = static_cast<double>(below(2));
     if (known.hasPenalties)
       result.l1Penalty = 0.125;
+    if (known.hasEta)
+      result.eta = 0.0625;
     return result;
   }
 

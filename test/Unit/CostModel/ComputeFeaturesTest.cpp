@@ -120,6 +120,10 @@ TEST(ComputeFeaturesTest, OtherOptimizersArePricedByTheirStates) {
             OptimizerKind::RowWiseAdagrad);
   EXPECT_EQ(pricedAs(OptimizerKind::AdamW), OptimizerKind::Adam);
   EXPECT_EQ(pricedAs(OptimizerKind::FTRL), OptimizerKind::Adam);
+  EXPECT_EQ(pricedAs(OptimizerKind::LARS), OptimizerKind::Adagrad);
+  EXPECT_EQ(pricedAs(OptimizerKind::LAMB), OptimizerKind::Adam);
+  EXPECT_EQ(pricedAs(OptimizerKind::PartialRowWiseLAMB),
+            OptimizerKind::Adagrad);
   EXPECT_EQ(pricedAs(OptimizerKind::PartialRowWiseAdam),
             OptimizerKind::Adagrad);
   ShardWork work;

@@ -210,7 +210,7 @@ TEST_F(ComputeSamplesTest, Damage) {
               }),
               HasSubstr("shard 2: table 7 is not in the pool of 2"));
   EXPECT_THAT(errorAfter([](TensorFile &f) {
-                std::array<uint8_t, 4> types = {0, 0, 0, 9};
+                std::array<uint8_t, 4> types = {0, 0, 0, 99};
                 f.tensors["shard.optimizer"] = makeTensor<uint8_t>(types);
               }),
               HasSubstr("shard 3: unknown element type"));

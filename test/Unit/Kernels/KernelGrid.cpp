@@ -15,6 +15,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace neuroshard {
@@ -36,6 +37,13 @@ static std::vector<Optimizer> getOptimizers() {
   return {sgd, adagrad, rowwise, adam, momentum, adamw, partial, rmsprop, ftrl};
 }
 
+static std::vector<Optimizer> getTrustOptimizers() {
+  Optimizer lars{.kind = OptimizerKind::LARS, .beta1 = 0.8, .eta = 0.25};
+  Optimizer lamb{.kind = OptimizerKind::LAMB, .eps = 1e-3};
+  Optimizer partial{.kind = OptimizerKind::PartialRowWiseLAMB, .eps = 1e-3};
+  return {lars, lamb, partial};
+}
+
 /// Modes of weight decay that an optimizer may have.
 static std::vector<WeightDecayMode> getDecayModes(Optimizer optimizer) {
   std::vector<WeightDecayMode> modes;
@@ -46,6 +54,29 @@ static std::vector<WeightDecayMode> getDecayModes(Optimizer optimizer) {
       modes.push_back(mode);
   }
   return modes;
+}
+
+/// Slots with trust ratios, each updated in one phase and then in two.
+static void addTrustSlots(ProgramSpec &program, ElementType element,
+                          int64_t dim) {
+  bool isF32 = element == ElementType::F32;
+  std::vector<int64_t> dims = {1, 300};
+  if (isF32)
+    dims = {1, 16, 100, 512};
+  if (std::ranges::find(dims, dim) == dims.end())
+    return;
+  for (Optimizer optimizer : getTrustOptimizers())
+    for (double decay : {0.0, 0.125}) {
+      if (decay == 0 && !isF32)
+        continue;
+      optimizer.weightDecay = decay;
+      optimizer.maxGradient = decay != 0 ? 2 : 0;
+      optimizer.stochasticRounding = !isF32;
+      bool weighted = program.slots.size() % 4 < 2;
+      for (bool twoPhase : {false, true})
+        program.slots.push_back(
+            {dim, element, optimizer, 2 * dim, weighted, twoPhase});
+    }
 }
 
 static std::vector<int64_t> getDims(ElementType element) {
@@ -79,6 +110,10 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     rowwise.weightDecayMode = WeightDecayMode::Decoupled;
     program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
   }
+  if (program.slots.size() % 2 != 0)
+    program.slots.push_back(
+        {dim, element, getOptimizers()[0], 0, false, false});
+  addTrustSlots(program, element, dim);
 
   IdType narrow = dim % 3 ? IdType::I32 : IdType::I64;
   IdType wide = dim % 3 ? IdType::I64 : IdType::I32;

@@ -52,7 +52,10 @@ TEST(ProgramTable, NamesOptimizerState) {
       {OptimizerKind::AdamW, {2, 0}},
       {OptimizerKind::RowWiseRMSprop, {0, 1}},
       {OptimizerKind::FTRL, {2, 0}},
-      {OptimizerKind::PartialRowWiseAdam, {1, 1}}};
+      {OptimizerKind::PartialRowWiseAdam, {1, 1}},
+      {OptimizerKind::LARS, {1, 0}},
+      {OptimizerKind::LAMB, {2, 0}},
+      {OptimizerKind::PartialRowWiseLAMB, {1, 1}}};
   for (size_t i = 0; i < grid.spec.slots.size(); ++i) {
     const SlotSpec &slot = grid.spec.slots[i];
     auto [elements, rows] = slot.optimizer ? expected.at(slot.optimizer->kind)
@@ -152,8 +155,8 @@ TEST(ProgramTable, RefusesWhatNoKernelCanBe) {
   slot = good;
   slot.twoPhase = true;
   EXPECT_THAT(errorsOf(slot, lookup),
-              ElementsAre("a two-phase update needs a row-wise optimizer, got: "
-                          "adagrad"));
+              ElementsAre("a two-phase update needs an optimizer with norms of "
+                          "rows, got: adagrad"));
   slot.optimizer = decaying;
   EXPECT_THAT(
       errorsOf(slot, lookup),

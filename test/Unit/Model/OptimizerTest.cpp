@@ -9,7 +9,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
+#include <string>
 
 using namespace neuroshard;
 
@@ -77,16 +79,20 @@ TEST(OptimizerTest, NormsNeedWeightsUnderL2DecayOfRowWiseOptimizers) {
   EXPECT_FALSE(need(OptimizerKind::Adagrad, WeightDecayMode::L2, 0.5));
 }
 
-/// The weights of FTRL follow from its states, which decoupled decay leaves.
+/// The weights of FTRL follow from its states, which decoupled decay leaves;
+/// trust ratios have their own place for decay.
 TEST(OptimizerTest, SomeHaveOneModeOfWeightDecay) {
   for (const OptimizerProperties &known : kOptimizers)
     for (WeightDecayMode mode : {WeightDecayMode::Default, WeightDecayMode::L2,
                                  WeightDecayMode::Decoupled}) {
       std::string expected;
-      if (known.name == "adamw" && mode == WeightDecayMode::L2)
-        expected = "adamw has decoupled weight decay alone, got: l2";
-      if (known.name == "ftrl" && mode == WeightDecayMode::Decoupled)
-        expected = "ftrl has l2 weight decay alone, got: decoupled";
+      std::string name(known.name);
+      bool isDecoupled = name == "adamw" || name.ends_with("lamb");
+      if (isDecoupled && mode == WeightDecayMode::L2)
+        expected = name + " has decoupled weight decay alone, got: l2";
+      if ((name == "ftrl" || name == "lars_sgd") &&
+          mode == WeightDecayMode::Decoupled)
+        expected = name + " has l2 weight decay alone, got: decoupled";
       std::optional<SettingError> error = settingError(
           {.kind = *parseOptimizerKind(known.name), .weightDecayMode = mode});
       EXPECT_EQ(error ? error->message : "", expected);
@@ -108,6 +114,40 @@ TEST(OptimizerTest, PenaltiesAreOfFTRLAlone) {
     EXPECT_STREQ(first->setting, "l1_penalty");
     EXPECT_STREQ(second->setting, "l2_penalty");
     EXPECT_EQ(first->message, std::string(known.name) + " has no penalties");
+  }
+}
+
+TEST(OptimizerTest, EtaIsOfLARSAlone) {
+  for (const OptimizerProperties &known : kOptimizers) {
+    OptimizerKind kind = *parseOptimizerKind(known.name);
+    EXPECT_FALSE(settingError({.kind = kind}));
+    std::optional<SettingError> error =
+        settingError({.kind = kind, .eta = 0.5});
+    EXPECT_EQ(error.has_value(), kind != OptimizerKind::LARS);
+    if (error) {
+      EXPECT_STREQ(error->setting, "eta");
+      EXPECT_EQ(error->message, std::string(known.name) + " has no eta");
+    }
+  }
+}
+
+TEST(OptimizerTest, ExchangesNormsOfSplitColumnsOnlyIfTheStepNeedsThem) {
+  const std::map<std::string_view, int64_t> norms = {
+      {"rowwise_adagrad", 1},
+      {"partial_rowwise_adam", 1},
+      {"rowwise_rmsprop", 1},
+      {"lars_sgd", 2},
+      {"lamb", 2},
+      {"partial_rowwise_lamb", 4}};
+  for (const OptimizerProperties &known : kOptimizers) {
+    OptimizerKind kind = *parseOptimizerKind(known.name);
+    auto found = norms.find(known.name);
+    bool hasNorms = found != norms.end();
+    EXPECT_EQ(normsPerRow(kind), hasNorms ? found->second : 0) << known.name;
+    EXPECT_EQ(needsNormExchange(kind, OptimizerSemantics::Exact, true),
+              hasNorms);
+    EXPECT_FALSE(needsNormExchange(kind, OptimizerSemantics::Exact, false));
+    EXPECT_FALSE(needsNormExchange(kind, OptimizerSemantics::PerShard, true));
   }
 }
 

@@ -89,6 +89,9 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/tables/0/optimizer/l1_penalty", 0.5,
        "$.tables[0].optimizer.l1_penalty: expected another value: "
        "rowwise_adagrad has no penalties"},
+      {"/tables/0/optimizer/eta", 0.5,
+       "$.tables[0].optimizer.eta: expected another value: "
+       "rowwise_adagrad has no eta"},
       {"/tables/0/optimizer/max_gradient", -1,
        "$.tables[0].optimizer.max_gradient: expected a number in [0, 1e30]"},
       {"/optimizer_semantics", "both", "$.optimizer_semantics"},
@@ -186,6 +189,7 @@ TEST_F(ManifestTest, MissingFields) {
   EXPECT_EQ(openWithout("", "wire_type"), ""); // f32
   EXPECT_EQ(openWithout("/tables/0/optimizer", "weight_decay_mode"), "");
   EXPECT_EQ(openWithout("/tables/0/optimizer", "l1_penalty"), "");
+  EXPECT_EQ(openWithout("/tables/0/optimizer", "eta"), "");
   EXPECT_EQ(openWithout("/tables/0/optimizer", "max_gradient"), "");
   EXPECT_EQ(openWithout("/tables/0/optimizer", "stochastic_rounding"), "");
 }
@@ -246,7 +250,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     field = kept;
   };
   expectError(program.version, 1,
-              "expected interface version 6 of compiled programs, found 1; "
+              "expected interface version 7 of compiled programs, found 1; "
               "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");

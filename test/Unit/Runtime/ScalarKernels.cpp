@@ -148,7 +148,7 @@ template <int Dim, Element Type, Optimizer Kind, bool Weighted>
 void update(void *weights, float *state0, float *state1, const int64_t *rows,
             const int64_t *segments, const int64_t *offsets,
             const float *sampleWeights, const float *gradients, float stepSize,
-            float, uint32_t, int64_t begin, int64_t end) {
+            float, uint32_t, float, float, int64_t begin, int64_t end) {
   for (int64_t u = begin; u < end; ++u) {
     float sum[Dim];
     sumGradients<Dim, Weighted>(segments[u], segments[u + 1], offsets,
@@ -159,9 +159,10 @@ void update(void *weights, float *state0, float *state1, const int64_t *rows,
 }
 
 template <int Dim, bool Weighted>
-void reduce(const int64_t *segments, const int64_t *offsets,
-            const float *sampleWeights, const float *gradients, float *reduced,
-            float *norms, int64_t begin, int64_t end) {
+void reduce(const void *, float *, float *, const int64_t *,
+            const int64_t *segments, const int64_t *offsets,
+            const float *sampleWeights, const float *gradients, float, float,
+            float *reduced, float *norms, int64_t begin, int64_t end) {
   int64_t stride = nsrt_row_stride(Dim, sizeof(float));
   for (int64_t u = begin; u < end; ++u) {
     sumGradients<Dim, Weighted>(segments[u], segments[u + 1], offsets,
@@ -173,7 +174,7 @@ void reduce(const int64_t *segments, const int64_t *offsets,
 template <int Dim, int TableDim, Element Type>
 void apply(void *weights, float *state0, float *, const int64_t *rows,
            const float *reduced, const float *norms, float stepSize, float,
-           uint32_t, int64_t begin, int64_t end) {
+           uint32_t, float, float, int64_t begin, int64_t end) {
   int64_t stride = nsrt_row_stride(Dim, sizeof(float));
   for (int64_t u = begin; u < end; ++u)
     stepRow<Dim, Type>(Optimizer::RowwiseAdagrad, weights, state0, nullptr,

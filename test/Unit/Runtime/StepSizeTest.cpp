@@ -41,6 +41,22 @@ TEST(StepSizeTest, DecoupledDecayKeepsAShareOfTheWeights) {
   EXPECT_EQ(stepSize(optimizer, 0.5f, 7).kept, 1);
 }
 
+TEST(StepSizeTest, TrustRatiosCorrectMomentsAndNotTheRate) {
+  Optimizer lars{.kind = OptimizerKind::LARS, .weightDecay = 0.25};
+  EXPECT_EQ(stepSize(lars, 0.5f, 0), (StepSize{.size = 0.5f}));
+  for (OptimizerKind kind :
+       {OptimizerKind::LAMB, OptimizerKind::PartialRowWiseLAMB}) {
+    Optimizer optimizer{
+        .kind = kind, .beta1 = 0.5, .beta2 = 0.75, .weightDecay = 0.25};
+    EXPECT_EQ(stepSize(optimizer, 0.5f, 1),
+              (StepSize{.size = 0.5f, .first = 2, .second = 2}));
+    StepSize third = stepSize(optimizer, 0.5f, 3);
+    EXPECT_EQ(third.first, static_cast<float>(1 / 0.875));
+    EXPECT_EQ(third.second, static_cast<float>(1 / std::sqrt(1 - 0.421875)));
+    EXPECT_THROW(stepSize(optimizer, 0.5f, 0), RuntimeError);
+  }
+}
+
 TEST(StepSizeTest, FTRLDividesByALearningRateAboveZero) {
   Optimizer optimizer{.kind = OptimizerKind::FTRL};
   EXPECT_EQ(stepSize(optimizer, 0.5f, 0).size, 0.5f);

@@ -339,6 +339,8 @@ TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
       problem->tables[0].optimizer.l1Penalty = 0.25;
       problem->tables[0].optimizer.l2Penalty = 0.125;
     }
+    if (known.hasEta)
+      problem->tables[0].optimizer.eta = 0.0625;
     Expected<ShardingProblem> again = parseWorkload(writeWorkload(*problem));
     ASSERT_TRUE(again.has_value()) << text(again.error());
     EXPECT_EQ(again->tables[0].optimizer, problem->tables[0].optimizer);
@@ -363,6 +365,12 @@ TEST(JsonTest, PenaltiesAreOfFTRLAlone) {
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "adam", "l1_penalty": 1}})")),
             "tables[0].optimizer.l1_penalty: adam has no penalties");
+}
+
+TEST(JsonTest, EtaIsOfLARSAlone) {
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "lamb", "eta": 1}})")),
+            "tables[0].optimizer.eta: lamb has no eta");
 }
 
 TEST(JsonTest, HistogramOfWrongLength) {

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*assuming the intent is to")
 @pytest.mark.parametrize(("optimizer", "names"), [
     ("sgd", []), ("adagrad", ["sum"]), ("rowwise_adagrad", ["sum"]),
     ("adam", ["exp_avg", "exp_avg_sq"]), ("momentum", ["momentum_buffer"]),
-    ("partial_rowwise_adam", ["exp_avg", "exp_avg_sq"]), ("ftrl", ["sum", "linear"])])
+    ("partial_rowwise_adam", ["exp_avg", "exp_avg_sq"]), ("ftrl", ["sum", "linear"]), ("lars_sgd", ["momentum_buffer"]), ("lamb", ["exp_avg", "exp_avg_sq"]),
+    ("partial_rowwise_lamb", ["exp_avg", "exp_avg_sq"])])
 def test_keys_are_those_of_torchrec(optimizer, names):
     found = make(GRID, optimizer).state_dict()
     assert list(found) == [f"embedding_bags.t.{name}" for name in ["weight", *names]] + [
@@ -33,7 +34,7 @@ def test_keys_are_those_of_torchrec(optimizer, names):
     assert found["embedding_bags.t.weight"].size() == (6, 16)
     for name in names:
         row_wise = optimizer == "rowwise_adagrad" or (
-            optimizer == "partial_rowwise_adam" and name == "exp_avg_sq")
+            optimizer.startswith("partial_rowwise_") and name == "exp_avg_sq")
         shape = (6,) if row_wise else (6, 16)
         assert found[f"embedding_bags.t.{name}"].size() == shape
 

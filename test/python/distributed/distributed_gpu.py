@@ -98,10 +98,10 @@ def ragged(ranks, kind="rowwise_adagrad"):
     return problem, ns.Plan(shards=shards, device_count=ranks)
 
 
-def case_ragged(context):
+def case_ragged(context, kind="rowwise_adagrad"):
     """Norms are summed for column shards with different ranges of rows and with equal ones."""
     context.__class__ = GpuContext
-    for problem, plan in (ragged(context.size), small(context.size, "rowwise_adagrad")):
+    for problem, plan in (ragged(context.size, kind), small(context.size, kind)):
         training = Training(context, plan, problem)
         generator = context.generator()
         for sizes in local_sizes(context.size, generator):

@@ -28,7 +28,13 @@ OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_acc
               ns.Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
                            l2_penalty=0.5),
               ns.Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.25),
-              ns.Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25))
+              ns.Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25),
+              ns.Optimizer("lars_sgd", beta1=0.8, eta=0.5, weight_decay=0.25),
+              ns.Optimizer("lamb", eps=1e-4, weight_decay=0.25),
+              ns.Optimizer("partial_rowwise_lamb", eps=1e-4, weight_decay=0.25),
+              ns.Optimizer("lars_sgd", eta=0.25, max_gradient=0.25),
+              ns.Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-4),
+              ns.Optimizer("partial_rowwise_lamb", beta1=0.8, beta2=0.99, eps=1e-4))
 KINDS = (*plans.KINDS, "even_rows", "even_columns", "one_rank")
 # Poolings of the features of a table. Weights are for sums, and for all features or none.
 READERS = (("sum",), ("mean",), ("sum", "mean"), ("mean", "sum", "mean"))

@@ -79,7 +79,7 @@ def case_numbered(context, first, count, on_gpus="1"):
         check(context, problem, plan, on_gpus == "1")
 
 
-def case_norms(context):
+def case_norms(context, kind="rowwise_adagrad", on_gpus="1"):
     """Column shards whose rows are cut at other places."""
-    expected = check(context, *ragged(context.size), True)
+    expected = check(context, *ragged(context.size, kind), on_gpus == "1")
     assert context.size == 1 or any(map(any, expected["norms"]))

@@ -57,14 +57,15 @@ PIPELINE = [*(f"pipeline.same_bits:depth={depth}" for depth in (1, 2, 3)),
 TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:depth={depth}"
            for optimizer, type, policy, depth in (
                ("sgd", "f16", "lru", 1), ("adagrad", "f32", "lfu", 2), ("adam", "bf16", "lru", 3),
-               ("rowwise_adagrad", "f32", "lru", 2), ("ftrl", "bf16", "lfu", 1))),
+               ("rowwise_adagrad", "f32", "lru", 2), ("ftrl", "bf16", "lfu", 1),
+               ("lars_sgd", "f16", "lru", 1), ("partial_rowwise_lamb", "bf16", "lfu", 2))),
          "tiers.same_bits:cache=608", "tiers.shards", "tiers.errors", "tiers.checkpoint",
          "tiers.read_in_a_step",
          *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"
            for cache, policy, depth in ((32, "lru", 1), (128, "lru", 2), (128, "lfu", 1),
                                         (608, "lfu", 3), (256, "lfu", 2)))]
 TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2, 3)]
-UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")),
+UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam", "lamb")),
            "updates.dropped", "updates.wrong_ids", "updates.pipeline", "updates.frozen", "updates.rates",
            "updates.scaler", "updates.scaler:at=step", "updates.scaler:micro=3",
            "updates.scaler:at=step:micro=2", "updates.arguments", "updates.optimizer", "updates.trained",

@@ -39,7 +39,7 @@ def tiers(case, *tiers, **options):
     return [same(f"tiers/{case}", tier=tier, **options) for tier in tiers or ("dram", "ssd")]
 
 
-TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("shards", "dram"),
+TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_bits", "dram", optimizer="lamb"), *tiers("shards", "dram"),
          *tiers("checkpoint", "dram"), *tiers("read_in_a_step", "ssd"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
          *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu")]
@@ -57,7 +57,8 @@ MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/clipped", number=one) for one in (1, 8, 14)), same("updates/clipped", at="backward"),
                 same("updates/dropped"), same("updates/pipeline")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
-       2: [*TIERS, *UPDATES, "traffic.norms", "traffic.numbered:first=1:count=2",
+       2: [*TIERS, *UPDATES, "traffic.norms", "traffic.norms:kind=lamb", "traffic.norms:kind=partial_rowwise_lamb:on_gpus=0",
+           "gpu.ragged:kind=partial_rowwise_lamb", "traffic.numbered:first=1:count=2",
            "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
            "gpu.modes", "gpu.devices", same("trace/overlap", device="emulator"),
            same("errors/ids_of_one_rank"), same("errors/forms_of_one_rank"), same("steps/orders"),
@@ -66,7 +67,7 @@ FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
            same("steps/learning_rate", backend="aot_eager"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
        3: ["gpu.ragged", same("errors/ids_of_one_rank")],
-       4: [*tiers("same_bits", "dram", groups=2), "gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
+       4: [*tiers("same_bits", "dram", groups=2), "gpu.ragged", "gpu.ragged:kind=lars_sgd", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
         2: [*MORE_TIERS, *MORE_UPDATES, *(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),

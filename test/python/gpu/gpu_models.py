@@ -25,7 +25,11 @@ OPTIMIZERS = tuple(
     Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled", eps=1e-3),
     Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
     Optimizer("ftrl", initial_accumulator=0.5, eps=0.5, l1_penalty=1, l2_penalty=0.25),
-    Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.5))
+    Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.5),
+    Optimizer("lars_sgd", beta1=0.8, eta=0.5, weight_decay=0.25),
+    Optimizer("lamb", eps=1e-3, weight_decay=0.25),
+    Optimizer("partial_rowwise_lamb", eps=1e-3, weight_decay=0.25),
+    Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-3, max_gradient=0.5))
 # What reads a table in training: (input, feature of the table, pooling, weighted).
 READERS = (
     (("l", 0, "sum", False),),
@@ -115,7 +119,8 @@ def sharded_model():
             (24, OPTIMIZERS[2]), (68, OPTIMIZERS[2]), (20, OPTIMIZERS[0]), (136, OPTIMIZERS[3]),
             (12, OPTIMIZERS[5]), (512, OPTIMIZERS[2]), (36, OPTIMIZERS[1]),
             (40, OPTIMIZERS[11]), (28, OPTIMIZERS[12]), (32, OPTIMIZERS[13]),
-            (44, OPTIMIZERS[10]), (48, OPTIMIZERS[16]))):
+            (44, OPTIMIZERS[10]), (48, OPTIMIZERS[16]), (52, OPTIMIZERS[17]), (56, OPTIMIZERS[18]),
+            (300, OPTIMIZERS[19]), (60, OPTIMIZERS[20]))):
         name = f"t{dim}"
         tables.append(Table(name, 12 + position, dim, DTYPES[position % 3], optimizer))
         for key, own, pooling, weighted in READERS[position % len(READERS)]:

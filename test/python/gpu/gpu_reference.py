@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy
 import torch
 
+import gpu_trust
 from support import rounding
-from support.optimizers import decay_mode, is_rowwise
+from support.optimizers import TRUST, decay_mode, is_rowwise
 
 ROOT = Path(__file__).resolve().parents[3]
 F32 = numpy.float32
@@ -173,33 +174,61 @@ def column_sums(products):
 
 
 def step_size(optimizer, learning_rate, number):
-    """The step size, the factor of the weights under decoupled weight decay, and the seed of
-    stochastic rounding."""
+    """The step size, the factor of the weights under decoupled weight decay, the seed of stochastic
+    rounding, and the factors of moments with a trust ratio."""
     rate = float(F32(learning_rate))
     kept = 1 - rate * optimizer.weight_decay if decay_mode(optimizer) == "decoupled" else 1
     if "adam" in optimizer.kind:
         rate *= numpy.sqrt(1 - optimizer.beta2 ** number) / (1 - optimizer.beta1 ** number)
-    return F32(rate), F32(kept), rounding.seed_of(number)
+    factors = [1 / (1 - optimizer.beta1 ** number), 1 / numpy.sqrt(1 - optimizer.beta2 ** number)]
+    return F32(rate), F32(kept), rounding.seed_of(number), [F32(one) for one in factors]
 
 
 def by_root(weights, size, numerator, squares, eps):
     return weights - size * (numerator / (numpy.sqrt(squares) + F32(eps)))
 
 
-def update(optimizer, stored, states, gradient, size, norm=None, columns=None):
-    """(new weights, new states), Bounded, of rows with a gradient. `stored`: a tensor of weights.
-    Row-wise: `norm` of the whole row and the `columns` that it is over; by default those that are
-    here. `size`: of step_size."""
-    weights = as_f32(stored)
-    size, kept, seed = size
+def norms_of_rows(optimizer, stored, states, gradient, size):
+    """The sums over columns that steps of rows need; as update()."""
     gradient = clipped(optimizer, gradient)
+    if optimizer.kind not in TRUST:
+        return [column_sums(gradient * gradient)]
+    _, products, _ = gpu_trust.first_phase(optimizer, as_f32(stored), states, gradient, size[3])
+    return [column_sums(product) for product in products]
+
+
+def by_trust(optimizer, weights, states, gradient, size, norms, columns):
+    """(new weights, new states) and what random bits are a hash of."""
+    direction, products, moments = gpu_trust.first_phase(optimizer, weights, states, gradient, size[3])
+    norms = norms or [column_sums(product) for product in products]
+    sums = [(norm.value.astype(numpy.float64), norm.error) for norm in norms]
+    new, later, path = gpu_trust.second_phase(optimizer, weights, states, direction, sums, size[0],
+                                              size[3], columns)
+    later = [Bounded(value.astype(F32), error + spacing(value)) for value, error in later]
+    return [Bounded(new[0].astype(F32), new[1] + spacing(new[0])),
+            *(exactly(moment) for moment in moments), *later], path.astype(F32)
+
+
+def update(optimizer, stored, states, gradient, size, norms=None, columns=None):
+    """(new weights, new states), Bounded, of rows with a gradient. `stored`: a tensor of weights.
+    `norms`: of the whole row, and the `columns` that they are over; by default those that are here.
+    `size`: of step_size."""
+    weights = as_f32(stored)
+    gradient = clipped(optimizer, gradient)
+    columns = columns or weights.shape[1]
+    if optimizer.kind in TRUST:
+        new, gradient = by_trust(optimizer, weights, states, gradient, size, norms, columns)
+        if optimizer.stochastic_rounding:
+            new[0] = at_random(new[0], gradient, size[2], stored.dtype)
+        return new
+    size, kept, seed, _ = size
     if decay_mode(optimizer) == "l2":
         gradient = gradient + F32(optimizer.weight_decay) * weights
     if decay_mode(optimizer) == "decoupled":
         weights = kept * weights
     if is_rowwise(optimizer):
-        norm = norm or column_sums(gradient * gradient)
-        new = rowwise(optimizer, weights, states, gradient, size, norm, columns or weights.shape[1])
+        norm = norms[0] if norms else column_sums(gradient * gradient)
+        new = rowwise(optimizer, weights, states, gradient, size, norm, columns)
     else:
         new = [exactly(values) for values in elementwise(optimizer, weights, states, gradient, size)]
     if optimizer.stochastic_rounding:

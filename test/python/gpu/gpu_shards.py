@@ -13,9 +13,9 @@ from gpu_steps import Step, norms_of
 from neuroshard import cuda
 
 
-def exchange_norms(plan, devices, steps):
+def exchange_norms(plan, devices, steps, learning_rate, step_number):
     """Plays the column owners: sums the norms of their shards in column order. Returns, for
-    each device, what the norms of its two-phase slots must be."""
+    each device, what the norms of its two-phase slots must be: a list for the rows of each."""
     groups, expected = {}, [{} for _ in devices]
     for rank, opened in enumerate(devices):
         for number, slot in enumerate(opened.slots):
@@ -28,11 +28,16 @@ def exchange_norms(plan, devices, steps):
         total, views = None, []
         for _, rank, number in sorted(owners):
             gradient, touched = gradients[rank][number]
-            own = reference.column_sums(reference.clipped(
-                devices[rank].table_of(number).optimizer, gradient[touched]) ** 2)
+            optimizer = devices[rank].table_of(number).optimizer
+            weights, states = devices[rank].expected[number]
+            own = reference.norms_of_rows(
+                optimizer, weights[torch.from_numpy(touched)], [s[touched] for s in states],
+                gradient[touched], reference.step_size(optimizer, learning_rate, step_number))
             views.append(norms_of(devices[rank], number))
-            assert_within(torch.from_numpy(views[-1]), own, "norms of a shard")
-            total = own if total is None else total + own
+            assert views[-1].shape[1] == len(own)
+            for view, norm in zip(views[-1].T, own):
+                assert_within(torch.from_numpy(view.copy()), norm, f"norms of a shard, {optimizer}")
+            total = own if total is None else [one + other for one, other in zip(total, own)]
         sums = views[0].copy()
         for view in views[1:]:
             sums += view
@@ -61,7 +66,7 @@ def train_shards(model, plan, artifact, kind, generator, integers):
                 opened.device.set_step(0.125, number)
                 step.backward()
                 step.check_weight_gradients()
-            norms = exchange_norms(plan, devices, steps)
+            norms = exchange_norms(plan, devices, steps, 0.125, number)
             for opened, step, own in zip(devices, steps, norms):
                 if opened.device.info.two_phase:
                     opened.device.backward_apply()

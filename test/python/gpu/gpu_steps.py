@@ -258,8 +258,9 @@ def train_step(opened, batches, generator, number, *, integers, fixed=None, know
 
 
 def norms_of(opened, slot):
-    """The norms of a two-phase slot, to be changed in place."""
+    """The norms of a two-phase slot, a row of them for each distinct row, to be changed in place."""
     norms = opened.device.norms(slot)
     begin, end = numbers_at(norms.run_range, 2, numpy.int32)
     assert 0 <= end - begin <= norms.capacity
-    return numbers_at(norms.norms, int(end - begin), numpy.float32)
+    return numbers_at(norms.norms, int(end - begin) * norms.per_row,
+                      numpy.float32).reshape(-1, norms.per_row)

@@ -24,7 +24,7 @@ COUNT = 12 if os.environ.get("NEUROSHARD_ALL") else 5
 SORT_BYTES = 9  # kDeviceSortBytes of lib/Planner/Memory/UpdateMemory.cpp
 FACTOR_BYTES = 4  # there or not, for all ids of a device
 ROUNDING = 32 << 10  # each array begins at a multiple of 256 bytes
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "partial_rowwise_lamb")
 
 
 def problem_of(number):
@@ -34,7 +34,7 @@ def problem_of(number):
     tables, features = [], []
     for index in range(chooser.randint(2, 4)):
         tables.append(ns.Table(f"t{index}", rows=chooser.choice((150, 900, 4000)), dim=dim,
-                               optimizer=OPTIMIZERS[(index + number) % 4],
+                               optimizer=OPTIMIZERS[(index + number) % len(OPTIMIZERS)],
                                type=("f32", "bf16")[number % 2]))
         for copy in range(chooser.randint(1, 2)):
             features.append(ns.Feature(f"f{index}_{copy}", f"t{index}", mean_pooling=float(

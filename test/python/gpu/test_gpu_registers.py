@@ -17,7 +17,7 @@ sys.path.append(str(ROOT / "tools" / "gpu"))
 import check_sass  # noqa: E402
 
 OPTIMIZERS = ("sgd", "ftrl", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
-              "partial_rowwise_adam", "rowwise_rmsprop")
+              "partial_rowwise_adam", "rowwise_rmsprop", "lars_sgd", "lamb", "partial_rowwise_lamb")
 POOLINGS = (("sum", True), ("sum", False), ("unpooled", False))
 DIMS = (4, 8, 16, 32, 48, 64, 96, 100, 128, 192, 256, 512, 1024)
 GRID = list(itertools.product(DIMS, DTYPES, OPTIMIZERS, POOLINGS))
@@ -32,13 +32,14 @@ BUSY_DIMS, BUSY_STACK_BYTES = (4, 8, 16, 32, 64, 128), 48
 WIDE_DIMS, WIDE_STACK_BYTES = (256, 512, 1024), 8
 
 
-# One address more, of the first moments beside the state per row.
-MOMENT_STACK_BYTES = 8
+# Addresses more: of the first moments beside the state per row; with a trust ratio, of what a second
+# pass over the row reads and writes again.
+MORE_STACK_BYTES = {"partial_rowwise_adam": 8, "lars_sgd": 8, "lamb": 40, "partial_rowwise_lamb": 40}
 
 
 def most_stack_bytes(kernel, dim, optimizer):
     if kernel.base_name in ("nsg_update", "nsg_reduce"):
-        more = MOMENT_STACK_BYTES if optimizer == "partial_rowwise_adam" else 0
+        more = MORE_STACK_BYTES.get(optimizer, 0)
         if dim in BUSY_DIMS:
             return BUSY_STACK_BYTES + more
         if dim in WIDE_DIMS:

@@ -375,6 +375,18 @@ def test_penalties_are_of_ftrl():
         problem("adam")
 
 
+def test_eta_is_of_lars():
+    def problem(kind):
+        return small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer(
+            kind, eta=0.5))], features=[ns.Feature("f", "a")])
+
+    assert problem("lars_sgd").tables[0].optimizer.eta == 0.5
+    assert ns.Optimizer("lars_sgd").eta == 0.001
+    with pytest.raises(ns.InvalidProblem, match=re.escape(
+            "tables[0].optimizer.eta: lamb has no eta")):
+        problem("lamb")
+
+
 def test_modes_of_weight_decay_are_named():
     with pytest.raises(ValueError, match="Optimizer.weight_decay_mode: expected one of default, l2, "
                                          "decoupled, got: 'coupled'"):

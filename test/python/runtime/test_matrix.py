@@ -8,7 +8,7 @@ import torch
 
 from support import artifact, matrix, plans
 from support.batch import random_values
-from support.optimizers import is_rowwise
+from support.optimizers import has_norms
 from support.session import Session
 
 # By number of devices, how many models are drawn; emulated ones take their time.
@@ -81,10 +81,10 @@ def test_training(session, integers, generator):
 
 
 def keeps_bits(session, table):
-    """A row-wise norm is summed over columns in an order that shards and vectors change, GPUs sum the
+    """A norm of a row is summed over columns in an order that shards and vectors change, GPUs sum the
     gradients of a row in chunks, and ranks with copies of a table add up those of each by themselves."""
     return table.optimizer is None or (
-        not is_rowwise(table.optimizer) and not session.emulated
+        not has_norms(table.optimizer) and not session.emulated
         and not session.plan.has_copies(table.name))
 
 

@@ -132,6 +132,37 @@ def test_rowwise_rmsprop_is_torchs_on_tables_of_one_column():
         torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-12)
 
 
+def test_a_trust_ratio_makes_steps_as_long_as_the_rate_says():
+    """You et al.: LAMB's step has the length rate * |w|, and LARS's first one rate * eta * |w| where
+    it has no decay; gradients and weights of any length."""
+    generator = torch.Generator().manual_seed(6)
+    weights = torch.randn((4, 8), generator=generator).double() * torch.tensor([[.01], [1], [3], [100]])
+    gradient = summed(torch.randn((4, 8), generator=generator).double()
+                      * torch.tensor([[50], [1], [.1], [.001]]), torch.ones(4))
+    for kind, rate in (("lamb", 0.5), ("partial_rowwise_lamb", 0.5), ("lars_sgd", 0.5 * 0.25)):
+        optimizer = Optimizer(kind, eta=0.25 if kind == "lars_sgd" else 0.001,
+                              weight_decay=0 if kind == "lars_sgd" else 0.5)
+        new, *_ = optimizers.step(optimizer, weights, optimizers.new_states(optimizer, 4, 8), gradient, 0.5, 1)
+        torch.testing.assert_close((new.value - weights).norm(dim=1), rate * weights.norm(dim=1))
+
+
+def test_lamb_of_one_column_is_partial_rowwise_lamb():
+    generator = torch.Generator().manual_seed(7)
+    runs = []
+    for kind in ("lamb", "partial_rowwise_lamb"):
+        optimizer = Optimizer(kind, eps=0.5, weight_decay=0.25)
+        generator.manual_seed(7)
+        weights, states = torch.randn((5, 1), generator=generator).double(), optimizers.new_states(
+            optimizer, 5, 1)
+        for number in (1, 2, 3):
+            gradient = summed(torch.randn((5, 1), generator=generator).double(), torch.ones(5))
+            weights, *states = [one.value for one in optimizers.step(
+                optimizer, weights, states, gradient, 0.1, number)]
+        runs.append([weights, *states])
+    for one, other in zip(*runs):
+        torch.testing.assert_close(one, other)
+
+
 def test_ftrl_is_what_minimises_its_sum_of_losses():
     """By the definition in McMahan et al.: the weight that minimises g_1..t * w + l1 * |w| + l2 / 2 *
     w^2 + 1/2 * sum of sigma_s * (w - w_s)^2, found on a grid; sigma_1..t = (beta + sqrt(n)) / rate."""

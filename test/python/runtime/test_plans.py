@@ -8,7 +8,7 @@ import torch
 from support import artifact, matrix, plans
 from support.batch import from_features, random_values
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
-from support.optimizers import is_rowwise
+from support.optimizers import TRUST, is_rowwise
 from support.session import Session
 
 
@@ -56,9 +56,14 @@ def cut_half_of_the_rows_by_columns(table):
             Shard(table.name, (half, table.rows), (4, table.dim), (2,))]
 
 
-def test_some_rows_whole_and_others_cut_by_columns(tmp_path, generator):
+def has_trust_ratio(optimizer):
+    return optimizer is not None and optimizer.kind in TRUST
+
+
+@pytest.mark.parametrize("is_wanted", [is_rowwise, has_trust_ratio])
+def test_some_rows_whole_and_others_cut_by_columns(is_wanted, tmp_path, generator):
     model = next(model for model in map(matrix.model, range(matrix.COUNT))
-                 if any(is_rowwise(t.optimizer) and t.dim >= 8
+                 if any(is_wanted(t.optimizer) and t.dim >= 8
                         and t.rows >= 2 for t in model.tables))
     shards = [shard for table in model.tables for shard in cut_half_of_the_rows_by_columns(table)]
     run_step(model, Plan(3, shards), tmp_path / "model", generator)

@@ -25,7 +25,13 @@ OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulat
               Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
                         l2_penalty=0.5),
               Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.25),
-              Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25))
+              Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25),
+              Optimizer("lars_sgd", beta1=0.8, eta=0.5, weight_decay=0.25),
+              Optimizer("lamb", eps=1e-4, weight_decay=0.25),
+              Optimizer("partial_rowwise_lamb", eps=1e-4, weight_decay=0.25),
+              Optimizer("lars_sgd", eta=0.25),
+              Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-4, max_gradient=0.25),
+              Optimizer("partial_rowwise_lamb", beta1=0.8, beta2=0.99, eps=1e-4))
 # Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
 INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
 # What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.

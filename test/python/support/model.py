@@ -21,6 +21,7 @@ class Optimizer:
     weight_decay_mode: str = "default"
     l1_penalty: float = 0.0
     l2_penalty: float = 0.0
+    eta: float = 0.001
     max_gradient: float = 0.0
     stochastic_rounding: bool = False
 
@@ -29,7 +30,7 @@ class Optimizer:
         changed = "".join(
             f", {name} = {getattr(self, name):.17e}"
             for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay",
-                         "l1_penalty", "l2_penalty", "max_gradient")
+                         "l1_penalty", "l2_penalty", "eta", "max_gradient")
             if getattr(self, name) != getattr(defaults, name))
         if self.weight_decay_mode != "default":
             changed += f", weight_decay_mode = {self.weight_decay_mode}"

@@ -15,8 +15,8 @@ from support.oracle import ULPS, Bounded, ulp
 
 
 def decay_mode(optimizer):
-    """l2 or decoupled; None without weight decay."""
-    if not optimizer.weight_decay:
+    """l2 or decoupled; None without weight decay, or where it is in the direction of a step."""
+    if not optimizer.weight_decay or optimizer.kind in TRUST:
         return None
     if optimizer.weight_decay_mode != "default":
         return optimizer.weight_decay_mode
@@ -26,6 +26,11 @@ def decay_mode(optimizer):
 def is_rowwise(optimizer):
     """Whether there is a state per row, the last one."""
     return optimizer is not None and None in STATES[optimizer.kind]
+
+
+def has_norms(optimizer):
+    """Whether a step needs sums over all columns of a row."""
+    return is_rowwise(optimizer) or optimizer is not None and optimizer.kind in TRUST
 
 
 def new_states(optimizer, rows, dim, column_groups=1):
@@ -195,10 +200,90 @@ def ftrl(optimizer, weights, states, gradient, learning_rate, _number, _columns)
     return [Bounded(new, error), Bounded(total, total_error), Bounded(linear, linear_error)]
 
 
+def length(part):
+    """The norm of each row, of values with errors."""
+    value = part.value.norm(dim=1, keepdim=True)
+    return Bounded(value, part.error.norm(dim=1, keepdim=True) + ULPS * ulp(value))
+
+
+def plus_decay(optimizer, direction, weights):
+    decay = optimizer.weight_decay * weights
+    return Bounded(direction.value + decay,
+                   direction.error + 2 * ulp(direction.value.abs() + decay.abs()))
+
+
+def by_trust(size, weights, bottom, direction):
+    """size * |weights| / bottom * direction, 0 where bottom is 0. No direction is longer than its
+    bottom, so however unsure that is, no step is longer than size * |weights|."""
+    longest = size * weights.norm(dim=1, keepdim=True)
+    ratio = (longest / bottom.value).nan_to_num(0, 0, 0)
+    least = bottom.value - bottom.error
+    ratio_error = torch.where(least > 0, longest / least - ratio, math.inf) + ULPS * ulp(ratio)
+    delta = ratio * direction.value
+    error = ratio * direction.error + ratio_error * (direction.value.abs() + direction.error)
+    return Bounded(delta, torch.minimum(error.nan_to_num(0, math.inf), 2 * longest.expand_as(error))
+                   + ULPS * ulp(delta))
+
+
+def lars_sgd(optimizer, weights, states, gradient, learning_rate, _number, columns):
+    """FBGEMM's LARS_SGD."""
+    new = [Bounded(old.clone(), torch.zeros_like(old)) for old in (weights, *states)]
+    for begin, end in columns:
+        part = (slice(None), slice(begin, end))
+        own = Bounded(gradient.value[part], gradient.error[part])
+        bottom = plus_decay(optimizer, length(own), weights[part].norm(dim=1, keepdim=True))
+        change = by_trust(learning_rate * optimizer.eta, weights[part], bottom,
+                          plus_decay(optimizer, own, weights[part]))
+        kept = optimizer.beta1 * states[0][part]
+        buffer = Bounded(kept + change.value,
+                         change.error + ULPS * ulp(kept.abs() + change.value.abs()))
+        for array, found in zip(new, (moved(weights[part], buffer.value, buffer.error), buffer)):
+            array.value[part], array.error[part] = found.value, found.error
+    return new
+
+
+def lamb(optimizer, weights, states, gradient, learning_rate, number, columns):
+    """FBGEMM's LAMB, and its PARTIAL_ROWWISE_LAMB, which has one second moment per row."""
+    is_partial = is_rowwise(optimizer)
+    first_factor = 1 / (1 - optimizer.beta1 ** number)
+    second_factor = 1 / (1 - optimizer.beta2 ** number)
+    new = [Bounded(old.clone(), torch.zeros_like(old)) for old in (weights, *states)]
+    for group, (begin, end) in enumerate(columns):
+        part = (slice(None), slice(begin, end))
+        one = (slice(None), slice(group, group + 1)) if is_partial else part
+        value, error = gradient.value[part], gradient.error[part]
+        square, wrong = value ** 2, square_error(value, error)
+        if is_partial:
+            square, wrong = square.mean(1, keepdim=True), wrong.mean(1, keepdim=True)
+        first = average(optimizer.beta1, states[0][part], value, error)
+        second = average(optimizer.beta2, states[1][one], square, wrong + ULPS * ulp(square))
+        scale, scale_error = inverse_root(first_factor, second_factor * second.value,
+                                          second_factor * second.error, optimizer.eps)
+        adapted = scale * first.value
+        adapted = Bounded(adapted, scale * first.error + scale_error * first.value.abs()
+                          + ULPS * ulp(adapted))
+        direction = plus_decay(optimizer, adapted, weights[part])
+        bottom = length(direction)
+        if is_partial:  # of the sums of the parts of its square
+            parts = (adapted.value.abs() + optimizer.weight_decay * weights[part].abs())
+            wrong = 2 * ULPS * ulp((parts ** 2).sum(1, keepdim=True))
+            bottom.error += ((bottom.value ** 2 + wrong).sqrt()
+                             - (bottom.value ** 2 - wrong).clamp_min(0).sqrt())
+        change = by_trust(learning_rate, weights[part], bottom, direction)
+        change = moved(weights[part], change.value, change.error)
+        for array, where, found in zip(new, (part, part, one), (change, first, second)):
+            array.value[where], array.error[where] = found.value, found.error
+    return new
+
+
+# Their steps are scaled by norms of weights and of the step itself.
+TRUST = ("lars_sgd", "lamb", "partial_rowwise_lamb")
 # By optimizer, the states that it has: a value per element, or per row (None).
 STATES = {"sgd": (), "adagrad": ("dim",), "rowwise_adagrad": (None,), "adam": ("dim", "dim"),
           "momentum": ("dim",), "adamw": ("dim", "dim"), "partial_rowwise_adam": ("dim", None),
-          "rowwise_rmsprop": (None,), "ftrl": ("dim", "dim")}
+          "rowwise_rmsprop": (None,), "ftrl": ("dim", "dim"), "lars_sgd": ("dim",),
+          "lamb": ("dim", "dim"), "partial_rowwise_lamb": ("dim", None)}
 RULES = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad, "adam": adam,
          "momentum": momentum, "adamw": adam, "partial_rowwise_adam": partial_rowwise_adam,
-         "rowwise_rmsprop": rowwise_rmsprop, "ftrl": ftrl}
+         "rowwise_rmsprop": rowwise_rmsprop, "ftrl": ftrl, "lars_sgd": lars_sgd, "lamb": lamb,
+         "partial_rowwise_lamb": lamb}

@@ -20,12 +20,14 @@ os.environ.setdefault("NEUROSHARD_CUDA_LIBRARY", str(BUILD / "lib" / "libneurosh
 
 DEVICES = ("cpu", "emulator")
 OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
-              "partial_rowwise_adam", "rowwise_rmsprop", "ftrl")
+              "partial_rowwise_adam", "rowwise_rmsprop", "ftrl", "lars_sgd", "lamb", "partial_rowwise_lamb")
 ROWS = {"first": 60, "second": 40, "third": 30}
 DIMS = {"first": 8, "second": 12, "third": 20}
 EPS = 1e-8
-DECAYS = {"momentum": 0.05, "adamw": 0.25, "partial_rowwise_adam": 0.25}
+DECAYS = {"momentum": 0.05, "adamw": 0.25, "partial_rowwise_adam": 0.25, "lars_sgd": 0.25, "lamb": 0.25,
+          "partial_rowwise_lamb": 0.25}
 FTRL = {"eps": 0.5, "l1_penalty": 0.125, "l2_penalty": 0.5}
+ETA = 0.25
 BATCH = 16  # of most tests
 
 
@@ -40,6 +42,8 @@ def usable():
 def optimizer_of(kind):
     if kind == "ftrl":
         return Optimizer(kind, **FTRL)
+    if kind == "lars_sgd":
+        return Optimizer(kind, eta=ETA, weight_decay=DECAYS[kind])
     return Optimizer(kind, EPS, weight_decay=DECAYS.get(kind, 0.0)) if kind else None
 
 
@@ -169,6 +173,38 @@ def ftrl(weights, total, linear, gradient, rate, _number):
     weights[:] = -torch.nn.functional.softshrink(linear, FTRL["l1_penalty"]) / curvature
 
 
+def lengths(rows):
+    return rows.norm(dim=1, keepdim=True)
+
+
+def lars_sgd(weights, buffer, gradient, rate, _number):
+    """FBGEMM's LARS_SGD."""
+    decay, size = DECAYS["lars_sgd"], lengths(weights)
+    trust = (ETA * size / (lengths(gradient) + decay * size)).nan_to_num(0)
+    buffer.mul_(0.9).add_(rate * trust * (gradient + decay * weights))
+    weights -= buffer
+
+
+def lamb(weights, first, second, gradient, rate, number):
+    """FBGEMM's LAMB."""
+    first.mul_(0.9).add_(0.1 * gradient)
+    second.mul_(0.999).add_(0.001 * gradient.square())
+    step_by_trust(weights, first, second, rate, number, DECAYS["lamb"])
+
+
+def partial_rowwise_lamb(weights, first, second, gradient, rate, number):
+    """FBGEMM's PARTIAL_ROWWISE_LAMB."""
+    first.mul_(0.9).add_(0.1 * gradient)
+    second.mul_(0.999).add_(0.001 * gradient.square().mean(1))
+    step_by_trust(weights, first, second.unsqueeze(1), rate, number, DECAYS["partial_rowwise_lamb"])
+
+
+def step_by_trust(weights, first, second, rate, number, decay):
+    root = (second / (1 - 0.999 ** number)).sqrt()
+    direction = first / (1 - 0.9 ** number) / (root + EPS) + decay * weights
+    weights -= rate * (lengths(weights) / lengths(direction)).nan_to_num(0) * direction
+
+
 def corrected(rate, number):
     return rate * (1 - 0.999 ** number) ** 0.5 / (1 - 0.9 ** number)
 
@@ -177,7 +213,10 @@ LAZY = {"momentum": ({"momentum_buffer": False}, momentum),
         "adamw": ({"exp_avg": False, "exp_avg_sq": False}, adamw),
         "partial_rowwise_adam": ({"exp_avg": False, "exp_avg_sq": True}, partial_rowwise_adam),
         "rowwise_rmsprop": ({"square_avg": True}, rowwise_rmsprop),
-        "ftrl": ({"sum": False, "linear": False}, ftrl)}
+        "ftrl": ({"sum": False, "linear": False}, ftrl),
+        "lars_sgd": ({"momentum_buffer": False}, lars_sgd),
+        "lamb": ({"exp_avg": False, "exp_avg_sq": False}, lamb),
+        "partial_rowwise_lamb": ({"exp_avg": False, "exp_avg_sq": True}, partial_rowwise_lamb)}
 
 
 def torch_optimizer(kind, parameters, rate):

@@ -35,8 +35,8 @@ struct KernelSpec {
   KernelKind kind = KernelKind::Lookup;
   /// Columns of the shard, at least 1.
   int64_t dim = 0;
-  /// Element type of the weights (all but Reduce); quantized only for Lookup
-  /// and WeightGradient.
+  /// Element type of the weights (of Reduce with a trust ratio); quantized only
+  /// for Lookup and WeightGradient.
   ElementType element = ElementType::F32;
   /// Type of the ids (Lookup, WeightGradient).
   IdType id = IdType::I64;
@@ -44,7 +44,8 @@ struct KernelSpec {
   bool pooled = true;
   /// Terms are multiplied by sample weights (pooled Lookup, Update, Reduce).
   bool weighted = false;
-  /// The optimizer (Update, Apply; of Reduce its bound of gradients).
+  /// The optimizer (Update, Apply; of Reduce its bound of gradients, and all of
+  /// it with a trust ratio).
   Optimizer optimizer;
   /// Columns of the whole table, the divisor of a row-wise optimizer's mean
   /// (Update, Apply); at least `dim`. 0 stands for `dim`.

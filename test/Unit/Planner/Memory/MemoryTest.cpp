@@ -4,6 +4,7 @@
 #include "Support.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Planner/PlanMemory.h"
+#include "neuroshard/Planner/ShardWork.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
@@ -152,6 +153,28 @@ TEST(MemoryTest, OptimizerStateIsF32WhateverTheWeightsAre) {
   EXPECT_EQ(state(OptimizerKind::AdamW), 8 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::FTRL), 8 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::PartialRowWiseAdam), 4 * 1000 * (16 + 1));
+  EXPECT_EQ(state(OptimizerKind::LARS), 4 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::LAMB), 8 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::PartialRowWiseLAMB), 4 * 1000 * (16 + 1));
+}
+
+/// Column shards keep and send as many norms of a row as its step needs.
+TEST(MemoryTest, NormsAreThoseOfTheOptimizer) {
+  for (auto [kind, norms] : {std::pair(OptimizerKind::RowWiseAdagrad, 1),
+                             {OptimizerKind::LARS, 2},
+                             {OptimizerKind::LAMB, 2},
+                             {OptimizerKind::PartialRowWiseLAMB, 4}}) {
+    ShardingProblem problem = twoTables();
+    problem.tables[0].optimizer.kind = kind;
+    Shard half = makeShard("a_0", "a", 0, 1000, 0, 8, {0});
+    ShardWork work =
+        describeShard(problem, 0, featuresOfTables(problem)[0], half);
+    EXPECT_EQ(work.normBytes, 2 * 4 * norms * work.uniqueRows);
+    int64_t exact = termsOf(problem, half).backwardBytes;
+    problem.optimizerSemantics = OptimizerSemantics::PerShard;
+    EXPECT_EQ(exact - termsOf(problem, half).backwardBytes,
+              256 * (8 * 4 + 2 * 4 * norms));
+  }
 }
 
 TEST(MemoryTest, EachColumnShardHasItsRowState) {
