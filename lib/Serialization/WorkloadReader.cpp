@@ -338,6 +338,7 @@ ShardingProblem WorkloadReader::read(const Json &root) {
   if (const Json *constraints = object.find("constraints"))
     readConstraints(*constraints, Path(path, "constraints"),
                     problem.constraints);
+  object.name("mode", problem.mode, parseStepMode);
   object.name("memory_model", problem.memoryModel, parseMemoryModel);
   object.name("target", problem.target, parseTarget);
   object.name("optimizer_semantics", problem.optimizerSemantics,

@@ -168,6 +168,8 @@ std::string neuroshard::writeWorkload(const ShardingProblem &problem) {
   if (!problem.source.empty())
     json["source"] = problem.source;
   json["batch"] = writeBatch(problem.batch);
+  if (problem.mode != StepMode::Training)
+    json["mode"] = toString(problem.mode);
   json["memory_model"] = toString(problem.memoryModel);
   json["target"] = toString(problem.target);
   json["optimizer_semantics"] = toString(problem.optimizerSemantics);

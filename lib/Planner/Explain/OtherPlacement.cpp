@@ -8,6 +8,8 @@
 
 #include "neuroshard/Planner/OtherPlacement.h"
 
+#include "Cost/ForwardModel.h"
+
 #include "Units/PlanCost.h"
 #include "Units/SearchOutcome.h"
 #include "neuroshard/Planner/Memory.h"
@@ -77,8 +79,9 @@ class OtherPlacements::Pricer {
 public:
   Pricer(const ShardingProblem &problem, const ShardingPlan &plan,
          const CostModel &model, const ObjectiveOptions &objective)
-      : options(optionsFor(plan, objective)), context(problem, model, options),
-        plan(plan), hasCopies(countCopiedTables(context, plan) > 0),
+      : ofMode(problem, model), options(optionsFor(plan, objective)),
+        context(problem, *ofMode, options), plan(plan),
+        hasCopies(countCopiedTables(context, plan) > 0),
         state(stateOf(context, plan)),
         nowMs(hasCopies ? planCostMs(context, plan) : state.costMs()),
         unitsOfTable(problem.tables.size()) {
@@ -117,6 +120,7 @@ private:
   ShardingPlan moved(const Question &question, int device) const;
   std::string compare(const OtherPlacement &other) const;
 
+  const ModelOfMode ofMode;
   const SearchOptions options;
   const SearchContext context;
   const ShardingPlan plan;

@@ -27,6 +27,8 @@ static MemoryTerms batchMemory(const ShardingProblem &problem) {
     terms.backwardBytes += rows * (2 * dim * outputBytes +
                                    castRowBytes(output, wire.gradients, dim));
   }
+  if (problem.mode == StepMode::Inference)
+    terms.backwardBytes = 0;
   return terms;
 }
 

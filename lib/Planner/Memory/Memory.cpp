@@ -204,6 +204,8 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
     addReplicaPhases(problem, table, features, shard, terms);
   else
     addOwnerPhases(problem, table, features, shard, norms, terms);
+  if (problem.mode == StepMode::Inference)
+    terms.backwardBytes = 0;
   return terms;
 }
 

@@ -59,7 +59,8 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
           columnPermuteBytes(problem, problem.tables[i], features[i]);
   for (MemoryTerms &terms : report.devices) {
     terms.forwardBytes += permuteBytes;
-    terms.backwardBytes += permuteBytes;
+    if (problem.mode == StepMode::Training)
+      terms.backwardBytes += permuteBytes;
   }
   return report;
 }

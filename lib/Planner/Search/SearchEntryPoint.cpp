@@ -1,6 +1,7 @@
 //===- SearchEntryPoint.cpp - search(): checks the input, then runs -------===//
 
 #include "AlgorithmRun.h"
+#include "Cost/ForwardModel.h"
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/GroupPins.h"
@@ -46,6 +47,8 @@ provenanceSettings(const ShardingProblem &problem,
       {"target", std::string(toString(problem.target))},
       {"memory_model", std::string(toString(problem.memoryModel))},
       {std::string(kWireType), toString(problem.batch.wireType)}};
+  if (problem.mode != StepMode::Training)
+    settings.emplace_back("mode", toString(problem.mode));
   const Reserves &reserves = problem.constraints.reserves;
   for (auto [name, bytes] :
        {std::pair("dense_reserve_bytes", reserves.denseBytes),
@@ -98,7 +101,8 @@ searchOneType(const ShardingProblem &problem, const CostModel &model,
               const SearchOptions &options) {
   Diagnostics errors = check(problem);
   for (const Diagnostics &more :
-       {checkOptions(options), checkObjective(model, options.objective)})
+       {checkOptions(options), checkObjective(model, options.objective),
+        checkMode(problem, model)})
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
@@ -192,8 +196,10 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
 } // namespace
 
 tl::expected<SearchResult, PlanningError>
-neuroshard::search(const ShardingProblem &problem, const CostModel &model,
+neuroshard::search(const ShardingProblem &problem, const CostModel &given,
                    const SearchOptions &options) {
+  ModelOfMode ofMode(problem, given);
+  const CostModel &model = *ofMode;
   return options.wireTypes.empty() ? searchOneType(problem, model, options)
                                    : searchTypes(problem, model, options);
 }

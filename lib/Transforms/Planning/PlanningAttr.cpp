@@ -171,6 +171,8 @@ DictionaryAttr DictionaryWriter::write() {
     addInteger("input_copies", problem.batch.inputCopies);
   if (problem.batch.backwards != defaults.batch.backwards)
     addInteger("backwards", problem.batch.backwards);
+  if (problem.mode != defaults.mode)
+    addName("mode", toString(problem.mode));
   if (problem.memoryModel != defaults.memoryModel)
     addName("memory_model", toString(problem.memoryModel));
   if (problem.target != defaults.target)
@@ -210,6 +212,7 @@ LogicalResult neuroshard::readPlanning(ModuleOp module,
   reader.name("wire_type", problem.batch.wireType, parseWireType);
   reader.integer("input_copies", problem.batch.inputCopies);
   reader.integer("backwards", problem.batch.backwards);
+  reader.name("mode", problem.mode, parseStepMode);
   reader.name("memory_model", problem.memoryModel, parseMemoryModel);
   reader.name("target", problem.target, parseTarget);
   reader.name("optimizer_semantics", problem.optimizerSemantics,

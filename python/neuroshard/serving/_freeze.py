@@ -21,7 +21,7 @@ from neuroshard.problem import ShardingProblem
 from neuroshard.serving._quantize import quantize
 from neuroshard.serving._sources import Source, weights_of
 from neuroshard.shards import Shard
-from neuroshard.tables import Optimizer, Table, TableType
+from neuroshard.tables import Table, TableType
 
 TYPES = get_args(TableType)
 ROWS_AT_ONCE = 1 << 16
@@ -67,7 +67,7 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
 
 
 def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] = "int8") -> ShardingProblem:
-    """The problem whose tables have these types and are not trained, to plan and to freeze."""
+    """The problem of serving the tables in these types, to plan and to freeze."""
     types = dtype if isinstance(dtype, Mapping) else {table.name: dtype for table in problem.tables}
     for name in sorted({*types} ^ {table.name for table in problem.tables}):
         known = "is not a table of the problem" if name in types else "has no type"
@@ -76,7 +76,8 @@ def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] 
     for name, one in types.items():
         if one not in TYPES:
             raise TensorError(f"freeze: dtype: expected one of {', '.join(TYPES)}, found {one!r} for table \"{name}\"")
-    tables = [table.replace(type=types[table.name], optimizer=Optimizer()) for table in problem.tables]
+    problem = problem.served()
+    tables = [table.replace(type=types[table.name]) for table in problem.tables]
     return problem.replace(tables=tables, constraints=Constraints())
 
 

@@ -87,6 +87,23 @@ def case_numbered(context, first, count, on_gpus="1"):
         check(context, problem, plan, on_gpus == "1")
 
 
+def case_inference(context, number, unpooled="0", groups="1"):
+    """Lookups without gradients send, and take for buffers, what the planner counts of mode inference."""
+    context.tiers = ()
+    problem, plan = describe(context, int(number), unpooled == "1")
+    if groups != "1":
+        problem = problem.replace(topology=f"{groups}x{context.size // int(groups)}xCPU@4GiB")
+    tables = context.make(plan, problem).eval()
+    parts = random_parts(problem, [3 + 2 * rank for rank in range(context.size)], context.generator())
+    buckets = tables._session.manifest.plain["layout"][0]["buckets"]
+    expected, buffers = planned(problem.served(), plan, buckets, parts, False)
+    tables(given(parts[context.rank]))
+    sent = tables.phases()
+    for phase, kinds in PHASES.items():
+        assert sent[phase][1] == to_others(expected, kinds, context.rank), phase
+    check_buffers(buffers_of(tables), buffers[context.rank], ())
+
+
 def case_norms(context):
     """Column shards whose rows are cut at other places."""
     expected = check(context, *ragged(context.size), True)

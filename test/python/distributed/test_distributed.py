@@ -27,6 +27,9 @@ def drawn(ranks):
             *(f"updates.matrix:number={one}" for one in repeated),
             *(f"updates.matrix:number={one}:unpooled=1" for one in unpooled),
             *(f"traffic.frozen:number={one}" for one in repeated),
+            *(f"traffic.inference:number={one}" for one in numbers),
+            *(f"traffic.inference:number={one}:unpooled=1" for one in unpooled),
+            *(f"traffic.inference:number={one}:groups=2" for one in (numbers if ranks == 4 else ())),
             *(f"traffic.frozen:number={one}:unpooled=1" for one in (unpooled if ALL else ())),
             *(f"traffic.frozen:number={one}:groups=2" for one in (numbers if ranks == 4 else ()))]
 

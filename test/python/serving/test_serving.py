@@ -270,6 +270,10 @@ for name, table in (("u", "user"), ("i", "item")):
     wanted = weights[table][ids].sum(1)
     torch.testing.assert_close(found[name], wanted, rtol=0, atol=1e-5)
     assert not found[name].requires_grad
+held = [torch.ops.neuroshard.memory_bytes(tables.name, kind) for kind in (0, 1)]  # weights, states
+said = ns.inspect(problem, plan).memory.devices[rank]
+assert held == [said.weights_bytes, said.optimizer_state_bytes], (held, said)
+assert said.optimizer_state_bytes == said.backward_bytes == 0 and problem.mode == "inference"
 assert not [key for key in tables.state_dict() if key.endswith("weight")]
 tables.close()
 dist.destroy_process_group()
