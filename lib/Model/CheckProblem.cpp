@@ -157,6 +157,15 @@ void Checker::checkTables() {
       error(where + ".optimizer",
             "a table of " + std::string(toString(table.elementType)) +
                 " is served and not trained: leave the optimizer away");
+    wantInteger(where + ".id_candidates", table.idCandidates, 0, kMaxRows);
+    if (table.idCandidates > 0 && !table.dynamicIds)
+      error(where + ".id_candidates",
+            "they are of dynamic ids: set dynamic_ids, or leave them away");
+    if (table.dynamicIds && problem.target != Target::Native)
+      error(where + ".dynamic_ids", "only the target native has them");
+    if (table.dynamicIds && problem.batch.idType != IdType::I64)
+      error(where + ".dynamic_ids", "they are of 64 bits: expected "
+                                    "batch.id_type i64");
     if (table.access)
       checkAccess(where + ".access", *table.access);
   }

@@ -120,6 +120,8 @@ Table WorkloadReader::readTable(const Json &value, const Path &path) {
   if (const Json *optimizer = object.find("optimizer"))
     table.optimizer = readOptimizer(*optimizer, Path(path, "optimizer"));
   object.optional("hashed", table.hashed);
+  object.optional("dynamic_ids", table.dynamicIds);
+  object.optional("id_candidates", table.idCandidates);
   if (const Json *access = object.find("access"))
     table.access = readAccess(*access, Path(path, "access"));
   return table;

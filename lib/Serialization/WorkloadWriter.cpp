@@ -54,6 +54,10 @@ Json writeTable(const Table &table) {
   json["optimizer"] = writeOptimizer(table.optimizer);
   if (table.hashed)
     json["hashed"] = true;
+  if (table.dynamicIds)
+    json["dynamic_ids"] = true;
+  if (table.idCandidates != 0)
+    json["id_candidates"] = table.idCandidates;
   if (table.access)
     json["access"] = writeAccess(*table.access);
   return json;

@@ -63,6 +63,9 @@ std::vector<MemoryTerms> deviceBaseMemory(const ShardingProblem &problem);
 int64_t columnPermuteBytes(const ShardingProblem &problem, const Table &table,
                            const std::vector<int> &features);
 
+/// By host, what its ranks take for the maps of dynamic ids.
+std::vector<int64_t> idMapMemory(const ShardingProblem &problem);
+
 /// "12.3 GiB", "4.0 MiB": for messages.
 std::string formatBytes(int64_t bytes);
 

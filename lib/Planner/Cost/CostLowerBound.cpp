@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ForwardModel.h"
+#include "IdMaps.h"
 #include "RelayLoads.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
@@ -368,6 +369,9 @@ double boundMs(const ShardingProblem &problem, const CostModel &given,
 double neuroshard::lowerBoundMs(const ShardingProblem &problem,
                                 const CostModel &model,
                                 const ObjectiveOptions &options) {
+  if (hasDynamicIds(problem))
+    return lowerBoundMs(withoutIdMaps(problem),
+                        LongerSteps(model, idMapsMs(problem, model)), options);
   if (problem.snapshots.empty())
     return boundMs(problem, model, options, kMaxNodes);
   std::vector<double> shares = snapshotShares(problem);

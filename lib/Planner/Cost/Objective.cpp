@@ -4,6 +4,7 @@
 
 #include "FetchRates.h"
 #include "ForwardModel.h"
+#include "IdMaps.h"
 #include "RelayLoads.h"
 #include "RowDemands.h"
 #include "StagedExchange.h"
@@ -378,6 +379,9 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ShardingPlan &plan,
                                    const CostModel &given,
                                    const ObjectiveOptions &options) {
+  if (hasDynamicIds(problem))
+    return evaluate(withoutIdMaps(problem), plan,
+                    LongerSteps(given, idMapsMs(problem, given)), options);
   if (!problem.snapshots.empty())
     return evaluateSnapshots(problem, plan, given, options);
   ModelOfMode ofMode(problem, given);

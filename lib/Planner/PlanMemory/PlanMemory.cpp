@@ -16,7 +16,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
   if (!problem.snapshots.empty())
     return planMemory(summarized(problem), shards);
   MemoryReport report;
-  report.hostBytes.resize(problem.topology.hosts.size());
+  report.hostBytes = idMapMemory(problem);
   report.diskBytes.resize(problem.topology.hosts.size());
   report.devices = deviceBaseMemory(problem);
 

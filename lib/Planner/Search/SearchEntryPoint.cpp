@@ -2,6 +2,7 @@
 
 #include "AlgorithmRun.h"
 #include "Cost/ForwardModel.h"
+#include "Cost/IdMaps.h"
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/GroupPins.h"
@@ -9,6 +10,7 @@
 #include "Replan/KeepShards.h"
 #include "Units/SearchContext.h"
 #include "WarmStart.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Traffic.h"
@@ -195,9 +197,44 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
 
 } // namespace
 
+/// Takes what the maps of dynamic ids need from the hosts, and plans with the
+/// rest.
+static tl::expected<SearchResult, PlanningError>
+searchBesideIdMaps(const ShardingProblem &problem, const CostModel &model,
+                   const SearchOptions &options) {
+  Diagnostics errors = check(problem);
+  if (!errors.empty())
+    return tl::unexpected(diagnoseBadInput(errors));
+  std::vector<int64_t> maps = idMapMemory(problem);
+  for (size_t host = 0; host < maps.size(); ++host)
+    if (int64_t room = problem.topology.hosts[host].memoryBytes;
+        maps[host] > room)
+      return tl::unexpected(PlanningError{
+          Limit::HostMemory,
+          "maps of dynamic ids need " + formatBytes(maps[host]) +
+              " of the memory of host " + std::to_string(host) +
+              "; there are " + formatBytes(room),
+          {},
+          "take more hosts, or fewer rows or candidates of tables with dynamic "
+          "ids"});
+  double ms = idMapsMs(problem, model);
+  auto result = search(withoutIdMaps(problem), LongerSteps(model, ms), options);
+  if (!result)
+    return result;
+  result->memory = planMemory(problem, result->plan.shards);
+  int64_t most = *std::ranges::max_element(maps);
+  result->explanation.push_back(
+      "maps of dynamic ids take up to " + formatBytes(most) +
+      " of a host's memory, and a step asks them for " +
+      shortestText(std::round(ms * 1e4) / 1e4) + " ms");
+  return result;
+}
+
 tl::expected<SearchResult, PlanningError>
 neuroshard::search(const ShardingProblem &problem, const CostModel &given,
                    const SearchOptions &options) {
+  if (hasDynamicIds(problem))
+    return searchBesideIdMaps(problem, given, options);
   ModelOfMode ofMode(problem, given);
   const CostModel &model = *ofMode;
   return options.wireTypes.empty() ? searchOneType(problem, model, options)

@@ -92,6 +92,7 @@ private:
   void addSets(llvm::StringRef key, const std::vector<std::vector<int>> &sets);
   void addForbids();
   void addTables();
+  void addDynamicIds();
   void addReserve(llvm::StringRef key, std::optional<int64_t> bytes) {
     if (bytes)
       addInteger(key, *bytes);
@@ -157,6 +158,19 @@ void DictionaryWriter::addTables() {
   add("tables", builder.getArrayAttr(items));
 }
 
+void DictionaryWriter::addDynamicIds() {
+  SmallVector<Attribute> items;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    if (problem.tables[i].dynamicIds)
+      items.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("table", table(static_cast<int>(i))),
+           builder.getNamedAttr(
+               "candidates",
+               builder.getI64IntegerAttr(problem.tables[i].idCandidates))}));
+  if (!items.empty())
+    add("dynamic_ids", builder.getArrayAttr(items));
+}
+
 DictionaryAttr DictionaryWriter::write() {
   const ShardingProblem defaults;
   if (!problem.source.empty())
@@ -185,6 +199,7 @@ DictionaryAttr DictionaryWriter::write() {
   addSets("co_locate", problem.constraints.coLocate);
   addSets("separate", problem.constraints.separate);
   addTables();
+  addDynamicIds();
   const Reserves &reserves = problem.constraints.reserves;
   addReserve("dense_reserve_bytes", reserves.denseBytes);
   addReserve("fragmentation_reserve_bytes", reserves.fragmentationBytes);
@@ -218,6 +233,17 @@ LogicalResult neuroshard::readPlanning(ModuleOp module,
   reader.name("optimizer_semantics", problem.optimizerSemantics,
               parseOptimizerSemantics);
   reader.number("cache_load_factor", problem.cacheLoadFactor);
+  reader.items("dynamic_ids", [&](DictionaryReader &item) {
+    int index = -1;
+    int64_t candidates = 0;
+    item.table("table", index);
+    item.integer("candidates", candidates);
+    if (index < 0 || index >= static_cast<int>(problem.tables.size()))
+      return;
+    Table &table = problem.tables[static_cast<size_t>(index)];
+    table.dynamicIds = true;
+    table.idCandidates = candidates;
+  });
   readConstraints(reader, problem.constraints);
   readSnapshots(reader, problem);
   return reader.finish();
