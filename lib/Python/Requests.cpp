@@ -24,7 +24,8 @@ SearchOptions python::readOptions(std::string_view json,
   return std::move(request->options);
 }
 
-void python::requireServing(const ShardingProblem &problem, const CostModelHandle &model,
+void python::requireServing(const ShardingProblem &problem,
+                            const CostModelHandle &model,
                             const ObjectiveOptions &objective) {
   Diagnostics errors = checkObjective(*model.model, objective);
   for (Diagnostic &error : checkMode(problem, *model.model))

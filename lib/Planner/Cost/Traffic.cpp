@@ -224,12 +224,12 @@ static StepTraffic ofMode(const ShardingProblem &problem, StepTraffic traffic) {
   return traffic;
 }
 
-static std::vector<BufferBytes> ofMode(const ShardingProblem &problem,
-                                       std::vector<BufferBytes> buffers) {
-  if (problem.mode == StepMode::Inference)
-    for (BufferBytes &one : buffers)
-      one.dropBackward();
-  return buffers;
+static std::vector<BufferBytes>
+buffersOf(const ShardingProblem &problem, const ExchangePlan &plan,
+          const std::vector<ExchangeLayout> &layouts, const StepLoad &load) {
+  auto *count =
+      problem.mode == StepMode::Inference ? lookupBuffers : stepBuffers;
+  return count(plan, layouts, load, engineOf(problem));
 }
 
 StepTraffic neuroshard::planTraffic(const ShardingProblem &problem,
@@ -264,8 +264,7 @@ std::vector<BufferBytes> neuroshard::planBuffers(const ShardingProblem &problem,
                                                  std::span<const Shard> shards,
                                                  const StepLoad &load) {
   ExchangePlan plan = exchangePlan(problem, shards);
-  return ofMode(problem,
-                stepBuffers(plan, makeLayouts(plan), load, engineOf(problem)));
+  return buffersOf(problem, plan, makeLayouts(plan), load);
 }
 
 std::vector<BufferBytes>
@@ -275,7 +274,5 @@ neuroshard::planBuffers(const ShardingProblem &problem,
     return planBuffers(summarized(problem), shards);
   ExchangePlan plan = exchangePlan(problem, shards);
   std::vector<ExchangeLayout> layouts = makeLayouts(plan);
-  return ofMode(problem,
-                stepBuffers(plan, layouts, fullLoad(problem, plan, layouts),
-                            engineOf(problem)));
+  return buffersOf(problem, plan, layouts, fullLoad(problem, plan, layouts));
 }

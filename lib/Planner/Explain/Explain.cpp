@@ -149,9 +149,9 @@ neuroshard::explainBottleneck(const SearchContext &context,
     bottleneck +=
         name("lookups",
              [](const DeviceCost &at) { return at.compute.forwardMs; }) +
-        ", " +
-        name("the exchange of results",
-             [](const DeviceCost &at) { return at.forwardCommunicationMs; });
+        ", " + name("the exchange of results", [](const DeviceCost &at) {
+          return at.forwardCommunicationMs;
+        });
   } else {
     bottleneck +=
         name("forward compute",

@@ -1,6 +1,6 @@
 //===- MemoryTerms.cpp - Sums of bytes by kind, and bytes as text ---------===//
 
-#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/MemoryTerms.h"
 
 #include <algorithm>
 #include <array>

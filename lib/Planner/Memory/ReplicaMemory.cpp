@@ -1,4 +1,4 @@
-//===- ReplicaMemory.cpp - What a backward of replicated tables takes -----===//
+//===- ReplicaMemory.cpp - Backward of replicated tables ------------------===//
 
 #include "ReplicaMemory.h"
 

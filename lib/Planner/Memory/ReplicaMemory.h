@@ -1,10 +1,10 @@
-//===- ReplicaMemory.h - What a backward of replicated tables takes -*- C++
-//-*-===//
+//===- ReplicaMemory.h - Backward of replicated tables ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_MEMORY_REPLICAMEMORY_H
 #define NEUROSHARD_LIB_PLANNER_MEMORY_REPLICAMEMORY_H
 
-#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/MemoryTerms.h"
 
 #include <vector>
 

@@ -3,7 +3,8 @@
 #ifndef NEUROSHARD_LIB_PLANNER_MEMORY_STEPBYTES_H
 #define NEUROSHARD_LIB_PLANNER_MEMORY_STEPBYTES_H
 
-#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/MemoryTerms.h"
 
 #include <cstdint>
 

@@ -18,9 +18,7 @@ import neuroshard as ns
 from neuroshard.distributed import Jagged
 from neuroshard.errors import CheckpointError, TensorError
 from neuroshard.serving import dequantize, quantize, served
-from neuroshard.serving._scratch import scratch_beside
 from support import matrix
-from support.commands import make_runner
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 TYPES = ("f32", "f16", "bf16", "int8", "int4", "fp8")
@@ -88,18 +86,6 @@ def test_weights_of_ids(tmp_path):
                                    atol=LARGEST_GAP)
         with pytest.raises(TensorError, match="expected a weight for each id, found none"):
             tables({"f": (ids, offsets)})
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """Two features, one of them unpooled, and where their tables are frozen."""
-    problem = ns.ShardingProblem(
-        tables=[ns.Table("user", 40, 8, optimizer="adagrad"), ns.Table("item", 30, 5)],
-        features=[ns.Feature("u", "user", mean_pooling=2), ns.Feature("i", "item", pooling="none")], batch=4,
-        topology="1xCPU")
-    generator = torch.Generator().manual_seed(1)
-    weights = {"user": torch.randn(40, 8, generator=generator), "item": torch.randn(30, 5, generator=generator)}
-    return problem, weights, ns.freeze(weights, problem, tmp_path_factory.mktemp("small") / "frozen")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -434,73 +420,6 @@ def test_what_freeze_leaves_alone(small, tmp_path):
     ns.freeze(weights, problem, tmp_path / "current")
     assert (tmp_path / "current").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["100%s", "current"]
-
-
-def test_the_command_freezes(small, tmp_path, capsys, monkeypatch):
-    """The folder is that of ns.freeze, also under a plan for several devices; wrong input is one line."""
-    problem, weights, _ = small
-    monkeypatch.chdir(tmp_path)
-    problem.save("problem.json")
-    torch.save(weights, "weights.pt")
-    run = make_runner(capsys, tmp_path)
-    done = run("freeze", "weights.pt", "problem.json", "-o", "made", "--dtype", "user=int4", "--dtype", "f16")
-    assert done.code == 0 and "to made" in done.out
-    types = {table.name: "int4" if table.name == "user" else "f16" for table in problem.tables}
-    expected = ns.freeze(weights, problem, tmp_path / "expected", dtype=types)
-    for path in expected.glob("weights*.bin"):
-        assert (tmp_path / "made" / path.name).read_bytes() == path.read_bytes()
-    served(problem.replace(topology="2xCPU")).save("served.json")
-    assert run("plan", "problem.json", "--topology", "2xCPU", "--mode", "inference", "-o", "plan.json").code == 0
-    ns.Plan.load("plan.json").replace(table_fingerprint="").save("plan.json")
-    found = run("freeze", "weights.pt", "problem.json", "-o", "two", "--plan", "plan.json", "--json").json
-    assert found["folder"].endswith("two") and "manifest.json" in found["files"]
-    for arguments, text in (
-            (["nothing.pt", "problem.json"], "there is no file or folder nothing.pt"),
-            (["weights.pt", "nothing.json"], "there is no file nothing.json"),
-            (["weights.pt", "problem.json", "--dtype", "int3"], "expected one of"),
-            (["weights.pt", "problem.json", "--dtype", "nobody=int8"], "\"nobody\" is not a table")):
-        done = run("freeze", *arguments, "-o", "wrong")
-        assert done.code == 1 and text in done.err and not (tmp_path / "wrong").exists(), done.err
-    assert run("freeze", "weights.pt", "problem.json", "-o", "wrong", "--dtype", "int8", "--dtype", "f16").code == 2
-
-
-KILLED = """
-import os, signal, sys, torch, neuroshard as ns
-from neuroshard.serving import _freeze, _scratch
-problem = ns.ShardingProblem.load(sys.argv[1] + "/problem.json")
-weights = torch.load(sys.argv[1] + "/weights.pt")
-def die(*_):
-    os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[2] == "writing":
-    _freeze._write_weights = die
-else:
-    def put(scratch, folder):
-        folder.rename(scratch / _scratch.BEFORE)
-        die()
-    _freeze.put = put
-ns.freeze(weights, problem, sys.argv[1] + "/frozen")
-"""
-
-
-@pytest.mark.parametrize("place", ("writing", "moving"))
-def test_what_killed_freezes_leave(small, tmp_path, place):
-    """The next one removes it, and puts back what was there; not the folder of one that runs."""
-    problem, weights, _ = small
-    folder = ns.freeze(weights, problem, tmp_path / "frozen")
-    problem.save(tmp_path / "problem.json")
-    torch.save(weights, tmp_path / "weights.pt")
-    (tmp_path / "killed.py").write_text(KILLED)
-    done = subprocess.run([sys.executable, tmp_path / "killed.py", tmp_path, place], check=False, timeout=200,
-                          env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
-    assert done.returncode == -9
-    left = list(tmp_path.glob(".freeze.*"))
-    assert len(left) == 1 and folder.exists() == (place == "writing")
-    with scratch_beside(tmp_path / "other") as running:
-        assert not left[0].exists() and running.exists() and folder.exists()
-        ns.serve(folder).close()
-        ns.freeze(weights, problem, tmp_path / "another")
-        assert running.exists()
-    assert not list(tmp_path.glob(".freeze.*"))
 
 
 def test_closed_tables(small):
