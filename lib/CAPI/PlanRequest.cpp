@@ -99,6 +99,8 @@ Expected<PlanRequest> capi::readRequest(std::string_view workloadJson,
   request.model = *std::move(model);
   Diagnostics errors =
       checkObjective(*request.model, request.options.objective);
+  for (Diagnostic &error : checkMode(request.problem, *request.model))
+    errors.push_back(std::move(error));
   if (!errors.empty())
     return tl::unexpected(std::move(errors));
   return request;

@@ -151,10 +151,22 @@ void Checker::checkTables() {
     wantInteger(where + ".rows", table.rows, 1, kMaxRows);
     wantInteger(where + ".dim", table.dim, 1, kMaxDim);
     checkOptimizer(where + ".optimizer", table);
-    if (isQuantized(table.elementType) && table.optimizer != Optimizer())
+    if (problem.mode == StepMode::Inference && table.optimizer != Optimizer())
+      error(where + ".optimizer",
+            "mode inference trains no table: leave the optimizer away");
+    else if (isQuantized(table.elementType) && table.optimizer != Optimizer())
       error(where + ".optimizer",
             "a table of " + std::string(toString(table.elementType)) +
                 " is served and not trained: leave the optimizer away");
+    wantInteger(where + ".id_candidates", table.idCandidates, 0, kMaxRows);
+    if (table.idCandidates > 0 && !table.dynamicIds)
+      error(where + ".id_candidates",
+            "they are of dynamic ids: set dynamic_ids, or leave them away");
+    if (table.dynamicIds && problem.target != Target::Native)
+      error(where + ".dynamic_ids", "only the target native has them");
+    if (table.dynamicIds && problem.batch.idType != IdType::I64)
+      error(where + ".dynamic_ids", "they are of 64 bits: expected "
+                                    "batch.id_type i64");
     if (table.access)
       checkAccess(where + ".access", *table.access);
   }
@@ -232,6 +244,8 @@ void Checker::checkBatch() {
   wantInteger("batch.input_copies", problem.batch.inputCopies, 1,
               kMaxInputCopies);
   wantInteger("batch.backwards", problem.batch.backwards, 1, kMaxBackwards);
+  if (problem.mode == StepMode::Inference && problem.batch.backwards != 1)
+    error("batch.backwards", "mode inference has none: leave it away");
   if (isQuantized(problem.batch.outputType))
     error("batch.output_type",
           "expected f32, f16 or bf16, got: " +

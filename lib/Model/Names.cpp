@@ -58,6 +58,7 @@ ENUM_FUNCTIONS(OptimizerKind)
 ENUM_NAMES(Pooling, "sum", "mean", "none")
 ENUM_NAMES(OptimizerSemantics, "exact", "per_shard")
 ENUM_NAMES(WeightDecayMode, "default", "l2", "decoupled")
+ENUM_NAMES(StepMode, "training", "inference")
 ENUM_NAMES(MemoryModel, "full", "weights_only")
 ENUM_NAMES(Target, "native", "torchrec-1.9")
 ENUM_NAMES(ShardingKind, "table_wise", "column_wise", "row_wise",

@@ -30,10 +30,19 @@ static ShardingProblem withoutSnapshots(const ShardingProblem &problem) {
           .batch = problem.batch,
           .topology = problem.topology,
           .constraints = problem.constraints,
+          .mode = problem.mode,
           .memoryModel = problem.memoryModel,
           .target = problem.target,
           .optimizerSemantics = problem.optimizerSemantics,
           .cacheLoadFactor = problem.cacheLoadFactor};
+}
+
+ShardingProblem neuroshard::served(ShardingProblem problem) {
+  problem.mode = StepMode::Inference;
+  problem.batch.backwards = Batch().backwards;
+  for (Table &table : problem.tables)
+    table.optimizer = Optimizer();
+  return problem;
 }
 
 ShardingProblem neuroshard::atSnapshot(const ShardingProblem &problem,

@@ -30,7 +30,7 @@ public:
                   std::string_view options)
       : problem(std::move(given)), model(std::move(handle)) {
     ObjectiveOptions objective = readOptions(options).objective;
-    requireServing(model, objective);
+    requireServing(*problem, model, objective);
     requireValid(*problem, plan);
     prices = std::make_unique<OtherPlacements>(*problem, plan, *model.model,
                                                objective);

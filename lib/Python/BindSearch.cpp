@@ -91,7 +91,7 @@ std::string runSearch(const std::shared_ptr<ShardingProblem> &problem,
                       nb::object report) {
   std::unique_ptr<PlacementPolicy> policy;
   SearchOptions options = readOptions(json, &policy);
-  requireServing(model, options.objective);
+  requireServing(*problem, model, options.objective);
   Watch watch(model, std::move(report));
   options.progress = [&](const SearchProgress &progress) {
     return watch(progress);
@@ -110,7 +110,7 @@ std::string runEvaluate(const ShardingProblem &problem,
                         const ShardingPlan &plan, const CostModelHandle &model,
                         std::string_view json) {
   SearchOptions options = readOptions(json);
-  requireServing(model, options.objective);
+  requireServing(problem, model, options.objective);
   requireValid(problem, plan);
   CostBreakdown breakdown =
       evaluate(problem, plan, *model.model, options.objective);
@@ -122,7 +122,7 @@ std::string runEvaluate(const ShardingProblem &problem,
 std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
                        const CostModelHandle &model, std::string_view json) {
   SearchOptions options = readOptions(json);
-  requireServing(model, options.objective);
+  requireServing(problem, model, options.objective);
   requireValid(problem, plan);
   SearchResult result;
   result.plan = plan;

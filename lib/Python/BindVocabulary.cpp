@@ -91,6 +91,7 @@ nb::dict vocabulary() {
   words["routes"] = namesOf<Route>();
   words["kinds"] = namesOf<ShardingKind>();
   words["targets"] = namesOf<Target>();
+  words["modes"] = namesOf<StepMode>();
   words["memory_models"] = namesOf<MemoryModel>();
   words["reuse_bin_upper"] = nb::cast(
       std::vector<int64_t>(kReuseBinUpper.begin(), kReuseBinUpper.end()));

@@ -24,9 +24,12 @@ SearchOptions python::readOptions(std::string_view json,
   return std::move(request->options);
 }
 
-void python::requireServing(const CostModelHandle &model,
+void python::requireServing(const ShardingProblem &problem,
+                            const CostModelHandle &model,
                             const ObjectiveOptions &objective) {
   Diagnostics errors = checkObjective(*model.model, objective);
+  for (Diagnostic &error : checkMode(problem, *model.model))
+    errors.push_back(std::move(error));
   if (!errors.empty())
     raise("CostModelError", toString(errors));
 }

@@ -19,7 +19,8 @@ SearchOptions readOptions(std::string_view json,
                           std::unique_ptr<PlacementPolicy> *policy = nullptr);
 
 /// Raises a CostModelError unless the model serves the objective.
-void requireServing(const CostModelHandle &model,
+void requireServing(const ShardingProblem &problem,
+                    const CostModelHandle &model,
                     const ObjectiveOptions &objective);
 
 /// Raises an InvalidPlan unless the plan answers the problem.

@@ -258,6 +258,10 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, double scale) {
           findSession(model)->scaleKept(scale);
         });
+  m.def("freeze(str model, int[] tables) -> ()",
+        [](const std::string &model, const std::vector<int64_t> &tables) {
+          findSession(model)->freeze(tables);
+        });
   m.def("drop_kept(str model) -> ()", [](const std::string &model) {
     findSession(model)->dropGradients(std::nullopt);
   });

@@ -216,6 +216,7 @@ void RankSession::refuse(const std::string &text) {
 
 int64_t RankSession::startChecked(const std::vector<at::Tensor> &inputs) {
   Step step;
+  step.frozen = frozen;
   for (const at::Tensor &input : inputs)
     step.inputs.push_back(placement.toFunction(ownDevice, input));
   step.state = Results(results.at(kStartName));

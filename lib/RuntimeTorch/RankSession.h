@@ -80,6 +80,9 @@ public:
   double squaredNorm();
   /// Multiplies the gradients whose norm was taken.
   void scaleKept(double scale);
+  /// The tables whose gradients do not travel in steps that start from now on;
+  /// the same on all ranks.
+  void freeze(const std::vector<int64_t> &tables);
   /// Drops them, and with `step` those of the step, for which it waits.
   void dropGradients(std::optional<int64_t> step);
   /// Drops a step that will have no update. Unknown steps are ignored. What
@@ -125,6 +128,7 @@ private:
     std::vector<at::Tensor> inputs;
     std::vector<int64_t> resultRows; ///< set once waited for.
     UpdateSettings settings;         ///< set once its gradients are sent.
+    std::vector<int64_t> frozen;     ///< tables when it started.
     bool isFinite = true;
     bool lookedUp = false;
     const char *waitedBy = nullptr; ///< function that gave its results.
@@ -184,6 +188,10 @@ private:
   bool lostUpdate = false; ///< a step was dropped after it sent gradients.
   /// What kept gradients lie in: a single device reads them in place.
   std::vector<at::Tensor> keptTensors;
+  std::vector<int64_t> keptFrozen; ///< tables, when their steps started.
+  std::vector<int64_t> frozen;     ///< tables, of the next steps.
+  /// Tables, when an update was captured.
+  std::optional<std::vector<bool>> capturedFrozen;
   int64_t updates = 0;
   const int process; ///< that opened the device.
 };

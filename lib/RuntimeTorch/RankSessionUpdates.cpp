@@ -24,6 +24,16 @@ float commonRate(const std::vector<double> &learningRates) {
   return static_cast<float>(learningRates.front());
 }
 
+/// By table, or by nothing if none is frozen.
+std::vector<bool> frozenBy(const std::vector<double> &learningRates) {
+  std::vector<bool> frozen;
+  for (double rate : learningRates)
+    frozen.push_back(rate < 0);
+  if (std::ranges::find(frozen, true) == frozen.end())
+    frozen.clear();
+  return frozen;
+}
+
 bool areFinite(at::TensorList tensors) {
   return std::ranges::all_of(tensors, [](const at::Tensor &tensor) {
     return at::isfinite(tensor).all().item<bool>();
@@ -78,6 +88,10 @@ std::vector<at::Tensor> RankSession::sendGradients(int64_t number,
     TORCH_CHECK_VALUE(!step.sent, "step ", number,
                       " is over: ", kOverForBackward);
     checkGradients(step, gradients);
+    TORCH_CHECK_VALUE(
+        keptTensors.empty() || step.frozen == keptFrozen, "step ", number,
+        " was started with other frozen tables than those of the gradients "
+        "that wait; update by these, or drop them, before its backward");
   } catch (...) {
     keepStep(number, std::move(step));
     throw;
@@ -139,10 +153,13 @@ void RankSession::runUpdate(Step &step, bool keeps) {
   invoke(call, kUpdateName); // releases the handles, also when it fails
   if (keeps) {
     std::ranges::move(step.inputs, std::back_inserter(keptTensors));
+    keptFrozen = std::move(step.frozen);
     return;
   }
   keptTensors.clear();
-  if (!nsrt_device_is_capturing(ownDevice)) // replays count: advance()
+  if (nsrt_device_is_capturing(ownDevice)) // replays count: advance()
+    capturedFrozen = frozenBy(step.settings.learningRates);
+  else
     ++updates;
 }
 
@@ -155,6 +172,16 @@ void RankSession::setRates(const std::vector<double> &learningRates) {
                                           static_cast<int32_t>(given.size())) ==
                         0,
                     nsrt_last_error());
+}
+
+void RankSession::freeze(const std::vector<int64_t> &tables) {
+  std::lock_guard one(running);
+  std::vector<int32_t> numbers(tables.begin(), tables.end());
+  TORCH_CHECK_VALUE(nsrt_device_freeze(ownDevice, numbers.data(),
+                                       static_cast<int32_t>(numbers.size())) ==
+                        0,
+                    nsrt_last_error());
+  frozen = tables;
 }
 
 bool RankSession::keepsGradients() {
@@ -227,6 +254,10 @@ std::optional<bool> RankSession::hasFiniteGradients(int64_t number) {
 void RankSession::advance(const std::vector<double> &learningRates) {
   std::lock_guard one(running);
   placement.followStream(ownDevice);
+  TORCH_CHECK_VALUE(!capturedFrozen ||
+                        *capturedFrozen == frozenBy(learningRates),
+                    "tables were frozen or unfrozen since the update was "
+                    "captured in a CUDA graph; capture it again");
   setRates(learningRates);
   TORCH_CHECK_VALUE(nsrt_device_set_step(ownDevice, commonRate(learningRates),
                                          updates + 1) == 0,

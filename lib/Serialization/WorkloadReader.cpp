@@ -121,6 +121,8 @@ Table WorkloadReader::readTable(const Json &value, const Path &path) {
   if (const Json *optimizer = object.find("optimizer"))
     table.optimizer = readOptimizer(*optimizer, Path(path, "optimizer"));
   object.optional("hashed", table.hashed);
+  object.optional("dynamic_ids", table.dynamicIds);
+  object.optional("id_candidates", table.idCandidates);
   if (const Json *access = object.find("access"))
     table.access = readAccess(*access, Path(path, "access"));
   return table;
@@ -339,6 +341,7 @@ ShardingProblem WorkloadReader::read(const Json &root) {
   if (const Json *constraints = object.find("constraints"))
     readConstraints(*constraints, Path(path, "constraints"),
                     problem.constraints);
+  object.name("mode", problem.mode, parseStepMode);
   object.name("memory_model", problem.memoryModel, parseMemoryModel);
   object.name("target", problem.target, parseTarget);
   object.name("optimizer_semantics", problem.optimizerSemantics,

@@ -56,6 +56,10 @@ Json writeTable(const Table &table) {
   json["optimizer"] = writeOptimizer(table.optimizer);
   if (table.hashed)
     json["hashed"] = true;
+  if (table.dynamicIds)
+    json["dynamic_ids"] = true;
+  if (table.idCandidates != 0)
+    json["id_candidates"] = table.idCandidates;
   if (table.access)
     json["access"] = writeAccess(*table.access);
   return json;
@@ -170,6 +174,8 @@ std::string neuroshard::writeWorkload(const ShardingProblem &problem) {
   if (!problem.source.empty())
     json["source"] = problem.source;
   json["batch"] = writeBatch(problem.batch);
+  if (problem.mode != StepMode::Training)
+    json["mode"] = toString(problem.mode);
   json["memory_model"] = toString(problem.memoryModel);
   json["target"] = toString(problem.target);
   json["optimizer_semantics"] = toString(problem.optimizerSemantics);

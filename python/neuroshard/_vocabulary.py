@@ -27,6 +27,7 @@ CACHE_POLICIES = tuple(_WORDS["cache_policies"])
 ROUTES = tuple(_WORDS["routes"])
 KINDS = tuple(_WORDS["kinds"])
 TARGETS = tuple(_WORDS["targets"])
+MODES = tuple(_WORDS["modes"])
 MEMORY_MODELS = tuple(_WORDS["memory_models"])
 # Shares of Access.reuse, and how often an id of each bin occurs at most; the last bin is open.
 REUSE_BINS = len(_WORDS["reuse_bin_upper"])

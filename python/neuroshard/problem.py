@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from neuroshard import _fields, _planner
 from neuroshard._html import html_table
 from neuroshard._printable import counted, printable_line
-from neuroshard._vocabulary import MEMORY_MODELS, SEMANTICS, TARGETS
+from neuroshard._vocabulary import MEMORY_MODELS, MODES, SEMANTICS, TARGETS
 from neuroshard.constraints import Constraints, constraints_of_plain
 from neuroshard.errors import Diagnostic, InvalidProblem
-from neuroshard.tables import (Batch, Feature, Snapshot, Table, snapshot_of_plain,
+from neuroshard.tables import (Batch, Feature, Optimizer, Snapshot, Table, snapshot_of_plain,
                                table_of_plain)
 from neuroshard.topology import Topology, as_topology, topology_of_plain
 
 SCHEMA = "neuroshard.workload.v1"
 
 Target = Literal["native", "torchrec-1.9"]
+Mode = Literal["training", "inference"]
 MemoryModel = Literal["full", "weights_only"]
 Semantics = Literal["exact", "per_shard"]
 
@@ -33,7 +34,8 @@ class ShardingProblem(_fields.Record):
 
     batch: a Batch, or the number of samples over all devices. topology: a Topology or a text
     such as "8xH200"; None for the tables alone (plan() needs one). target: what runs the plan.
-    memory_model: "full" counts every term, "weights_only" the weights alone.
+    mode: of "inference" a step has lookups and their exchanges alone, and tables have no optimizers; served() makes
+    such a problem. memory_model: "full" counts every term, "weights_only" the weights alone.
     optimizer_semantics: "exact" keeps one row-wise state per row however a table is cut,
     "per_shard" one per shard. cache_load_factor: share of the rows of a table in host memory
     that a software cache in device memory holds. snapshots: when there are any, a plan's cost
@@ -49,6 +51,7 @@ class ShardingProblem(_fields.Record):
     constraints: Constraints = Constraints()
     snapshots: tuple[Snapshot, ...] = ()
     target: Target = "native"
+    mode: Mode = "training"
     memory_model: MemoryModel = "full"
     optimizer_semantics: Semantics = "exact"
     cache_load_factor: float = 0
@@ -59,7 +62,7 @@ class ShardingProblem(_fields.Record):
                      batch: Batch | int, topology: Topology | str | None = None,
                      constraints: Constraints = Constraints(),
                      snapshots: Iterable[Snapshot] = (), target: Target = "native",
-                     memory_model: MemoryModel = "full", optimizer_semantics: Semantics = "exact",
+                     mode: Mode = "training", memory_model: MemoryModel = "full", optimizer_semantics: Semantics = "exact",
                      cache_load_factor: float = 0, source: str = "") -> None:
             ...
 
@@ -73,6 +76,7 @@ class ShardingProblem(_fields.Record):
         self._record("constraints", Constraints)
         self._records("snapshots", Snapshot)
         self._choice("target", TARGETS)
+        self._choice("mode", MODES)
         self._choice("memory_model", MEMORY_MODELS)
         self._choice("optimizer_semantics", SEMANTICS)
         self._number("cache_load_factor")
@@ -124,6 +128,11 @@ class ShardingProblem(_fields.Record):
                        f"{sum(feature.mean_pooling * feature.presence for feature in features.get(one.name, ())):g}")
                       for one in self.tables])
 
+    def served(self) -> ShardingProblem:
+        """The problem of serving the same tables: mode "inference", without optimizers."""
+        return self.replace(tables=[table.replace(optimizer=Optimizer()) for table in self.tables],
+                            batch=self.batch.replace(backwards=1), mode="inference")
+
     def table(self, name: str) -> Table:
         """The table of this name; KeyError when there is none."""
         for table in self.tables:
@@ -173,6 +182,7 @@ def _of_native(native: _planner.Problem, text: str) -> ShardingProblem:
         constraints=constraints_of_plain(plain.get("constraints", {})),
         snapshots=tuple(map(snapshot_of_plain, plain.get("snapshots", ()))),
         target=plain["target"],
+        mode=plain.get("mode", "training"),
         memory_model=plain["memory_model"],
         optimizer_semantics=plain["optimizer_semantics"],
         cache_load_factor=plain.get("cache_load_factor", 0),

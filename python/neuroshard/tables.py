@@ -104,7 +104,8 @@ class Table(_fields.Record):
     """An embedding table of rows x dim elements.
 
     optimizer: an Optimizer, or the name of one with its default settings. hashed: ids are
-    hashed into the rows. access: None when nothing is known (ids are then taken as uniform).
+    hashed into the rows. dynamic_ids: ids are any numbers, to which rows are given as they are seen
+    (DynamicIds), of which id_candidates without a row are counted at most. access: None when nothing is known (ids are then taken as uniform).
     """
 
     name: str
@@ -114,11 +115,14 @@ class Table(_fields.Record):
     optimizer: Optimizer = Optimizer()
     hashed: bool = False
     access: Access | None = None
+    dynamic_ids: bool = False
+    id_candidates: int = 0
 
     if TYPE_CHECKING:
         def __init__(self, name: str, rows: int, dim: int, type: TableType = "f32",
                      optimizer: Optimizer | OptimizerKind = Optimizer(), hashed: bool = False,
-                     access: Access | None = None) -> None:
+                     access: Access | None = None, dynamic_ids: bool = False,
+                     id_candidates: int = 0) -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -128,7 +132,8 @@ class Table(_fields.Record):
         if isinstance(self.optimizer, str):
             self._set("optimizer", Optimizer(self.optimizer))
         self._record("optimizer", Optimizer)
-        self._flag("hashed")
+        self._flag("hashed", "dynamic_ids")
+        self._whole("id_candidates")
         self._record("access", Access, optional=True)
 
 

@@ -22,6 +22,12 @@
 // RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/other/file 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: output '{{.*}}file' is not a directory
 
+// A % in the path is one.
+// RUN: mkdir -p "%t/100%%s%%x"
+// RUN: neuroshard-compile %S/Inputs/planned.mlir -o "%t/100%%s%%x/a" --reference
+// RUN: neuroshard-run "%t/100%%s%%x/a" --batch 4
+// RUN: rm -r "%t/100%%s%%x"
+
 // Files that are not of the artifact stay.
 // RUN: echo mine > %t/a/notes.txt
 // RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/a 2>&1 | FileCheck %s --check-prefix=NOTES

@@ -4,13 +4,13 @@
 
 #include "EndingSignals.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static int openLocked(const std::string &path, bool mustLock) {
 /// Whether `name` is one that create() makes for the target of this name.
 static bool isPartialName(StringRef name, StringRef target) {
   return name.consume_front(target) && name.consume_front(".partial-") &&
-         name.size() == 6 && all_of(name, isHexDigit);
+         name.size() == 6 && all_of(name, isAlnum);
 }
 
 static void removeStale(StringRef target) {
@@ -64,11 +64,11 @@ std::error_code PartialDirectory::create(StringRef path) {
   auto held = holdEnding();
   // Another process may remove it before it is locked.
   for (int i = 0; i < 100 && descriptor < 0; ++i) {
-    SmallString<128> unique;
-    if (std::error_code error =
-            fs::createUniqueDirectory(target + ".partial", unique))
-      return error;
-    name = unique.str();
+    // LLVM's unique names replace each % of a path.
+    std::string unique = target + ".partial-XXXXXX";
+    if (!mkdtemp(unique.data()))
+      return lastError();
+    name = unique;
     descriptor = openLocked(name, /*mustLock=*/false);
   }
   removeOnEnding(held, name);

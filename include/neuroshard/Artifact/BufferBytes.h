@@ -56,6 +56,9 @@ public:
   /// Alive from the first gradient to the end of the update.
   int64_t backwardBytes() const;
 
+  /// Of a step without gradients.
+  void dropBackward();
+
 private:
   int64_t sum(BufferKind first, BufferKind last) const;
 

@@ -37,8 +37,10 @@ class Readers {
 public:
   Readers() = default;
   explicit Readers(std::vector<int32_t> ranks) : ranks(std::move(ranks)) {}
+  static Readers none() { return Readers({kNoRank}); }
 
   bool areAll() const { return ranks.empty(); }
+  bool areNone() const { return ranks.size() == 1 && ranks[0] == kNoRank; }
   bool contains(int64_t rank) const {
     return areAll() || std::ranges::binary_search(ranks, rank);
   }
@@ -56,6 +58,8 @@ public:
   bool operator==(const Readers &) const = default;
 
 private:
+  static constexpr int32_t kNoRank = -1;
+
   std::vector<int32_t> ranks;
 };
 
@@ -218,6 +222,15 @@ constexpr int32_t localDestination = -1;
 /// One for each exchange of the plan.
 std::vector<ExchangeLayout> makeLayouts(const ExchangePlan &plan);
 
+/// The layout of the gradients of an exchange while some tables are frozen:
+/// theirs do not travel, but for those of lookups with sample weights, whose
+/// gradients owners compute of them. Streams are as before, and all entries
+/// keep their numbers; those without gradients have no readers.
+ExchangeLayout withoutGradientsOf(const ExchangeSpec &spec,
+                                  const DeviceGroups &groups,
+                                  const std::vector<bool> &frozen,
+                                  ExchangeLayout layout);
+
 /// Whose values of a part a rank reads.
 EntryPlace placeFor(const ExchangeLayout &layout, const PartialColumns &part,
                     int64_t rank);
@@ -233,6 +246,9 @@ std::vector<bool> relayedTables(const ExchangePlan &plan);
 /// their final order.
 void markRelayed(const DeviceGroups &groups, const std::vector<bool> &relayed,
                  const ExchangeSpec &spec, ExchangeLayout &layout);
+/// Places the columns of pooled entries side by side, of relayed ones apart
+/// from the others; those without readers get none.
+void placePooledColumns(StreamSet &set);
 /// Adds the relays of marked entries, whose columns must have been placed.
 void addRelays(const DeviceGroups &groups, ExchangeLayout &layout);
 /// Sets groupIds, from the rest of the layout, if there are several groups.

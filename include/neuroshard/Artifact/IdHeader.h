@@ -28,6 +28,7 @@ enum class IdHeader : size_t {
   ErrorBytes, ///< length of the text of an error; 0: no error.
   Batch,
   CallOrder, ///< hash of the exchanges and updates so far.
+  Frozen,    ///< hash of the tables whose gradients will not travel.
   Counts,    ///< the first number of ids.
 };
 

@@ -98,9 +98,10 @@ int64_t gatheredBytes(const ExchangeLookup &lookup, int64_t dim,
                       int64_t idBytes, WireFormat gradients, int64_t bags,
                       int64_t ids);
 
-/// `bags`: of all ranks; `idsOfStream`: those of all ranks, by stream of
-/// `local`. `earlier`: that of a step which has one update together with this
-/// one, so that each table takes the form that it has there; or null.
+/// Of the entries of `local` that have readers. `bags`: of all ranks;
+/// `idsOfStream`: those of all ranks, by stream of `local`. `earlier`: that of
+/// a step which has one update together with this one, so that each table takes
+/// the form that it has there; or null.
 ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
                                 const StreamSet &local, int64_t bags,
                                 std::span<const int64_t> idsOfStream,

@@ -25,6 +25,12 @@ std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
                                      const std::vector<ExchangeLayout> &layouts,
                                      const StepLoad &load, Engine engine);
 
+/// The same of a step without gradients.
+std::vector<BufferBytes>
+lookupBuffers(const ExchangePlan &plan,
+              const std::vector<ExchangeLayout> &layouts, const StepLoad &load,
+              Engine engine);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_STEPBUFFERS_H

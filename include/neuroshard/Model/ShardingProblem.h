@@ -30,6 +30,13 @@ enum class MemoryModel { Full, WeightsOnly };
 std::string_view toString(MemoryModel model);
 std::optional<MemoryModel> parseMemoryModel(std::string_view text);
 
+/// What a step does. Training: lookups, gradients and updates. Inference:
+/// lookups alone, of tables that are served.
+enum class StepMode { Training, Inference };
+
+std::string_view toString(StepMode mode);
+std::optional<StepMode> parseStepMode(std::string_view text);
+
 /// Statistics of a feature in one period; see Feature.
 struct FeatureStatistics {
   /// Index into ShardingProblem::features.
@@ -73,6 +80,7 @@ struct ShardingProblem {
   Batch batch;
   Topology topology;
   Constraints constraints;
+  StepMode mode = StepMode::Training;
   MemoryModel memoryModel = MemoryModel::Full;
   Target target = Target::Native;
   OptimizerSemantics optimizerSemantics = OptimizerSemantics::Exact;
@@ -94,6 +102,10 @@ inline IdType packedIdType(const ShardingProblem &problem, int table) {
                       problem.tables[static_cast<size_t>(table)].rows,
                       problem.topology.deviceCount());
 }
+
+/// The problem of serving the tables of another: its mode is inference, so that
+/// tables have no optimizers, and there is one backward to no update.
+ShardingProblem served(ShardingProblem problem);
 
 /// Global batch of a feature.
 inline int64_t featureBatch(const ShardingProblem &problem,

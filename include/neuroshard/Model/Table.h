@@ -21,6 +21,10 @@ struct Table {
   Optimizer optimizer;
   /// Ids are hashed into the rows, rather than assigned once and for all.
   bool hashed = false;
+  /// Ids are any numbers, to which rows are given as they are seen
+  /// (docs/dynamic-ids.md); so many without a row are counted at most.
+  bool dynamicIds = false;
+  int64_t idCandidates = 0;
   std::optional<AccessStatistics> access;
 
   bool operator==(const Table &) const = default;

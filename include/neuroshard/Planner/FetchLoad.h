@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_PLANNER_FETCHLOAD_H
 #define NEUROSHARD_PLANNER_FETCHLOAD_H
 
+#include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Model/Target.h"
 
 #include <cstdint>
@@ -25,10 +26,10 @@ struct FetchLoad {
 };
 
 /// Of `rows` rows that come from `tier` ("dram" or "ssd"), for each of which
-/// another, of the same size, leaves the cache and is written back, since an
+/// another, of the same size, leaves the cache and is written back, if an
 /// update has changed it. A disk moves blocks of kDiskBlockBytes; the blocks
 /// that a write changes a part of are read before it (docs/tiers.md).
-FetchLoad fetchOf(Tier tier, double rows, int64_t recordBytes);
+FetchLoad fetchOf(Tier tier, double rows, int64_t recordBytes, StepMode mode);
 
 inline constexpr int64_t kDiskBlockBytes = 4096;
 

@@ -128,6 +128,9 @@ CostBreakdown evaluate(const ShardingProblem &problem, const ShardingPlan &plan,
 Diagnostics checkObjective(const CostModel &model,
                            const ObjectiveOptions &options);
 
+/// What keeps this model from pricing steps of the problem's mode.
+Diagnostics checkMode(const ShardingProblem &problem, const CostModel &model);
+
 /// A value no plan of the problem is below. docs/planner.md says how.
 double lowerBoundMs(const ShardingProblem &problem, const CostModel &model,
                     const ObjectiveOptions &options);

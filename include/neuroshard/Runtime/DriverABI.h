@@ -226,6 +226,13 @@ int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 /// all tables have that of the argument. The same on all ranks.
 int32_t nsrt_device_set_rates(nsrt_device *, const float *rates, int32_t count);
 
+/// Gradients of these tables, in place of those of an earlier call, do not
+/// travel in steps whose ids are routed from now on, but for those of lookups
+/// with sample weights. Their rates are to be negative when such a step
+/// updates. The same on all ranks, which is checked when ids are routed; and in
+/// all steps of one update.
+int32_t nsrt_device_freeze(nsrt_device *, const int32_t *tables, int32_t count);
+
 /// With 1, nsrt_update keeps the gradients of its step, and tables stay as they
 /// are, until an update without this (0, at first) or nsrt_device_update_kept
 /// applies those of all steps since: each row has one update, by the sum of its

@@ -143,16 +143,6 @@ private:
     return static_cast<int32_t>(set.streams.size()) - 1;
   }
 
-  static void placePooledColumns(StreamSet &set) {
-    for (EntryLayout &entry : set.entries) {
-      if (!entry.pooled)
-        continue;
-      int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
-      entry.pooledColumn = width;
-      width += entry.cols.size();
-    }
-  }
-
   /// Puts parts into the order of addition.
   static void sortParts(ResultLayout &result) {
     std::stable_sort(result.parts.begin(), result.parts.end(),
@@ -175,6 +165,17 @@ private:
 };
 
 } // namespace
+
+void placePooledColumns(StreamSet &set) {
+  set.pooledWidth = set.relayedWidth = 0;
+  for (EntryLayout &entry : set.entries) {
+    if (!entry.pooled || entry.readers.areNone())
+      continue;
+    int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
+    entry.pooledColumn = width;
+    width += entry.cols.size();
+  }
+}
 
 std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
   std::set<int64_t> cuts;

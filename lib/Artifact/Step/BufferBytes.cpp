@@ -38,6 +38,12 @@ int64_t BufferBytes::forwardBytes() const {
   return sum(BufferKind::Partials, BufferKind::RelayedResults);
 }
 
+void BufferBytes::dropBackward() {
+  for (auto i = static_cast<size_t>(BufferKind::Gradients);
+       i <= static_cast<size_t>(BufferKind::SampleWeights); ++i)
+    bytes[i] = 0;
+}
+
 int64_t BufferBytes::backwardBytes() const {
   return sum(BufferKind::Gradients, BufferKind::SampleWeights);
 }

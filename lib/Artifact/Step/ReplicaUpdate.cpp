@@ -53,6 +53,8 @@ std::map<int32_t, std::vector<int32_t>>
 entriesOfTables(const ExchangeSpec &spec, const StreamSet &local) {
   std::map<int32_t, std::vector<int32_t>> entries;
   for (size_t e = 0; e < local.entries.size(); ++e) {
+    if (local.entries[e].readers.areNone())
+      continue;
     auto lookup = static_cast<size_t>(local.entries[e].lookup);
     entries[spec.lookups[lookup].table].push_back(static_cast<int32_t>(e));
   }
@@ -171,7 +173,8 @@ ReplicaUpdate makeReplicaUpdate(const ExchangePlan &plan, size_t exchange,
   }
   std::vector<int32_t> gathered, summed;
   for (size_t e = 0; e < isSummed.size(); ++e)
-    (isSummed[e] ? summed : gathered).push_back(static_cast<int32_t>(e));
+    if (!local.entries[e].readers.areNone())
+      (isSummed[e] ? summed : gathered).push_back(static_cast<int32_t>(e));
   update.gathered = select(local, std::move(gathered));
   update.summed = select(local, std::move(summed));
   placeSums(update);

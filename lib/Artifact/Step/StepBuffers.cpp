@@ -397,14 +397,35 @@ void addCopyMessages(const ExchangePlan &plan, const StepLoad &load,
 
 } // namespace
 
-std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
-                                     const std::vector<ExchangeLayout> &layouts,
-                                     const StepLoad &load, Engine engine) {
+/// But for what all exchanges have together.
+static std::vector<BufferBytes>
+exchangeBuffers(const ExchangePlan &plan,
+                const std::vector<ExchangeLayout> &layouts,
+                const StepLoad &load, Engine engine) {
   std::vector<BufferBytes> devices(static_cast<size_t>(plan.numDevices));
   size_t headerNumbers = idHeaderNumbers(layouts);
   for (size_t x = 0; x < layouts.size(); ++x)
     ExchangeBuffers(plan, x, layouts[x], load, engine, headerNumbers, devices)
         .add();
+  return devices;
+}
+
+std::vector<BufferBytes>
+lookupBuffers(const ExchangePlan &plan,
+              const std::vector<ExchangeLayout> &layouts, const StepLoad &load,
+              Engine engine) {
+  std::vector<BufferBytes> devices =
+      exchangeBuffers(plan, layouts, load, engine);
+  for (BufferBytes &bytes : devices)
+    bytes.dropBackward();
+  return devices;
+}
+
+std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
+                                     const std::vector<ExchangeLayout> &layouts,
+                                     const StepLoad &load, Engine engine) {
+  std::vector<BufferBytes> devices =
+      exchangeBuffers(plan, layouts, load, engine);
   addNormMessages(plan, layouts, load, engine, devices);
   addCopyMessages(plan, load, devices);
   if (engine == Engine::Gpu)

@@ -78,18 +78,34 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
            << "cannot make a temporary file: " << error.message();
   llvm::FileRemover removeMessages(messages);
 
+  // lld puts random characters in the place of each % of its output's path.
+  SmallString<128> output(path);
+  llvm::FileRemover removeOutput;
+  if (path.contains('%')) {
+    if (std::error_code error =
+            llvm::sys::fs::createTemporaryFile("neuroshard-link", "so", output))
+      return module.emitError()
+             << "cannot make a temporary file: " << error.message();
+    removeOutput.setFile(output);
+  }
+
   // -z now: an undefined symbol is found when the library is loaded, not in
   // the middle of a step.
   std::string problem;
   int status = llvm::sys::ExecuteAndWait(
       linker,
       {linker, "-shared", "-z", "now", "-z", "noexecstack", "--gc-sections",
-       "-o", path, objectPath},
+       "-o", output, objectPath},
       /*Env=*/std::nullopt,
       /*Redirects=*/{StringRef(), StringRef(messages), StringRef(messages)},
       /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
-  if (status == 0)
+  if (status == 0 && output == path)
     return success();
+  if (status == 0) {
+    if (std::error_code error = llvm::sys::fs::copy_file(output, path))
+      return failToWrite(module.getLoc(), path, error);
+    return success();
+  }
   InFlightDiagnostic error = module.emitError()
                              << "linking '" << printable(path)
                              << "' failed: " << linker;

@@ -6,6 +6,8 @@
 /// bound over the columns of each table on each device.
 //===----------------------------------------------------------------------===//
 
+#include "ForwardModel.h"
+#include "IdMaps.h"
 #include "RelayLoads.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
@@ -350,8 +352,10 @@ std::optional<double> exactCostMs(const ShardingProblem &problem,
 }
 
 /// The bound of a problem without snapshots.
-double boundMs(const ShardingProblem &problem, const CostModel &model,
+double boundMs(const ShardingProblem &problem, const CostModel &given,
                const ObjectiveOptions &options, int64_t maxNodes) {
+  ModelOfMode ofMode(problem, given);
+  const CostModel &model = *ofMode;
   std::vector<BoundTable> tables = boundTables(problem, model);
   double root = boundOf(tables, problem.topology, model, options,
                         relayGroupSize(problem) > 0);
@@ -365,6 +369,9 @@ double boundMs(const ShardingProblem &problem, const CostModel &model,
 double neuroshard::lowerBoundMs(const ShardingProblem &problem,
                                 const CostModel &model,
                                 const ObjectiveOptions &options) {
+  if (hasDynamicIds(problem))
+    return lowerBoundMs(withoutIdMaps(problem),
+                        LongerSteps(model, idMapsMs(problem, model)), options);
   if (problem.snapshots.empty())
     return boundMs(problem, model, options, kMaxNodes);
   std::vector<double> shares = snapshotShares(problem);

@@ -9,19 +9,22 @@
 
 using namespace neuroshard;
 
-FetchLoad neuroshard::fetchOf(Tier tier, double rows, int64_t recordBytes) {
+FetchLoad neuroshard::fetchOf(Tier tier, double rows, int64_t recordBytes,
+                              StepMode mode) {
+  bool writes = mode == StepMode::Training;
   FetchLoad load;
   load.rows = rows;
   auto bytes = static_cast<double>(recordBytes);
   if (tier == Tier::Dram) {
-    load.hostReadBytes = load.hostWriteBytes = rows * bytes;
+    load.hostReadBytes = rows * bytes;
+    load.hostWriteBytes = writes ? rows * bytes : 0;
     return load;
   }
   // Records lie one after the other and begin at multiples of this.
   int64_t step = std::gcd(recordBytes, kDiskBlockBytes);
   auto blockBytes = static_cast<double>(kDiskBlockBytes + recordBytes - step);
   bool isWholeBlocks = step == kDiskBlockBytes;
-  double transfers = isWholeBlocks ? 2 : 3;
+  double transfers = !writes ? 1 : isWholeBlocks ? 2 : 3;
   load.diskTransfers = transfers * rows;
   load.diskBytes = transfers * rows * blockBytes;
   return load;

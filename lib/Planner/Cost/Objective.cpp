@@ -3,6 +3,8 @@
 #include "neuroshard/Planner/Objective.h"
 
 #include "FetchRates.h"
+#include "ForwardModel.h"
+#include "IdMaps.h"
 #include "RelayLoads.h"
 #include "RowDemands.h"
 #include "StagedExchange.h"
@@ -375,10 +377,15 @@ static std::vector<CacheCost> describeCaches(const ShardingProblem &problem,
 
 CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ShardingPlan &plan,
-                                   const CostModel &model,
+                                   const CostModel &given,
                                    const ObjectiveOptions &options) {
+  if (hasDynamicIds(problem))
+    return evaluate(withoutIdMaps(problem), plan,
+                    LongerSteps(given, idMapsMs(problem, given)), options);
   if (!problem.snapshots.empty())
-    return evaluateSnapshots(problem, plan, model, options);
+    return evaluateSnapshots(problem, plan, given, options);
+  ModelOfMode ofMode(problem, given);
+  const CostModel &model = *ofMode;
   PlanWork work = describePlan(problem, plan);
   std::vector<DeviceLoad> loads = loadsOf(problem, plan, work, model);
   std::vector<RelayLoad> relays = relayLoads(problem, plan.shards, loads);
@@ -396,6 +403,15 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
         static_cast<double>(traffic.backward[d]);
   }
   return breakdown;
+}
+
+Diagnostics neuroshard::checkMode(const ShardingProblem &problem,
+                                  const CostModel &model) {
+  if (problem.mode == StepMode::Training || model.separatesBackward())
+    return {};
+  return {{"mode", "cost model '" + model.name() +
+                       "' gives one number for forward and backward, which is "
+                       "not that of inference"}};
 }
 
 Diagnostics neuroshard::checkObjective(const CostModel &model,

@@ -133,7 +133,8 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                   .use(shard.rows(), shard.cache);
     work.fetch = fetchOf(shard.tier, work.cacheUse.misses(),
                          recordBytes(optimizerStates(source.optimizer.kind),
-                                     shard.width(), source.elementType));
+                                     shard.width(), source.elementType),
+                         problem.mode);
   }
   work.idBytes = idBytes(packedIdType(problem, table));
   work.weighted = sums.weighted;

@@ -207,34 +207,64 @@ StepLoad neuroshard::fullLoad(const ShardingProblem &problem,
   return load;
 }
 
+/// What travels in a step of the problem's mode.
+static StepTraffic ofMode(const ShardingProblem &problem, StepTraffic traffic) {
+  if (problem.mode == StepMode::Training)
+    return traffic;
+  auto clear = [](PairBytes &bytes) {
+    for (std::vector<int64_t> &row : bytes)
+      std::ranges::fill(row, 0);
+  };
+  for (ExchangeTraffic &one : traffic.exchanges)
+    for (PairBytes *bytes :
+         {&one.gradients, &one.relayedGradients, &one.copies})
+      clear(*bytes);
+  clear(traffic.norms);
+  clear(traffic.copySums);
+  return traffic;
+}
+
+static std::vector<BufferBytes>
+buffersOf(const ShardingProblem &problem, const ExchangePlan &plan,
+          const std::vector<ExchangeLayout> &layouts, const StepLoad &load) {
+  auto *count =
+      problem.mode == StepMode::Inference ? lookupBuffers : stepBuffers;
+  return count(plan, layouts, load, engineOf(problem));
+}
+
 StepTraffic neuroshard::planTraffic(const ShardingProblem &problem,
                                     std::span<const Shard> shards,
                                     const StepLoad &load) {
   ExchangePlan plan = exchangePlan(problem, shards);
-  return stepTraffic(plan, makeLayouts(plan), load, engineOf(problem));
+  return ofMode(problem,
+                stepTraffic(plan, makeLayouts(plan), load, engineOf(problem)));
 }
 
 StepTraffic neuroshard::planTraffic(const ShardingProblem &problem,
                                     std::span<const Shard> shards) {
   ExchangePlan plan = exchangePlan(problem, shards);
   std::vector<ExchangeLayout> layouts = makeLayouts(plan);
-  return stepTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
-                     engineOf(problem));
+  return ofMode(problem,
+                stepTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
+                            engineOf(problem)));
 }
 
 DeviceTraffic neuroshard::planDeviceTraffic(const ShardingProblem &problem,
                                             std::span<const Shard> shards) {
   ExchangePlan plan = exchangePlan(problem, shards);
   std::vector<ExchangeLayout> layouts = makeLayouts(plan);
-  return deviceTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
-                       engineOf(problem));
+  DeviceTraffic traffic = deviceTraffic(
+      plan, layouts, expectedLoad(problem, plan, layouts), engineOf(problem));
+  if (problem.mode == StepMode::Inference)
+    std::ranges::fill(traffic.backward, 0);
+  return traffic;
 }
 
 std::vector<BufferBytes> neuroshard::planBuffers(const ShardingProblem &problem,
                                                  std::span<const Shard> shards,
                                                  const StepLoad &load) {
   ExchangePlan plan = exchangePlan(problem, shards);
-  return stepBuffers(plan, makeLayouts(plan), load, engineOf(problem));
+  return buffersOf(problem, plan, makeLayouts(plan), load);
 }
 
 std::vector<BufferBytes>
@@ -244,6 +274,5 @@ neuroshard::planBuffers(const ShardingProblem &problem,
     return planBuffers(summarized(problem), shards);
   ExchangePlan plan = exchangePlan(problem, shards);
   std::vector<ExchangeLayout> layouts = makeLayouts(plan);
-  return stepBuffers(plan, layouts, fullLoad(problem, plan, layouts),
-                     engineOf(problem));
+  return buffersOf(problem, plan, layouts, fullLoad(problem, plan, layouts));
 }

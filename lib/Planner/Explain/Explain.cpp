@@ -145,6 +145,13 @@ neuroshard::explainBottleneck(const SearchContext &context,
           return at.compute.total() + at.forwardCommunicationMs +
                  at.backwardCommunicationMs;
         });
+  } else if (context.problem.mode == StepMode::Inference) {
+    bottleneck +=
+        name("lookups",
+             [](const DeviceCost &at) { return at.compute.forwardMs; }) +
+        ", " + name("the exchange of results", [](const DeviceCost &at) {
+          return at.forwardCommunicationMs;
+        });
   } else {
     bottleneck +=
         name("forward compute",
@@ -158,6 +165,8 @@ neuroshard::explainBottleneck(const SearchContext &context,
         ", " + name("the backward exchange", [](const DeviceCost &at) {
           return at.backwardCommunicationMs;
         });
+  }
+  if (context.options.objective.kind != ObjectiveKind::Published) {
     auto fetch = [](const DeviceCost &at) { return at.fetchMs; };
     if (std::ranges::any_of(cost.devices, fetch))
       bottleneck += ", " + name("fetching rows", fetch) +

@@ -8,6 +8,9 @@
 
 #include "neuroshard/Planner/OtherPlacement.h"
 
+#include "Cost/ForwardModel.h"
+#include "Cost/IdMaps.h"
+
 #include "Units/PlanCost.h"
 #include "Units/SearchOutcome.h"
 #include "neuroshard/Planner/Memory.h"
@@ -75,13 +78,16 @@ OtherPlacement none(std::string why) {
 
 class OtherPlacements::Pricer {
 public:
-  Pricer(const ShardingProblem &problem, const ShardingPlan &plan,
+  Pricer(const ShardingProblem &given, const ShardingPlan &plan,
          const CostModel &model, const ObjectiveOptions &objective)
-      : options(optionsFor(plan, objective)), context(problem, model, options),
-        plan(plan), hasCopies(countCopiedTables(context, plan) > 0),
+      : problem(withoutIdMaps(given)),
+        longer(model, hasDynamicIds(given) ? idMapsMs(given, model) : 0),
+        ofMode(problem, longer), options(optionsFor(plan, objective)),
+        context(problem, *ofMode, options), plan(plan),
+        hasCopies(countCopiedTables(context, plan) > 0),
         state(stateOf(context, plan)),
         nowMs(hasCopies ? planCostMs(context, plan) : state.costMs()),
-        unitsOfTable(problem.tables.size()) {
+        unitsOfTable(given.tables.size()) {
     for (size_t i = 0; i < state.units().size(); ++i)
       unitsOfTable[static_cast<size_t>(state.units()[i]->tables.front())]
           .push_back(i);
@@ -117,6 +123,9 @@ private:
   ShardingPlan moved(const Question &question, int device) const;
   std::string compare(const OtherPlacement &other) const;
 
+  const ShardingProblem problem;
+  const LongerSteps longer;
+  const ModelOfMode ofMode;
   const SearchOptions options;
   const SearchContext context;
   const ShardingPlan plan;

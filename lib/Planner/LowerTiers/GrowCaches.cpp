@@ -92,8 +92,8 @@ private:
   double msOf(size_t device, const GrowingCache &cache, int64_t rows) const {
     CacheUse use = cache.demand->use(cache.shard->rows(),
                                      {rows, cache.shard->cache.policy});
-    FetchLoad load =
-        fetchOf(cache.shard->tier, use.misses(), cache.recordBytes);
+    FetchLoad load = fetchOf(cache.shard->tier, use.misses(), cache.recordBytes,
+                             problem.mode);
     return rates.hostMemoryMs(device, load) + rates.diskMs(cache.host, load);
   }
 

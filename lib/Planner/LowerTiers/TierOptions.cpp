@@ -90,7 +90,8 @@ public:
         FetchLoad load =
             fetchOf(tier, use.misses(),
                     recordBytes(optimizerStates(table.optimizer.kind),
-                                table.dim, table.elementType));
+                                table.dim, table.elementType),
+                    problem.mode);
         options.push_back({tier, rows, bytesIn(tier, rows), rates.msOf(load)});
       }
     }

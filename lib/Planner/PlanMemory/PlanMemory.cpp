@@ -16,7 +16,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
   if (!problem.snapshots.empty())
     return planMemory(summarized(problem), shards);
   MemoryReport report;
-  report.hostBytes.resize(problem.topology.hosts.size());
+  report.hostBytes = idMapMemory(problem);
   report.diskBytes.resize(problem.topology.hosts.size());
   report.devices = deviceBaseMemory(problem);
 
@@ -59,7 +59,8 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
           columnPermuteBytes(problem, problem.tables[i], features[i]);
   for (MemoryTerms &terms : report.devices) {
     terms.forwardBytes += permuteBytes;
-    terms.backwardBytes += permuteBytes;
+    if (problem.mode == StepMode::Training)
+      terms.backwardBytes += permuteBytes;
   }
   return report;
 }

@@ -100,8 +100,10 @@ void neuroshard::addRelayBuffers(const ShardingProblem &problem,
   int64_t earlierBackwards = problem.batch.backwards - 1;
   for (size_t i = 0; i < devices.size(); ++i) {
     int64_t ofBackward =
-        roundedUp(gradients[0].acrossIn[i] + gradients[1].insideOut[i] +
-                  (areJoined ? gradients[1].insideIn[i] : 0));
+        problem.mode == StepMode::Inference
+            ? 0
+            : roundedUp(gradients[0].acrossIn[i] + gradients[1].insideOut[i] +
+                        (areJoined ? gradients[1].insideIn[i] : 0));
     devices[i].forwardBytes +=
         roundedUp(results[0].insideIn[i] + results[1].acrossOut[i] +
                   (hasCast ? 0 : results[0].insideOut[i])) +

@@ -1,6 +1,8 @@
 //===- SearchEntryPoint.cpp - search(): checks the input, then runs -------===//
 
 #include "AlgorithmRun.h"
+#include "Cost/ForwardModel.h"
+#include "Cost/IdMaps.h"
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/GroupPins.h"
@@ -8,6 +10,7 @@
 #include "Replan/KeepShards.h"
 #include "Units/SearchContext.h"
 #include "WarmStart.h"
+#include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Traffic.h"
@@ -46,6 +49,8 @@ provenanceSettings(const ShardingProblem &problem,
       {"target", std::string(toString(problem.target))},
       {"memory_model", std::string(toString(problem.memoryModel))},
       {std::string(kWireType), toString(problem.batch.wireType)}};
+  if (problem.mode != StepMode::Training)
+    settings.emplace_back("mode", toString(problem.mode));
   const Reserves &reserves = problem.constraints.reserves;
   for (auto [name, bytes] :
        {std::pair("dense_reserve_bytes", reserves.denseBytes),
@@ -98,7 +103,8 @@ searchOneType(const ShardingProblem &problem, const CostModel &model,
               const SearchOptions &options) {
   Diagnostics errors = check(problem);
   for (const Diagnostics &more :
-       {checkOptions(options), checkObjective(model, options.objective)})
+       {checkOptions(options), checkObjective(model, options.objective),
+        checkMode(problem, model)})
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
@@ -191,9 +197,46 @@ searchTypes(const ShardingProblem &problem, const CostModel &model,
 
 } // namespace
 
-tl::expected<SearchResult, PlanningError>
-neuroshard::search(const ShardingProblem &problem, const CostModel &model,
+/// Takes what the maps of dynamic ids need from the hosts, and plans with the
+/// rest.
+static tl::expected<SearchResult, PlanningError>
+searchBesideIdMaps(const ShardingProblem &problem, const CostModel &model,
                    const SearchOptions &options) {
+  Diagnostics errors = check(problem);
+  if (!errors.empty())
+    return tl::unexpected(diagnoseBadInput(errors));
+  std::vector<int64_t> maps = idMapMemory(problem);
+  for (size_t host = 0; host < maps.size(); ++host)
+    if (int64_t room = problem.topology.hosts[host].memoryBytes;
+        maps[host] > room)
+      return tl::unexpected(PlanningError{
+          Limit::HostMemory,
+          "maps of dynamic ids need " + formatBytes(maps[host]) +
+              " of the memory of host " + std::to_string(host) +
+              "; there are " + formatBytes(room),
+          {},
+          "take more hosts, or fewer rows or candidates of tables with dynamic "
+          "ids"});
+  double ms = idMapsMs(problem, model);
+  auto result = search(withoutIdMaps(problem), LongerSteps(model, ms), options);
+  if (!result)
+    return result;
+  result->memory = planMemory(problem, result->plan.shards);
+  int64_t most = *std::ranges::max_element(maps);
+  result->explanation.push_back(
+      "maps of dynamic ids take up to " + formatBytes(most) +
+      " of a host's memory, and a step asks them for " +
+      shortestText(std::round(ms * 1e4) / 1e4) + " ms");
+  return result;
+}
+
+tl::expected<SearchResult, PlanningError>
+neuroshard::search(const ShardingProblem &problem, const CostModel &given,
+                   const SearchOptions &options) {
+  if (hasDynamicIds(problem))
+    return searchBesideIdMaps(problem, given, options);
+  ModelOfMode ofMode(problem, given);
+  const CostModel &model = *ofMode;
   return options.wireTypes.empty() ? searchOneType(problem, model, options)
                                    : searchTypes(problem, model, options);
 }

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace neuroshard;
 using namespace neuroshard::runtime;
@@ -36,6 +38,25 @@ NSRT_EXPORT int32_t nsrt_device_set_rates(nsrt_device *device,
         fail("the learning rate of table ", i, " must be finite, found ",
              rates[i]);
     device->rates = TableRates({rates, rates + count});
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_freeze(nsrt_device *device,
+                                       const int32_t *tables, int32_t count) {
+  return status([&] {
+    const Manifest &manifest = device->manifest();
+    std::vector<bool> frozen(manifest.tables.size());
+    for (int32_t i = 0; i < count; ++i) {
+      if (tables[i] < 0 || static_cast<size_t>(tables[i]) >= frozen.size())
+        fail("expected tables from 0 to ", frozen.size() - 1, ", found ",
+             tables[i]);
+      frozen[static_cast<size_t>(tables[i])] = true;
+    }
+    if (count <= 0)
+      device->frozen = nullptr;
+    else if (!device->frozen || device->frozen->tables() != frozen)
+      device->frozen = std::make_shared<FrozenTables>(
+          manifest, device->plan->groups, std::move(frozen));
   });
 }
 

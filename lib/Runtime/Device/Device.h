@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
 
 #include "CallOrder.h"
+#include "FrozenTables.h"
 #include "Host/BufferPool.h"
 #include "Phases.h"
 #include "Shards/Shard.h"
@@ -157,6 +158,9 @@ struct nsrt_routed {
   /// Copies of the input for the device, if it lies in memory of the host.
   std::vector<neuroshard::runtime::Buffer> inputCopies;
 
+  /// Those that the device had when it routed the ids.
+  neuroshard::runtime::FrozenTablesPtr frozen;
+
   // What all ranks have told each other, per rank: samples, and ids by stream
   // for this device, of replicated tables, and for its group (those of ranks
   // that it is no relay for are 0).
@@ -256,6 +260,13 @@ struct nsrt_device {
     return plan->manifest.layouts[static_cast<size_t>(exchange)];
   }
 
+  /// By which the gradients of a step travel.
+  const neuroshard::ExchangeLayout &
+  gradientLayout(const nsrt_routed &routed) const {
+    return routed.frozen ? routed.frozen->layout(routed.exchange)
+                         : layout(routed.exchange);
+  }
+
   /// In which results and gradients travel: f32 if nothing does.
   neuroshard::WireType wireType() const {
     return numDevices() == 1 ? neuroshard::WireType() : manifest().wireType;
@@ -298,6 +309,8 @@ struct nsrt_device {
   /// Factor of all gradients, applied before they travel.
   float gradientScale = 1;
   neuroshard::runtime::TableRates rates;
+  /// Of the next ids that are routed.
+  neuroshard::runtime::FrozenTablesPtr frozen;
   /// Whether nsrt_update keeps gradients instead.
   bool keepsGradients = false;
   KeptGradients kept;

@@ -19,8 +19,9 @@ makeDirectBlocks(const StreamSet &set, const Routed &routed,
   return blocks;
 }
 
-std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed) {
-  const StreamSet &set = device.layout(routed.exchange).owners[device.rank()];
+std::vector<Block> makeOwnerBlocks(const ExchangeLayout &layout,
+                                   const Device &device, const Routed &routed) {
+  const StreamSet &set = layout.owners[device.rank()];
   std::vector<Block> blocks;
   for (size_t peer = 0; peer < routed.ownedIdsOfPeer.size(); ++peer)
     blocks.push_back(makeBlock(
@@ -29,11 +30,12 @@ std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed) {
   return blocks;
 }
 
-std::vector<Block> makeDirectOwnerBlocks(const Device &device,
+std::vector<Block> makeDirectOwnerBlocks(const ExchangeLayout &layout,
+                                         const Device &device,
                                          const Routed &routed,
                                          WireFormat format) {
-  return makeDirectBlocks(device.layout(routed.exchange).owners[device.rank()],
-                          routed, routed.ownedIdsOfPeer, format);
+  return makeDirectBlocks(layout.owners[device.rank()], routed,
+                          routed.ownedIdsOfPeer, format);
 }
 
 std::vector<Block> makeLocalBlocks(const EntrySubset &subset,
@@ -52,10 +54,11 @@ Block makeOwnBlock(const Device &device, const StreamSet &set,
       });
 }
 
-std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
+std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
+                                   const Device &device, const Routed &routed,
                                    WireFormat format) {
   std::vector<Block> blocks;
-  for (const StreamSet &set : device.layout(routed.exchange).owners)
+  for (const StreamSet &set : layout.owners)
     blocks.push_back(makeOwnBlock(device, set, routed, format));
   return blocks;
 }
@@ -71,7 +74,7 @@ void placeLocalRows(const Block &block, std::byte *first, WireFormat format,
 }
 
 ReplicaUpdate makeReplicaUpdate(Device &device, const Routed &routed) {
-  const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
+  const StreamSet &local = device.gradientLayout(routed).locals[device.rank()];
   int64_t bags = 0;
   for (int64_t batch : routed.batchOfPeer)
     bags += batch;

@@ -16,14 +16,18 @@
 namespace neuroshard::runtime {
 
 /// The blocks of this device as an owner, one per rank of samples, as kernels
-/// read and write them.
-std::vector<Block> makeOwnerBlocks(const Device &device, const Routed &routed);
+/// read and write them. `layout`: here and below, that of results or that of
+/// gradients.
+std::vector<Block> makeOwnerBlocks(const ExchangeLayout &layout,
+                                   const Device &device, const Routed &routed);
 /// What of them travels directly, as it lies in messages.
-std::vector<Block> makeDirectOwnerBlocks(const Device &device,
+std::vector<Block> makeDirectOwnerBlocks(const ExchangeLayout &layout,
+                                         const Device &device,
                                          const Routed &routed,
                                          WireFormat format);
 /// The same for a rank of samples, one per owner.
-std::vector<Block> makeBatchBlocks(const Device &device, const Routed &routed,
+std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
+                                   const Device &device, const Routed &routed,
                                    WireFormat format);
 /// The block of a set on the device's own batch.
 Block makeOwnBlock(const Device &device, const StreamSet &set,

@@ -144,7 +144,7 @@ std::vector<ReceivedBlock> blocksOf(std::vector<Block> layouts) {
 void addOwned(Device &device, const Routed &routed, Partials &gradients,
               std::vector<Message> &messages) {
   WireFormat format = device.wireType().gradients;
-  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeLayout &layout = device.gradientLayout(routed);
   const StreamSet &owned = layout.owners[device.rank()];
   if (layout.relays.empty())
     gradients.receivedRows = waitForAll(*gradients.request);
@@ -158,7 +158,8 @@ void addOwned(Device &device, const Routed &routed, Partials &gradients,
                                     routed.ownedIdsOfPeer[peer], format)},
                         {}});
   for (const RelayedPiece &piece : gradients.pieces) {
-    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    HierarchicalExchange exchange(device.gradientLayout(routed), device, format,
+                                  piece.batches);
     for (size_t peer = 0; peer < piece.rows.size(); ++peer)
       messages[peer].relayed.push_back(
           {piece.rows[peer], exchange.relayedRows(static_cast<int64_t>(peer)),
@@ -213,15 +214,15 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
   // In the order of all ranks: what was sent earlier before gradients.
   relayAll(device);
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
-  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeLayout &layout = device.gradientLayout(routed);
   if (!layout.relays.empty())
     startRelayedGradients(device, routed, gradients);
   else if (layout.hasRemote)
-    gradients.request =
-        startValues(device, MessageKind::Gradients, gradients.send,
-                    sizesOf(gradients.sendBlocks),
-                    sizesOf(makeDirectOwnerBlocks(
-                        device, routed, device.wireType().gradients)));
+    gradients.request = startValues(
+        device, MessageKind::Gradients, gradients.send,
+        sizesOf(gradients.sendBlocks),
+        sizesOf(makeDirectOwnerBlocks(device.gradientLayout(routed), device,
+                                      routed, device.wireType().gradients)));
   if (!gradients.replicas.gathered.entries.empty())
     startGather(device, routed, gradients);
   if (!gradients.replicas.tables.empty())
@@ -232,11 +233,12 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
   if (gradients.received)
     return;
   gradients.received = true;
-  gradients.gradients = blocksOf(makeOwnerBlocks(device, routed));
+  gradients.gradients =
+      blocksOf(makeOwnerBlocks(device.gradientLayout(routed), device, routed));
   if (device.numDevices() == 1)
-    return readOwn(device.layout(routed.exchange).owners[0], gradients);
+    return readOwn(device.gradientLayout(routed).owners[0], gradients);
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
-  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeLayout &layout = device.gradientLayout(routed);
   const ReplicaUpdate &replicas = gradients.replicas;
   bool isSent = gradients.request ||
                 (!gradients.pieces.empty() && gradients.pieces[0].request);

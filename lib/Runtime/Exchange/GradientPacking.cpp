@@ -39,7 +39,8 @@ AllRowBases<std::byte> basesOf(Device &device, const Routed &routed,
        &gradients.localRows,
        format},
       {}};
-  std::vector<ScaledColumns> columns = relayedColumns(device, routed, format);
+  std::vector<ScaledColumns> columns =
+      relayedColumns(device.gradientLayout(routed), device, routed, format);
   for (const RelayedPiece &piece : gradients.pieces)
     bases.pieces.push_back(
         {samplesOf(piece, device.rank()),
@@ -56,7 +57,7 @@ AllRowBases<std::byte> basesOf(Device &device, const Routed &routed,
 void copyIds(Device &device, const Routed &routed, const EntrySubset &subset,
              const IdPayload &payload, std::byte *to) {
   int32_t idBytes = device.packedIdBytes(routed.exchange);
-  const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
+  const StreamSet &local = device.gradientLayout(routed).locals[device.rank()];
   IdPayload all(local, device.rank(), routed.batch, idBytes,
                 routed.localIdsOfPeer[static_cast<size_t>(device.rank())]);
   std::vector<RowMove> moves;
@@ -110,7 +111,7 @@ void beginReplicated(Device &device, const Routed &routed,
                      Partials &gradients) {
   gradients.replicas = makeReplicaUpdate(device, routed);
   gradients.localRows.resize(
-      device.layout(routed.exchange).locals[device.rank()].entries.size());
+      device.gradientLayout(routed).locals[device.rank()].entries.size());
   if (!gradients.replicas.gathered.entries.empty())
     beginGathered(device, routed, gradients);
   if (!gradients.replicas.summed.entries.empty())
@@ -133,7 +134,8 @@ void addMoves(const Device &device, const Routed &routed,
   bool isMean =
       device.manifest().exchanges[routed.exchange].lookups[lookup].pooling ==
       Pooling::Mean;
-  for (const auto &view : makeViews(device, routed, lookup, bases)) {
+  for (const auto &view : makeViews(device.gradientLayout(routed), device,
+                                    routed, lookup, bases)) {
     RowMove &move = moves.emplace_back();
     int64_t first = bases.samples.begin * given.stride + view.cols.begin;
     move.source = {given.first + first * elementBytes(given.type),
@@ -160,14 +162,18 @@ void packValues(Device &device, Routed &routed,
   if (given.size() != spec.lookups.size())
     fail(spec.where, "found ", given.size(), " gradients for ",
          spec.lookups.size(), " lookups");
-  gradients.sendBlocks =
-      makeBatchBlocks(device, routed, device.wireType().gradients);
+  const ExchangeLayout &layout = device.gradientLayout(routed);
+  gradients.sendBlocks = makeBatchBlocks(device.gradientLayout(routed), device,
+                                         routed, device.wireType().gradients);
   int64_t total = placeGradients(device, routed, gradients);
   gradients.inPlace.resize(given.size());
   std::vector<size_t> packed;
   for (size_t k = 0; k < given.size(); ++k) {
+    const ResultLayout &result = layout.results[k];
     if (routed.lookups[k].resultRows == 0)
       continue; // the gradient may be null
+    if (result.parts.empty() && !result.replicated)
+      continue; // of a frozen table
     if (staysInPlace(device, spec.lookups[k], given[k]))
       gradients.inPlace[k] = {reinterpret_cast<const float *>(given[k].first),
                               given[k].stride};
@@ -177,15 +183,26 @@ void packValues(Device &device, Routed &routed,
   if (!packed.empty() || device.numDevices() > 1)
     gradients.send = device.buffers->acquire(BufferKind::Gradients,
                                              gradientBytes(device, total));
-  if (device.layout(routed.exchange).hasReplicated)
+  if (layout.hasReplicated)
     beginReplicated(device, routed, gradients);
   std::vector<RowMove> moves;
   AllRowBases<std::byte> all = basesOf(device, routed, gradients);
   for (size_t k : packed)
-    for (const RowBases<std::byte> &bases :
-         all.of(device.layout(routed.exchange).results[k]))
+    for (const RowBases<std::byte> &bases : all.of(layout.results[k]))
       addMoves(device, routed, bases, k, given[k], moves);
   device.backend->moveRows(moves);
+}
+
+/// One update has the gradients of the same tables from all of its steps.
+void requireFrozenAlike(const Device &device, const Routed &routed) {
+  for (const auto &kept : device.kept.routed)
+    if (hashOf(kept->frozen) != hashOf(routed.frozen))
+      fail("frozen when ids were looked up: ",
+           namesOf(routed.frozen, device.manifest()),
+           ", but when those of kept gradients were: ",
+           namesOf(kept->frozen, device.manifest()),
+           "; update by the gradients that wait, or drop them, before tables "
+           "are frozen or unfrozen");
 }
 
 } // namespace
@@ -193,6 +210,7 @@ void packValues(Device &device, Routed &routed,
 void packGradients(Device &device, Routed &routed,
                    std::span<const ResultGradient> given, Partials &gradients) {
   receiveIds(device, routed);
+  requireFrozenAlike(device, routed);
   packValues(device, routed, given, gradients);
   addUpRows(device, routed, gradients);
 }

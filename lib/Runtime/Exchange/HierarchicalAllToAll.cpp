@@ -22,21 +22,23 @@ HierarchicalExchange::relayedRows(int64_t sampleRank) const {
   return rows;
 }
 
-std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
+std::vector<ScaledColumns> relayedColumns(const ExchangeLayout &layout,
+                                          Device &device, const Routed &routed,
                                           WireFormat format) {
   std::vector<ScaledColumns> columns;
-  if (device.layout(routed.exchange).relays.empty())
+  if (layout.relays.empty())
     return columns;
-  HierarchicalExchange exchange(device, routed, format);
+  HierarchicalExchange exchange(layout, device, routed, format);
   for (size_t group = 0; group < exchange.layout.relays.size(); ++group)
     columns.push_back(exchange.columnsOfRelays(static_cast<int64_t>(group)));
   return columns;
 }
 
-std::vector<RelayedPiece> makePieces(Device &device, const Routed &routed,
+std::vector<RelayedPiece> makePieces(const ExchangeLayout &layout,
+                                     Device &device, const Routed &routed,
                                      WireFormat format) {
-  int64_t count =
-      relayPieces(HierarchicalExchange(device, routed, format).relayBytes());
+  int64_t count = relayPieces(
+      HierarchicalExchange(layout, device, routed, format).relayBytes());
   std::vector<RelayedPiece> pieces(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i)
     for (int64_t batch : routed.batchOfPeer) {

@@ -23,16 +23,16 @@
 namespace neuroshard::runtime {
 
 /// One exchange with relays as one device sees it, for what travels in one
-/// format.
+/// format. `layout`: here and below, that of results or that of gradients.
 class HierarchicalExchange : public HierarchicalSizes {
 public:
-  HierarchicalExchange(Device &device, const Routed &routed, WireFormat format)
-      : HierarchicalExchange(device, routed, format, routed.batchOfPeer) {}
+  HierarchicalExchange(const ExchangeLayout &layout, Device &device,
+                       const Routed &routed, WireFormat format)
+      : HierarchicalExchange(layout, device, format, routed.batchOfPeer) {}
   /// Of some samples of each rank.
-  HierarchicalExchange(Device &device, const Routed &routed, WireFormat format,
-                       const std::vector<int64_t> &batches)
-      : HierarchicalSizes(device.layout(routed.exchange), device.plan->groups,
-                          batches, format),
+  HierarchicalExchange(const ExchangeLayout &layout, Device &device,
+                       WireFormat format, const std::vector<int64_t> &batches)
+      : HierarchicalSizes(layout, device.plan->groups, batches, format),
         device(device), rank(device.rank()),
         relay(layout.relays[static_cast<size_t>(groups.placeOf(rank).group)]) {}
 
@@ -71,12 +71,14 @@ public:
 
 /// Columns of the rows that the relays of each group send, or get gradients
 /// for; empty without relays.
-std::vector<ScaledColumns> relayedColumns(Device &device, const Routed &routed,
+std::vector<ScaledColumns> relayedColumns(const ExchangeLayout &layout,
+                                          Device &device, const Routed &routed,
                                           WireFormat format);
 
 /// The pieces in which the relayed values of one direction travel, without
 /// messages yet.
-std::vector<RelayedPiece> makePieces(Device &device, const Routed &routed,
+std::vector<RelayedPiece> makePieces(const ExchangeLayout &layout,
+                                     Device &device, const Routed &routed,
                                      WireFormat format);
 /// Values of each message of a piece's first stage that go directly: with those
 /// of the first piece.

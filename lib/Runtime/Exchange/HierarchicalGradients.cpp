@@ -100,16 +100,18 @@ void finishSecondStage(const HierarchicalExchange &exchange,
 
 int64_t placeGradients(Device &device, const Routed &routed,
                        Partials &gradients) {
-  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeLayout &layout = device.gradientLayout(routed);
   if (layout.relays.empty()) {
     gradients.sendBegins = beginsOf(sizesOf(gradients.sendBlocks));
     return gradients.sendBegins.back();
   }
   WireFormat format = device.wireType().gradients;
-  gradients.pieces = makePieces(device, routed, format);
+  gradients.pieces =
+      makePieces(device.gradientLayout(routed), device, routed, format);
   int64_t next = 0;
   for (RelayedPiece &piece : gradients.pieces) {
-    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    HierarchicalExchange exchange(device.gradientLayout(routed), device, format,
+                                  piece.batches);
     bool isFirst = &piece == &gradients.pieces.front();
     piece.sendBegin = next;
     piece.relayBegins.resize(layout.relays.size());
@@ -130,9 +132,11 @@ int64_t placeGradients(Device &device, const Routed &routed,
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients) {
   WireFormat format = device.wireType().gradients;
-  std::vector<Block> receive = makeDirectOwnerBlocks(device, routed, format);
+  std::vector<Block> receive = makeDirectOwnerBlocks(
+      device.gradientLayout(routed), device, routed, format);
   for (RelayedPiece &piece : gradients.pieces) {
-    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    HierarchicalExchange exchange(device.gradientLayout(routed), device, format,
+                                  piece.batches);
     bool isFirst = &piece == &gradients.pieces.front();
     std::vector<int64_t> sent = directSizes(gradients.sendBlocks, isFirst);
     std::vector<int64_t> received = directSizes(receive, isFirst);
@@ -154,19 +158,22 @@ void startRelayedGradients(Device &device, const Routed &routed,
 void receiveRelayedGradients(Device &device, const Routed &routed,
                              Partials &gradients) {
   WireFormat format = device.wireType().gradients;
-  std::vector<Block> direct = makeDirectOwnerBlocks(device, routed, format);
+  std::vector<Block> direct = makeDirectOwnerBlocks(
+      device.gradientLayout(routed), device, routed, format);
   std::vector<RelayedPiece> &pieces = gradients.pieces;
   for (RelayedPiece &piece : pieces) {
     bool isFirst = &piece == &pieces.front();
-    std::vector<const std::byte *> messages = startSecondStage(
-        HierarchicalExchange(device, routed, format, piece.batches),
-        directSizes(direct, isFirst), piece);
+    std::vector<const std::byte *> messages =
+        startSecondStage(HierarchicalExchange(device.gradientLayout(routed),
+                                              device, format, piece.batches),
+                         directSizes(direct, isFirst), piece);
     if (isFirst)
       gradients.receivedRows = messages;
   }
   for (RelayedPiece &piece : pieces)
-    finishSecondStage(
-        HierarchicalExchange(device, routed, format, piece.batches), piece);
+    finishSecondStage(HierarchicalExchange(device.gradientLayout(routed),
+                                           device, format, piece.batches),
+                      piece);
 }
 
 } // namespace neuroshard::runtime

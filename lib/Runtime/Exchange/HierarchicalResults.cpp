@@ -143,13 +143,17 @@ void startRelayedResults(
     Device &device, const Routed &routed, Partials &partials,
     const std::function<void(const RelayedPiece &)> &lookUp) {
   WireFormat format = device.wireType().results;
-  std::vector<Block> send = makeDirectOwnerBlocks(device, routed, format);
-  std::vector<Block> receive = makeBatchBlocks(device, routed, format);
-  partials.pieces = makePieces(device, routed, format);
+  std::vector<Block> send = makeDirectOwnerBlocks(
+      device.layout(routed.exchange), device, routed, format);
+  std::vector<Block> receive =
+      makeBatchBlocks(device.layout(routed.exchange), device, routed, format);
+  partials.pieces =
+      makePieces(device.layout(routed.exchange), device, routed, format);
   for (RelayedPiece &piece : partials.pieces) {
     lookUp(piece);
     PhaseTimer timer(device.figures, Phase::ResultsExchange);
-    HierarchicalExchange exchange(device, routed, format, piece.batches);
+    HierarchicalExchange exchange(device.layout(routed.exchange), device,
+                                  format, piece.batches);
     bool isFirst = &piece == &partials.pieces.front();
     std::vector<int64_t> sent = directSizes(send, isFirst);
     std::vector<int64_t> received = directSizes(receive, isFirst);
@@ -172,20 +176,23 @@ void startRelayedResults(
 void startSecondStageOfResults(Device &device, const Routed &routed,
                                Partials &partials) {
   WireFormat format = device.wireType().results;
-  partials.receivedBlocks = makeBatchBlocks(device, routed, format);
+  partials.receivedBlocks =
+      makeBatchBlocks(device.layout(routed.exchange), device, routed, format);
   for (RelayedPiece &piece : partials.pieces) {
     bool isFirst = &piece == &partials.pieces.front();
     std::vector<const std::byte *> messages = waitForAll(*piece.request);
     if (isFirst)
       partials.receivedRows = messages;
-    sendSums(HierarchicalExchange(device, routed, format, piece.batches),
+    sendSums(HierarchicalExchange(device.layout(routed.exchange), device,
+                                  format, piece.batches),
              messages, directSizes(partials.receivedBlocks, isFirst), piece);
   }
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
-  HierarchicalExchange exchange(device, routed, device.wireType().results);
+  HierarchicalExchange exchange(device.layout(routed.exchange), device, routed,
+                                device.wireType().results);
   for (RelayedPiece &piece : partials.pieces) {
     if (!piece.relayRequest)
       fail("the results of this step were not relayed: the group has ended");

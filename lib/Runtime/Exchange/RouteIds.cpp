@@ -208,8 +208,9 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
   std::vector<const StreamSet *> sets = setsByReceiver(device, layout);
   Numbers all;
   for (size_t receiver = 0; receiver < layout.owners.size(); ++receiver) {
-    all.insert(all.end(), {routed.exchange, static_cast<int64_t>(error.size()),
-                           routed.batch, device.order.hash()});
+    all.insert(all.end(),
+               {routed.exchange, static_cast<int64_t>(error.size()),
+                routed.batch, device.order.hash(), hashOf(routed.frozen)});
     addIds(device, layout.owners[receiver], routed, all);
     addIds(device, layout.locals[receiver], routed, all);
     if (!layout.groupIds.empty())
@@ -247,6 +248,16 @@ void requireSameOrder(const Device &device, std::vector<Numbers> &headers) {
            ", or has updated by another learning rate or number of steps, so "
            "that tables have wrong updates; look rows up, run backwards and "
            "set these alike on all ranks, and begin again from a checkpoint");
+}
+
+void requireSameFrozen(const Device &device, const Routed &routed,
+                       std::vector<Numbers> &headers) {
+  for (size_t peer = 0; peer < headers.size(); ++peer)
+    if (numberOf(headers[peer], IdHeader::Frozen) != hashOf(routed.frozen))
+      fail("has other frozen tables than rank ", peer, ": ",
+           namesOf(routed.frozen, device.manifest()),
+           "; freeze and unfreeze tables alike on all ranks, and begin again "
+           "from a checkpoint");
 }
 
 /// Returns the text of the first rank that has one.
@@ -293,6 +304,7 @@ void send(Device &device, Routed &routed, Numbers payloadBytes,
     return;
   }
   requireSameOrder(device, headers);
+  requireSameFrozen(device, routed, headers);
   for (Numbers &header : headers)
     takeHeader(layout, static_cast<size_t>(device.rank()), header, routed);
   if (!layout.hasRemote)
@@ -335,6 +347,7 @@ void describeBatch(const Device &device, const JaggedInput &input,
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError) {
   routed.input = device.order.addInput();
+  routed.frozen = device.frozen;
   Numbers payloadBytes;
   std::string error = earlierError;
   if (error.empty()) {

@@ -212,7 +212,7 @@ void addUpRows(Device &device, const Routed &routed, Partials &gradients) {
   gradients.rowSums = device.buffers->acquire(BufferKind::Gradients, bytes);
   device.backend->clear(gradients.rowSums.get(), bytes);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
-  const StreamSet &local = device.layout(routed.exchange).locals[device.rank()];
+  const StreamSet &local = device.gradientLayout(routed).locals[device.rank()];
   std::vector<GradientPart> parts;
   for (int32_t index : replicas.summed.entries) {
     const EntryLayout &entry = local.entries[static_cast<size_t>(index)];

@@ -63,11 +63,11 @@ inline Range samplesOf(const RelayedPiece &piece, int64_t rank) {
 
 /// The views of a lookup in the order of ResultLayout::parts, or of
 /// ResultLayout::relayed for a relayed lookup; one view for a replicated table.
+/// `layout`: that of results or that of gradients.
 template <typename Byte>
-std::vector<RowsView<Byte>> makeViews(const Device &device,
-                                      const Routed &routed, size_t lookup,
-                                      const RowBases<Byte> &bases) {
-  const ExchangeLayout &layout = device.layout(routed.exchange);
+std::vector<RowsView<Byte>>
+makeViews(const ExchangeLayout &layout, const Device &device,
+          const Routed &routed, size_t lookup, const RowBases<Byte> &bases) {
   const ResultLayout &result = layout.results[lookup];
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[lookup];

@@ -16,7 +16,7 @@ public:
   ExchangeParts(const Device &device, const Routed &routed,
                 const Partials &gradients, int64_t firstStream,
                 std::vector<GradientPart> &parts)
-      : device(device), layout(device.layout(routed.exchange)),
+      : device(device), layout(device.gradientLayout(routed)),
         spec(device.manifest().exchanges[routed.exchange]), routed(routed),
         gradients(gradients), firstStream(firstStream), parts(parts) {}
 

@@ -87,7 +87,8 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
     partials.deferred |= direct;
     return !direct && !entry.relayed;
   };
-  partials.sendBlocks = makeOwnerBlocks(device, routed);
+  partials.sendBlocks =
+      makeOwnerBlocks(device.layout(routed.exchange), device, routed);
   partials.sendBegins = beginsOf(sizesOf(partials.sendBlocks));
   partials.send = acquire(partials.sendBegins.back());
   if (layout.hasRemote)

@@ -31,7 +31,8 @@ AllRowBases<const std::byte> basesOf(Device &device, const Routed &routed,
                                       &partials.localRows,
                                       format},
                                      {}};
-  std::vector<ScaledColumns> columns = relayedColumns(device, routed, format);
+  std::vector<ScaledColumns> columns =
+      relayedColumns(device.layout(routed.exchange), device, routed, format);
   for (const RelayedPiece &piece : partials.pieces)
     bases.pieces.push_back({samplesOf(piece, device.rank()),
                             nullptr,
@@ -57,8 +58,8 @@ public:
                  .exchanges[routed.exchange]
                  .lookups[static_cast<size_t>(target.lookup)]),
         dim(device.manifest().tables[spec.table].dim), target(target),
-        views(makeViews(device, routed, static_cast<size_t>(target.lookup),
-                        bases)),
+        views(makeViews(device.layout(routed.exchange), device, routed,
+                        static_cast<size_t>(target.lookup), bases)),
         moves(moves) {}
 
   void add() {
@@ -132,7 +133,8 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   if (!isRelayed)
     partials.receivedBlocks =
-        makeBatchBlocks(device, routed, device.wireType().results);
+        makeBatchBlocks(device.layout(routed.exchange), device, routed,
+                        device.wireType().results);
   if (isRelayed)
     receiveRelayedResults(device, routed, partials);
   else if (partials.request)
@@ -180,12 +182,13 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
                                });
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   WireFormat format = device.wireType().results;
-  std::vector<int64_t> counts =
-      sizesOf(makeDirectOwnerBlocks(device, routed, format));
+  std::vector<int64_t> counts = sizesOf(makeDirectOwnerBlocks(
+      device.layout(routed.exchange), device, routed, format));
   partials.request =
       startValues(device, MessageKind::Results,
                   packResults(device, routed, partials, counts), counts,
-                  sizesOf(makeBatchBlocks(device, routed, format)));
+                  sizesOf(makeBatchBlocks(device.layout(routed.exchange),
+                                          device, routed, format)));
 }
 
 void writeResults(Device &device, Routed &routed, Partials &partials,

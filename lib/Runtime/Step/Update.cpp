@@ -18,7 +18,7 @@ std::vector<StepSize> stepSizesOf(const Device &device, float learningRate,
   std::vector<StepSize> sizes;
   for (const Shard &slot : device.slots)
     sizes.push_back(
-        slot.table().trained()
+        slot.table().trained() && !device.rates.isFrozen(slot.spec().table)
             ? stepSize(*slot.table().optimizer,
                        device.rates.of(slot.spec().table, learningRate), step)
             : StepSize());

@@ -116,6 +116,8 @@ FailureOr<ShardingProblem> ProblemReader::read() {
   Batch typesWithoutLookups;
   if (failed(readPlanning(module, tableOfSymbol, problem, typesWithoutLookups)))
     return mlir::failure();
+  if (problem.mode == StepMode::Inference)
+    problem = served(std::move(problem));
   // What lookups say goes first; writePlanning() does the same.
   if (problem.features.empty()) {
     problem.batch.idType = typesWithoutLookups.idType;

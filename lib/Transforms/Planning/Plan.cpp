@@ -176,6 +176,10 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
                      "'neuroshard.batch' or the option 'batch'");
   if (failed(parseName(module, "target", target, parseTarget, problem.target)))
     return failure();
+  if (failed(parseName(module, "mode", mode, parseStepMode, problem.mode)))
+    return failure();
+  if (problem.mode == StepMode::Inference)
+    problem = served(std::move(problem));
   if (failed(parseName(module, "memory-model", memoryModel, parseMemoryModel,
                        problem.memoryModel)))
     return failure();

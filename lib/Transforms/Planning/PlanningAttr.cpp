@@ -94,6 +94,7 @@ private:
   void addSets(llvm::StringRef key, const std::vector<std::vector<int>> &sets);
   void addForbids();
   void addTables();
+  void addDynamicIds();
   void addReserve(llvm::StringRef key, std::optional<int64_t> bytes) {
     if (bytes)
       addInteger(key, *bytes);
@@ -159,6 +160,19 @@ void DictionaryWriter::addTables() {
   add("tables", builder.getArrayAttr(items));
 }
 
+void DictionaryWriter::addDynamicIds() {
+  SmallVector<Attribute> items;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    if (problem.tables[i].dynamicIds)
+      items.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("table", table(static_cast<int>(i))),
+           builder.getNamedAttr(
+               "candidates",
+               builder.getI64IntegerAttr(problem.tables[i].idCandidates))}));
+  if (!items.empty())
+    add("dynamic_ids", builder.getArrayAttr(items));
+}
+
 DictionaryAttr DictionaryWriter::write() {
   const ShardingProblem defaults;
   if (!problem.source.empty())
@@ -173,6 +187,8 @@ DictionaryAttr DictionaryWriter::write() {
     addInteger("input_copies", problem.batch.inputCopies);
   if (problem.batch.backwards != defaults.batch.backwards)
     addInteger("backwards", problem.batch.backwards);
+  if (problem.mode != defaults.mode)
+    addName("mode", toString(problem.mode));
   if (problem.memoryModel != defaults.memoryModel)
     addName("memory_model", toString(problem.memoryModel));
   if (problem.target != defaults.target)
@@ -185,6 +201,7 @@ DictionaryAttr DictionaryWriter::write() {
   addSets("co_locate", problem.constraints.coLocate);
   addSets("separate", problem.constraints.separate);
   addTables();
+  addDynamicIds();
   const Reserves &reserves = problem.constraints.reserves;
   addReserve("dense_reserve_bytes", reserves.denseBytes);
   addReserve("fragmentation_reserve_bytes", reserves.fragmentationBytes);
@@ -212,11 +229,23 @@ LogicalResult neuroshard::readPlanning(ModuleOp module,
   reader.name("wire_type", problem.batch.wireType, parseWireType);
   reader.integer("input_copies", problem.batch.inputCopies);
   reader.integer("backwards", problem.batch.backwards);
+  reader.name("mode", problem.mode, parseStepMode);
   reader.name("memory_model", problem.memoryModel, parseMemoryModel);
   reader.name("target", problem.target, parseTarget);
   reader.name("optimizer_semantics", problem.optimizerSemantics,
               parseOptimizerSemantics);
   reader.number("cache_load_factor", problem.cacheLoadFactor);
+  reader.items("dynamic_ids", [&](DictionaryReader &item) {
+    int index = -1;
+    int64_t candidates = 0;
+    item.table("table", index);
+    item.integer("candidates", candidates);
+    if (index < 0 || index >= static_cast<int>(problem.tables.size()))
+      return;
+    Table &table = problem.tables[static_cast<size_t>(index)];
+    table.dynamicIds = true;
+    table.idCandidates = candidates;
+  });
   readConstraints(reader, problem.constraints);
   readSnapshots(reader, problem);
   return reader.finish();

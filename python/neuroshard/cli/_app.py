@@ -20,6 +20,7 @@ COMMANDS = {
     "what-if": "Plans a workload for several clusters.",
     "profile": "Puts the statistics of real batches into a workload.",
     "calibrate": "Measures steps and memory on this machine, for plans that fit it.",
+    "freeze": "Makes tables for serving of a checkpoint.",
     "doctor": "Says what is installed, what works, and what to do about the rest.",
     "completion": "Prints what makes a shell complete commands and options.",
 }

@@ -326,6 +326,10 @@ class _Sharded(Learning, torch.nn.Module):
                                    MappingAhead(self, self._translation) if self._translation else None)
         return self._sent_ahead
 
+    def _send_again(self) -> None:
+        if self._sent_ahead:
+            self._sent_ahead.recall()
+
     def send_no_more(self) -> None:
         """Ends what send_ahead() has begun; drops what was not taken."""
         self._sent_ahead.close()

@@ -59,6 +59,10 @@ class Engine:
         """Multiplies the gradients whose norm was taken."""
         self._ops.scale_kept(self.name, factor)
 
+    def freeze(self, tables: Sequence[int]) -> None:
+        """Whose gradients do not travel in steps that start from now on."""
+        self._ops.freeze(self.name, tables)
+
     def drop_kept(self) -> None:
         """Drops these."""
         self._ops.drop_kept(self.name)

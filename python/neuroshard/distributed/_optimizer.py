@@ -147,6 +147,9 @@ class Learning:
         """Raises a TensorError if the tables are closed."""
         raise NotImplementedError
 
+    def _send_again(self) -> None:
+        """Drops ids that were sent ahead, so that they are sent again."""
+
     @property
     def optimizer(self) -> FusedOptimizer:
         """The optimizer that holds the learning rates, for schedulers."""
@@ -194,15 +197,19 @@ class Learning:
         return self._updates.clip_norm(max_norm, parameters)
 
     def freeze(self, *tables: str) -> None:
-        """Lets updates leave these tables as they are; all of them if none is named. To be called alike
-        on all ranks, as unfreeze()."""
+        """Lets updates leave these tables as they are; all of them if none is named. Their gradients do not
+        travel in steps whose lookup comes after it, unless ids have sample weights. To be called alike on all
+        ranks, as unfreeze(), which the next lookup checks; not while gradients wait for an update
+        (ValueError)."""
         self._require_open()
         self._updates.freeze(tables)
+        self._send_again()
 
     def unfreeze(self, *tables: str) -> None:
-        """Lets updates change these tables again; all of them if none is named."""
+        """Lets updates change these tables again, from the next lookup on; all of them if none is named."""
         self._require_open()
         self._updates.unfreeze(tables)
+        self._send_again()
 
     @property
     def frozen(self) -> tuple[str, ...]:

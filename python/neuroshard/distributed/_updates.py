@@ -103,6 +103,7 @@ class Updates:
     def use(self, engine: Engine, tables: Sequence[str], ranks: Ranks) -> None:
         """Goes on with the tables of an engine, in the order of its artifact."""
         self._engine, self._tables, self._ranks = engine, tuple(tables), ranks
+        self._set_frozen(self._frozen)
 
     def gradient_settings(self) -> list[float]:
         """Of the backward that begins, as torch.ops.neuroshard.gradient_settings gives them."""
@@ -180,10 +181,18 @@ class Updates:
         return tuple(name for name in self._tables if name in self._frozen)
 
     def freeze(self, names: Sequence[str]) -> None:
-        self._frozen |= self._check(names)
+        self._set_frozen(self._frozen | self._check(names))
 
     def unfreeze(self, names: Sequence[str]) -> None:
-        self._frozen -= self._check(names)
+        self._set_frozen(self._frozen - self._check(names))
+
+    def _set_frozen(self, names: frozenset[str]) -> None:
+        if self._count and names != self._frozen:
+            raise ValueError("gradients wait for an update, which has those of the same tables from all of its "
+                             "backwards: update by them, or drop them with zero_grad(), before tables are frozen "
+                             "or unfrozen")
+        self._engine.freeze([number for number, name in enumerate(self._tables) if name in names])
+        self._frozen = names
 
     def _check(self, names: Sequence[str]) -> frozenset[str]:
         for name in names:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Mapping
 from typing import BinaryIO, get_args
 
@@ -19,9 +17,10 @@ from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.serving._quantize import quantize
+from neuroshard.serving._scratch import MADE, put, scratch_beside
 from neuroshard.serving._sources import Source, weights_of
 from neuroshard.shards import Shard
-from neuroshard.tables import Optimizer, Table, TableType
+from neuroshard.tables import Table, TableType
 
 TYPES = get_args(TableType)
 ROWS_AT_ONCE = 1 << 16
@@ -52,22 +51,15 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
             for table in problem.tables])
     _require_replaceable(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (tempfile.TemporaryDirectory(prefix=".freeze.", dir=folder.parent) as scratch,
-          tempfile.TemporaryDirectory() as elsewhere):
-        made = pathlib.Path(scratch, "frozen")
-        # Linkers take a % in a path for a placeholder, and here paths are the caller's.
-        compiled = pathlib.Path(elsewhere, "compiled")
-        compile_plan(plan, problem, compiled, ["--target-cpu", target_cpu], training=False)
-        shutil.copytree(compiled, made)
-        _write_weights(made, source, problem)
-        if folder.exists():
-            folder.rename(pathlib.Path(scratch, "before"))
-        made.rename(folder)
+    with scratch_beside(folder) as scratch:
+        compile_plan(plan, problem, scratch / MADE, ["--target-cpu", target_cpu], training=False)
+        _write_weights(scratch / MADE, source, problem)
+        put(scratch, folder)
     return folder
 
 
 def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] = "int8") -> ShardingProblem:
-    """The problem whose tables have these types and are not trained, to plan and to freeze."""
+    """The problem of serving the tables in these types, to plan and to freeze."""
     types = dtype if isinstance(dtype, Mapping) else {table.name: dtype for table in problem.tables}
     for name in sorted({*types} ^ {table.name for table in problem.tables}):
         known = "is not a table of the problem" if name in types else "has no type"
@@ -76,7 +68,8 @@ def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] 
     for name, one in types.items():
         if one not in TYPES:
             raise TensorError(f"freeze: dtype: expected one of {', '.join(TYPES)}, found {one!r} for table \"{name}\"")
-    tables = [table.replace(type=types[table.name], optimizer=Optimizer()) for table in problem.tables]
+    problem = problem.served()
+    tables = [table.replace(type=types[table.name]) for table in problem.tables]
     return problem.replace(tables=tables, constraints=Constraints())
 
 

@@ -61,7 +61,7 @@ def test_plan_shows_the_buffers_of_a_step_by_kind(run, tmp_path):
     found = run("plan", "two.json", "--given", "plan.json", "--json").json["buffers"]
     assert all(len(devices) == 2 for devices in found.values())
     assert found["partials"] == [32 * 4 * 4, 32 * 8 * 4]
-    assert found["headers"] == [2 * (4 + 1) * 8] * 2
+    assert found["headers"] == [2 * (5 + 1) * 8] * 2
     assert found["norms"] == [0, 0]
     shown = run("plan", "two.json", "--given", "plan.json").out
     lines = shown.split("Buffers of a step")[1].split("No table is cut")[0].splitlines()

@@ -335,8 +335,9 @@ def case_two_tables(context):
 
 
 def case_memory(context):
-    """What maps take is what the formula of docs/dynamic-ids.md says."""
-    problem = problem_of(context)
+    """What maps take is what the formula of docs/dynamic-ids.md says, and what the planner counts."""
+    problem, (b, a) = problem_of(context), problem_of(context).tables
+    problem = problem.replace(tables=[b, a.replace(dynamic_ids=True, id_candidates=100)])
     plan = make_plan(problem, ["table_wise", "rows"], context.size, 3)
     policy = ns.DynamicIds(admit_after=2, candidates=100)
     table = context.make(plan, problem, dynamic_ids={"a": policy}).dynamic_ids["a"]
@@ -353,6 +354,9 @@ def case_memory(context):
 
     begin, end = table.candidate_range
     assert table.figures().memory_bytes == bytes_for(table.figures().rows) + bytes_for(end - begin)
+    assert ns.inspect(problem, plan).memory.host_bytes == (table.total().memory_bytes,)
+    for given, text in ((None, "says that table \"a\" has them"), ({"a": ns.DynamicIds()}, "its DynamicIds 0")):
+        raises(ValueError, text, lambda given=given: context.make(plan, problem, dynamic_ids=given))
 
 
 class Pipelined:

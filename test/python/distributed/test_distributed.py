@@ -25,7 +25,13 @@ def drawn(ranks):
             *(f"training.matrix:number={one}:unpooled=1" for one in unpooled),
             *(f"training.same_bits:number={one}" for one in repeated),
             *(f"updates.matrix:number={one}" for one in repeated),
-            *(f"updates.matrix:number={one}:unpooled=1" for one in unpooled)]
+            *(f"updates.matrix:number={one}:unpooled=1" for one in unpooled),
+            *(f"traffic.frozen:number={one}" for one in repeated),
+            *(f"traffic.inference:number={one}" for one in numbers),
+            *(f"traffic.inference:number={one}:unpooled=1" for one in unpooled),
+            *(f"traffic.inference:number={one}:groups=2" for one in (numbers if ranks == 4 else ())),
+            *(f"traffic.frozen:number={one}:unpooled=1" for one in (unpooled if ALL else ())),
+            *(f"traffic.frozen:number={one}:groups=2" for one in (numbers if ranks == 4 else ()))]
 
 
 CONVENTIONS = [f"steps.convention:optimizer={one}{division}"
@@ -67,13 +73,14 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
 TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2, 3)]
 UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam", "lamb")),
            "updates.dropped", "updates.wrong_ids", "updates.pipeline", "updates.frozen", "updates.rates",
+           "traffic.frozen_updates", "traffic.frozen_updates:at=step", "traffic.frozen_pipeline",
            "updates.scaler", "updates.scaler:at=step", "updates.scaler:micro=3",
            "updates.scaler:at=step:micro=2", "updates.arguments", "updates.optimizer", "updates.trained",
            *(f"updates.clipped:number={number}" for number in (1, 4, 8, 14)), "updates.clipped:at=backward"]
 TORCH = ["torch.recomputed", "torch.operators", "torch.copies", "torch.closed", "torch.full_state", "torch.full_state:semantics=per_shard"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
-          "errors.mixed_rates", "updates.disagreement", "updates.kept_memory", "steps.subgroups", "steps.other_orders",
+          "errors.mixed_rates", "traffic.frozen_mixed", "updates.disagreement", "updates.kept_memory", "steps.subgroups", "steps.other_orders",
           "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
           "training.cuts"]
 # Second stages of ids and of results are begun by relays.
@@ -89,10 +96,10 @@ SOME = {
     1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", "updates.kept_memory", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", *INITIAL, "errors.disagreement",
-        "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "steps.other_orders",
+        "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "traffic.frozen_mixed", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],
-    4: [*RELAYS, *TIERS_IN_GROUPS, "updates.same_bits:groups=2", "updates.kept_memory:groups=2", *UPDATES[4:6], *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+    4: [*RELAYS, *TIERS_IN_GROUPS, "traffic.frozen_updates:groups=2", "updates.same_bits:groups=2", "updates.kept_memory:groups=2", *UPDATES[4:6], *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],
 }

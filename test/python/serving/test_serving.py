@@ -88,18 +88,6 @@ def test_weights_of_ids(tmp_path):
             tables({"f": (ids, offsets)})
 
 
-@pytest.fixture(scope="module")
-def small(tmp_path_factory):
-    """Two features, one of them unpooled, and where their tables are frozen."""
-    problem = ns.ShardingProblem(
-        tables=[ns.Table("user", 40, 8, optimizer="adagrad"), ns.Table("item", 30, 5)],
-        features=[ns.Feature("u", "user", mean_pooling=2), ns.Feature("i", "item", pooling="none")], batch=4,
-        topology="1xCPU")
-    generator = torch.Generator().manual_seed(1)
-    weights = {"user": torch.randn(40, 8, generator=generator), "item": torch.randn(30, 5, generator=generator)}
-    return problem, weights, ns.freeze(weights, problem, tmp_path_factory.mktemp("small") / "frozen")
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", ["int8", "int4"])
 def test_bytes_are_those_of_fbgemm_and_its_kernels_read_them(dtype):
@@ -270,6 +258,10 @@ for name, table in (("u", "user"), ("i", "item")):
     wanted = weights[table][ids].sum(1)
     torch.testing.assert_close(found[name], wanted, rtol=0, atol=1e-5)
     assert not found[name].requires_grad
+held = [torch.ops.neuroshard.memory_bytes(tables.name, kind) for kind in (0, 1)]  # weights, states
+said = ns.inspect(problem, plan).memory.devices[rank]
+assert held == [said.weights_bytes, said.optimizer_state_bytes], (held, said)
+assert said.optimizer_state_bytes == said.backward_bytes == 0 and problem.mode == "inference"
 assert not [key for key in tables.state_dict() if key.endswith("weight")]
 tables.close()
 dist.destroy_process_group()

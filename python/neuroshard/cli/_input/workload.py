@@ -14,7 +14,7 @@ from neuroshard.cli._input.options import combined
 from neuroshard.cli._input.user_code import call, names_function
 
 ns.Optimizer  # Before the planner's modules: its error says what is missing.
-from neuroshard._vocabulary import OPTIMIZERS  # noqa: E402
+from neuroshard._vocabulary import MODES, OPTIMIZERS  # noqa: E402
 
 
 class Pooling(click.ParamType):
@@ -34,6 +34,9 @@ options = combined(
     click.argument("workload", type=click.Path()),
     click.option("--topology", metavar="TOPOLOGY",
                  help="8xH200, 2x8xA100-40GB, 4xCPU@2GiB; in place of the workload's own."),
+    click.option("--mode", type=click.Choice(MODES),
+                 help="inference: a step has lookups alone, as of tables that are served; in place of the "
+                      "workload's own."),
     click.option("--batch", type=click.IntRange(min=1),
                  help="Samples per step over all devices; in place of the workload's own."),
     click.option("--optimizer", type=click.Choice(OPTIMIZERS),
@@ -48,6 +51,9 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
     problem = load_workload(
         source, topology=values.pop("topology"), batch=values.pop("batch"),
         optimizer=values.pop("optimizer"), mean_pooling=dict(values.pop("mean_pooling")))
+    mode = values.pop("mode")
+    if mode and mode != problem.mode:
+        problem = problem.served() if mode == "inference" else problem.replace(mode=mode)
     if target := values.pop("target", None):
         problem = problem.replace(target=target)
     return with_topology(problem, source) if needs_devices else problem

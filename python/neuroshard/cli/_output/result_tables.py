@@ -34,7 +34,7 @@ def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResul
 
 
 def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
-    out.print(f"[bold]{result.cost_ms:.3f} ms[/bold] per step{interval_of(result)}, "
+    out.print(f"[bold]{result.cost_ms:.3f} ms[/bold] per {step_of(problem)}{interval_of(result)}, "
               f"{bound_of(result)}; "
               f"{len(problem.tables)} tables in {len(result.plan.shards)} shards on "
               f"{escape(str(problem.topology))}; fullest device "
@@ -48,6 +48,10 @@ def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
         if interval is not None:
             out.print(f"  Nine of ten times of {what} were {interval.low:.2f} to "
                       f"{interval.high:.2f} of the predicted.")
+
+
+def step_of(problem: ns.ShardingProblem) -> str:
+    return "step" if problem.mode == "training" else "step of lookups alone (mode inference)"
 
 
 def interval_of(result: ns.PlanResult) -> str:
@@ -69,7 +73,7 @@ def print_devices(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
     numbers = shown_devices(result)
     held = {"shards": [str(len(result.plan.shards_on(device))) for device in numbers],
             **memory_columns(problem, result, numbers)}
-    times = time_columns(result, numbers)
+    times = time_columns(problem, result, numbers)
     classes = {"class": [problem.topology.devices[device].device_class for device in numbers]}
     if out.width >= WIDE:
         print_columns(out, "Devices", numbers, {**classes, **held, **times}, left=2)
@@ -130,11 +134,13 @@ def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
             "of": [f"{one.peak_bytes / room:.0%}" for one, room in zip(memory, rooms)]}
 
 
-def time_columns(result: ns.PlanResult, devices: list[int]) -> dict[str, list[str]]:
+def time_columns(problem: ns.ShardingProblem, result: ns.PlanResult, devices: list[int]) -> dict[str, list[str]]:
     costs = [result.breakdown.devices[device] for device in devices]
     columns = {"forward, ms": [terminal.ms(one.forward_ms) for one in costs],
                "backward, ms": [terminal.ms(one.backward_ms) for one in costs],
                "exchange, ms": [terminal.ms(one.exchange_ms) for one in costs]}
+    if problem.mode == "inference":
+        del columns["backward, ms"]
     if any(one.fetch_ms > 0 for one in costs):
         columns["fetch, ms"] = [terminal.ms(one.fetch_ms) for one in costs]
     return columns

@@ -51,6 +51,9 @@ class DynamicIds:
 
 def check_dynamic_ids(given: object, problem: ShardingProblem, ranks: int) -> dict[str, DynamicIds]:
     """By table, in the order of the problem. Raises a TypeError or ValueError for what does not fit."""
+    planned = {table.name: table for table in problem.tables if table.dynamic_ids}
+    if missing := [name for name in planned if name not in (given or {})]:
+        raise ValueError(f"dynamic_ids: the problem says that table \"{missing[0]}\" has them: give a DynamicIds for it")
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(one, DynamicIds) for one in given.values()):
@@ -68,6 +71,10 @@ def check_dynamic_ids(given: object, problem: ShardingProblem, ranks: int) -> di
         if rows // ranks > MOST_ROWS:
             raise ValueError(f"dynamic_ids: table \"{name}\": expected at most {MOST_ROWS} rows for each "
                              f"rank, found {rows} rows on {ranks} ranks")
+        counted = given[name].num_candidates(rows)
+        if name in planned and planned[name].id_candidates != counted:
+            raise ValueError(f"dynamic_ids: table \"{name}\": the problem counts id_candidates="
+                             f"{planned[name].id_candidates}, its DynamicIds {counted}: plan with as many")
     if given and problem.batch.id_type != "i64":
         raise ValueError("dynamic_ids: expected a problem whose batch has ids of type i64, found "
                          f"{problem.batch.id_type}")

@@ -122,23 +122,24 @@ TEST(ObjectiveTest, PipelinedInputHidesBehindDenseWorkAndUpdates) {
 /// disk of both.
 std::vector<DeviceLoad> fetchingLoads() {
   std::vector<DeviceLoad> all = loads();
-  all[0].fetch = fetchOf(Tier::Dram, 1e6, 256);
-  addFetches(all[0].fetch, fetchOf(Tier::Ssd, 1000, 272), 1);
-  all[1].fetch = fetchOf(Tier::Ssd, 2000, 272);
+  all[0].fetch = fetchOf(Tier::Dram, 1e6, 256, StepMode::Training);
+  addFetches(all[0].fetch, fetchOf(Tier::Ssd, 1000, 272, StepMode::Training),
+             1);
+  all[1].fetch = fetchOf(Tier::Ssd, 2000, 272, StepMode::Training);
   return all;
 }
 
 TEST(ObjectiveTest, RecordsMoveInBlocksOfTheDisk) {
   // 272 bytes begin at multiples of 16: 256 places in a block, in 16 of which a
   // row reaches into the next one.
-  FetchLoad one = fetchOf(Tier::Ssd, 1, 272);
+  FetchLoad one = fetchOf(Tier::Ssd, 1, 272, StepMode::Training);
   EXPECT_EQ(one.diskTransfers, 3); // read; read and written back
   EXPECT_EQ(one.diskBytes, 3 * (4096 + 256));
-  EXPECT_EQ(fetchOf(Tier::Ssd, 1, 512).diskBytes, 3 * 4096);
-  FetchLoad whole = fetchOf(Tier::Ssd, 1, 8192);
+  EXPECT_EQ(fetchOf(Tier::Ssd, 1, 512, StepMode::Training).diskBytes, 3 * 4096);
+  FetchLoad whole = fetchOf(Tier::Ssd, 1, 8192, StepMode::Training);
   EXPECT_EQ(whole.diskTransfers, 2);
   EXPECT_EQ(whole.diskBytes, 2 * 8192);
-  EXPECT_EQ(fetchOf(Tier::Dram, 3, 272),
+  EXPECT_EQ(fetchOf(Tier::Dram, 3, 272, StepMode::Training),
             (FetchLoad{3, 3 * 272, 3 * 272, 0, 0}));
 }
 
