@@ -39,24 +39,26 @@ class CacheRun(_fields.Record):
 @dataclass(frozen=True, kw_only=True)
 class Run(_fields.Record):
     """steps: of which the means are. devices: of each, the ms of a step by the terms of a DeviceCost.
-    caches: of shards with a row cache, by name."""
+    caches: of shards with a row cache, by name. tables: those of the steps; empty in older files."""
 
     steps: int
     devices: tuple[Mapping[str, float], ...]
     caches: Mapping[str, CacheRun]
+    tables: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._whole("steps")
         _require(self.steps > 0, "Run.steps", "at least 1", self.steps)
         self._set("devices", tuple(_times(one, f"Run.devices[{number}]") for number, one in
                                    enumerate(_fields.items(self.devices, "Run.devices", "mapping"))))
+        self._set("tables", _fields.texts(self.tables, "Run.tables"))
         if not isinstance(self.caches, Mapping) or not all(
                 isinstance(one, CacheRun) for one in self.caches.values()):
             raise TypeError("Run.caches: expected a mapping of CacheRun, got: "
                             f"{_fields.shown(self.caches)}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        text = json.dumps({"schema": SCHEMA, "steps": self.steps,
+        text = json.dumps({"schema": SCHEMA, "steps": self.steps, "tables": self.tables,
                            "devices": [dict(one) for one in self.devices],
                            "caches": {name: vars(one) for name, one in self.caches.items()}}, indent=1)
         _planner.write_file(_fields.path(path, "path"), text + "\n")
@@ -84,13 +86,14 @@ class Run(_fields.Record):
 
 
 def run_of_plain(plain: Mapping[str, Any]) -> Run:
-    _require_fields(plain, ("schema", "steps", "devices", "caches"), "the file")
+    fields = ("schema", "steps", "devices", "caches")
+    _require_fields(plain, (*fields, "tables") if "tables" in plain else fields, "the file")
     caches = plain["caches"]
     _require(isinstance(caches, dict), "caches", "an object", caches)
     names = tuple(one.name for one in dataclasses.fields(CacheRun))
     for name, one in caches.items():
         _require_fields(one, names, f"caches.{name}")
-    return Run(steps=plain["steps"], devices=plain["devices"],
+    return Run(steps=plain["steps"], devices=plain["devices"], tables=plain.get("tables", ()),
                caches={name: CacheRun(**one) for name, one in caches.items()})
 
 

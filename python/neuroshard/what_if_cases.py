@@ -60,8 +60,9 @@ class WhatIf(_fields.Record):
                      [(case.name, case.topology.device_count if case.topology else "",
                        *((f"{case.result.cost_ms:.3f}", _bound(case.result.lower_bound_ms),
                           _planner.format_bytes(case.result.memory.peak_bytes)) if case.result
-                         else (f"no plan: {case.error.message}" if case.error else "", "", "")))
-                      for case in self.cases])
+                         else (_in_short(case).rpartition(": ")[2], "", "")))
+                      for case in self.cases],
+                     [f"{case.name}: {case.error.message}" for case in self.cases if case.error])
 
     def __str__(self) -> str:
         width = max([8, *(len(case.name) for case in self.cases)])
@@ -74,12 +75,14 @@ class WhatIf(_fields.Record):
                              f"{_bound(case.result.lower_bound_ms):>9}  "
                              f"{_planner.format_bytes(case.result.memory.peak_bytes)}")
             elif case.error is not None:
-                lines.append(f"{start}  no plan: {case.error.limit}: {case.error.message}")
+                why = f"no plan: {case.error.limit}" if case.topology else "not known"
+                lines.append(f"{start}  {why}: {case.error.message}")
         return "\n".join(lines)
 
 
 def _in_short(case: WhatIfCase) -> str:
-    return f"{case.name}: " + (f"{case.result.cost_ms:.3f} ms" if case.result else "no plan")
+    found = f"{case.result.cost_ms:.3f} ms" if case.result else "no plan" if case.topology else "not known"
+    return f"{case.name}: {found}"
 
 
 def _bound(lower_bound_ms: float) -> str:

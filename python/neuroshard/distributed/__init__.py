@@ -21,7 +21,7 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._pending import Pending
     from neuroshard.distributed._pipeline import pipeline
     from neuroshard.distributed._modules.problem import problem_of
-    from neuroshard.distributed._modules.shard import shard_model
+    from neuroshard.distributed._modules.shard import reshard_model, shard_model
     from neuroshard.distributed._planning import plan
 
 from neuroshard.distributed._caches import CacheFigures
@@ -47,7 +47,7 @@ __all__ = ["Advice", "CacheFigures", "CheckpointError", "DynamicIds", "Embedding
            "IdFigures", "IdTable", "Jagged", "LocalShard", "Pending", "PlanMonitor", "Resharded",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan",
            "full_state_dict", "join_resharded", "latest",
-           "load", "lockstep", "pipeline", "plan", "problem_of", "read_tables", "save", "shard_model"]
+           "load", "lockstep", "pipeline", "plan", "problem_of", "read_tables", "reshard_model", "save", "shard_model"]
 
 # Those of the first four use torch.distributed.checkpoint, which takes as long to import as all else.
 _LATER = {"_checkpoint.checkpoint": ("CheckpointError", "latest", "load", "save"),

@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from neuroshard._group.agreement import gather, together
 from neuroshard.distributed._caches import CacheFigures
+from neuroshard.problem import ShardingProblem
 from neuroshard.runs import TERMS, CacheRun, Run
 
 
@@ -19,6 +20,8 @@ class Measured(Protocol):
     def process_group(self) -> dist.ProcessGroup | None: ...
     def terms(self) -> dict[str, float]: ...
     def caches(self) -> dict[str, CacheFigures]: ...
+    @property
+    def problem(self) -> ShardingProblem: ...
 
 
 def save_run(path: str | os.PathLike[str], tables: Measured, steps: int, rank: int) -> Run:
@@ -31,7 +34,7 @@ def save_run(path: str | os.PathLike[str], tables: Measured, steps: int, rank: i
               for name, one in tables.caches().items() if one.batches}
     everyone = gather(({term: terms.get(term, 0.0) / steps for term in TERMS}, caches),
                       tables.process_group)
-    run = Run(steps=steps, devices=tuple(one for one, _ in everyone),
+    run = Run(steps=steps, tables=tuple(table.name for table in tables.problem.tables), devices=tuple(one for one, _ in everyone),
               caches={name: cache for _, own in everyone for name, cache in own.items()})
     together(lambda: run.save(path) if rank == 0 else None, tables.process_group, "saving the run")
     return run

@@ -462,6 +462,23 @@ def test_what_if_over_clusters(run):
     assert shown.code == 1 and "no plan: device memory" in shown.out
 
 
+def test_what_if_and_profile_of_a_torch_module(run, tmp_path):
+    """--cluster names the devices, and statistics need none."""
+    (tmp_path / "model.py").write_text(
+        "import torch\n"
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.user = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')\n"
+        "def batches():\n"
+        "    return [{'user': torch.zeros(64, 3, dtype=torch.int64)}]\n")
+    cases = run("what-if", "model.py:Model", "--batch", 64, "-c", "2xCPU", "--json").json["cases"]
+    assert cases[0]["cost_ms"] > 0
+    done = run("profile", "model.py:Model", "model.py:batches", "--batch", 64, "-o", "made.json")
+    assert done.code == 0, done.err
+    assert ns.ShardingProblem.load(tmp_path / "made.json").features[0].mean_pooling == 3
+
+
 def test_an_unknown_cluster_is_a_row_of_what_if(run):
     found = run("what-if", "small.json", "-c", "2xH20O", "-c", "2xh200")
     assert found.code == 0 and "not known" in found.out

@@ -233,10 +233,30 @@ def case_whole_model(context):
         optimizer.zero_grad()
         (sum(loss_of(plain(*ids)) for ids in everyone) / context.size).backward()
         optimizer.step()
+    free = problem_of(plain, context.size)
+    other = ns.distributed.plan(free)
+    moved = ns.distributed.reshard_model(sharded, other, free)
+    assert list(moved) == list(sharded)
+    assert {f"{path}.{shard.table}" for path, one in sharded.items() for shard in one.plan.shards} == {
+        shard.table for shard in other.shards}
     whole = ns.distributed.full_state_dict(model, rank=0)
     if context.rank == 0:
         found = {name: value for name, value in whole.items() if name.endswith("weight")}
         torch.testing.assert_close(found, dict(plain.state_dict()), atol=1e-5, rtol=1e-5)
+
+
+def case_whole_model_memory(context):
+    """What a module may take is what the plan of all leaves beside the others."""
+    problem = problem_of(Collections(torch.device("meta")), context.size)
+    plan = ns.distributed.plan(problem)
+    sharded = ns.distributed.shard_model(Collections(torch.device("meta")), plan, problem, learning_rate=RATE, threads=1)
+    context.modules += sharded.values()
+    whole = ns.inspect(problem, plan).memory.devices
+    left = [device.memory_bytes - one.peak_bytes for device, one in zip(problem.topology.devices, whole)]
+    for one in sharded.values():
+        own = ns.inspect(one.problem, one.plan).memory.devices
+        assert [device.memory_bytes - mine.peak_bytes
+                for device, mine in zip(one.problem.topology.devices, own)] == left
 
 
 def case_whole_model_refused(context):
@@ -263,9 +283,14 @@ def case_whole_model_refused(context):
         torch.nn.Linear(2, 2), batch=8, topology="2xCPU"))
     del model.single
     for options in ({"learning_rate": [{"tables": ["t9"], "lr": 1}]}, {"initial_values": {"t9": None}}):
-        raises(ValueError, "expected tables of the problem, found 't9'", lambda options=options: ns.distributed.shard_model(
+        raises(ValueError, "expected tables of bags.t0, bags.t1, inner.weighted.t0, rows.t0, found 't9'", lambda options=options: ns.distributed.shard_model(
             model, plan, problem, **{"learning_rate": RATE, **options}))
     # An error of one rank reaches the others.
     kind = ValueError if context.rank == 0 else ns.distributed.GroupError
     raises(kind, "in the problem", lambda: shard(problem=larger if context.rank == 0 else problem))
     assert isinstance(model.bags, EmbeddingBagCollection)
+    sharded = shard()
+    context.modules += sharded.values()
+    raises(TypeError, "whose tables are sharded already", lambda: shard())
+    raises(ValueError, 'table "bags.t0" is in the modules only', lambda: ns.distributed.reshard_model(
+        sharded, plan, fewer))

@@ -18,7 +18,7 @@ def test_reprs_are_one_short_line():
     shown = [problem, result.plan, result, ns.what_if(problem, topologies=["2xCPU", "nothing"])]
     assert all(len(repr(one)) < 200 and "\n" not in repr(one) for one in shown)
     assert repr(problem).startswith("ShardingProblem(4 tables, 4 features, batch ")
-    assert f"{result.cost_ms:.3f} ms" in repr(result) and "nothing: no plan" in repr(shown[3])
+    assert f"{result.cost_ms:.3f} ms" in repr(result) and "nothing: not known" in repr(shown[3])
 
 
 def test_a_problem_has_a_row_for_each_table():
@@ -46,7 +46,7 @@ def test_what_if_has_a_row_for_each_topology():
     cases = ns.what_if(small_problem(), topologies=["2xCPU", "1xCPU@1MiB", "nothing"])
     _, rows = cells(cases)
     assert [row[0] for row in rows[1:]] == ["2xCPU", "1xCPU@1MiB", "nothing"]
-    assert rows[1][2] == f"{cases[0].cost_ms:.3f}" and rows[2][2].startswith("no plan: ")
+    assert rows[1][2] == f"{cases[0].cost_ms:.3f}" and [row[2] for row in rows[2:]] == ["no plan", "not known"]
 
 
 def test_names_are_shown_as_text():

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from neuroshard.cli._input import options
+from neuroshard.cli._input import options, workload
 
 
 @click.command("profile")
-@click.argument("workload", type=click.Path())
+@workload.options
 @click.argument("batches", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=click.Path(), metavar="WORKLOAD",
               help="Write the workload with these statistics here.")
@@ -21,9 +21,9 @@ from neuroshard.cli._input import options
               help="The key in the batches of a feature that is not found by its name.")
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
 @options.json_option
-def command(workload: str, batches: tuple[str, ...], output: str | None, snapshot: str | None,
+def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
             weight: float | None, keys: tuple[tuple[str, str], ...], limit: int | None,
-            as_json: bool) -> None:
+            as_json: bool, **values: Any) -> None:
     """Measures BATCHES: files of one global batch each (.npz or .safetensors with
     FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
     KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
@@ -37,14 +37,13 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     from neuroshard.cli._input import batches as reader
     from neuroshard.cli._input.input_files import check_outputs
     from neuroshard.cli._input.user_code import code_files
-    from neuroshard.cli._input.workload import load_workload
     from neuroshard.cli._output import terminal
     from neuroshard.profiling import statistics
 
     if weight is not None and snapshot is None:
         raise click.UsageError("--weight needs --snapshot")
-    check_outputs({"--output": output}, (*batches, *code_files([workload, *batches])))
-    problem = load_workload(workload)
+    check_outputs({"--output": output}, (*batches, *code_files([values["workload"], *batches])))
+    problem = workload.take(values, needs_devices=False)
     if len(dict(keys)) < len(keys):
         raise click.UsageError("--map: a feature is given twice; expected one key for each")
     found = statistics.Profile(problem, dict(keys))

@@ -50,7 +50,8 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
     source = values.pop("workload")
     problem = load_workload(
         source, topology=values.pop("topology"), batch=values.pop("batch"),
-        optimizer=values.pop("optimizer"), mean_pooling=dict(values.pop("mean_pooling")))
+        optimizer=values.pop("optimizer"), mean_pooling=dict(values.pop("mean_pooling")),
+        needs_devices=needs_devices)
     mode = values.pop("mode")
     if mode and mode != problem.mode:
         problem = problem.served() if mode == "inference" else problem.replace(mode=mode)
@@ -61,13 +62,14 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
 
 def load_workload(source: str, *, topology: str | None = None, batch: int | None = None,
                   optimizer: str | None = None,
-                  mean_pooling: Mapping[str, float] | None = None) -> ns.ShardingProblem:
+                  mean_pooling: Mapping[str, float] | None = None,
+                  needs_devices: bool = True) -> ns.ShardingProblem:
     """The problem of workload.json or model.py:function. topology and batch replace its own;
     optimizer and mean_pooling complete a torch module, which does not have them."""
     if names_function(source):
         made = call(source)
         if not isinstance(made, ns.ShardingProblem):
-            made = of_module(made, source, topology, batch, optimizer, mean_pooling)
+            made = of_module(made, source, topology, batch, optimizer, mean_pooling, needs_devices)
         elif optimizer or mean_pooling:
             raise InputError(f"{source} gives a whole problem: --optimizer and --mean-pooling are "
                              "for torch modules; set them there")
@@ -91,8 +93,8 @@ def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProble
 
 
 def of_module(made: object, source: str, topology: str | None, batch: int | None,
-              optimizer: str | None, mean_pooling: Mapping[str, float] | None
-              ) -> ns.ShardingProblem:
+              optimizer: str | None, mean_pooling: Mapping[str, float] | None,
+              needs_devices: bool) -> ns.ShardingProblem:
     if not isinstance(made, Mapping) and not hasattr(made, "named_modules"):
         raise InputError(f"{source} gives a {type(made).__name__}; expected a ShardingProblem, a "
                          "torch module, or a dict of nn.EmbeddingBag or nn.Embedding by feature")
@@ -104,7 +106,7 @@ def of_module(made: object, source: str, topology: str | None, batch: int | None
     if batch is None:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no batch: add "
                          "--batch, the samples over all devices")
-    if topology is None:
+    if topology is None and needs_devices:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
                          "--topology, for instance --topology 8xH200")
     pooling = dict(mean_pooling or {})

@@ -49,6 +49,12 @@ def load_run(path: str, plan: ns.Plan) -> Run:
     if len(run.devices) != plan.device_count:
         raise InputError(f"{path}: a run on {len(run.devices)} devices, but the plan is for "
                          f"{plan.device_count}")
+    planned = {shard.table for shard in plan.shards}
+    if run.tables and set(run.tables) != planned:
+        odd = sorted(set(run.tables) ^ planned)[0]
+        raise InputError(f"{path}: a run of {len(run.tables)} tables, but the plan has {len(planned)}: table '{odd}' is "
+                         f"in {'the plan' if odd in planned else 'the run'} only; expected a run of this plan (of a "
+                         "module of shard_model: the plan and problem of that module)")
     cached = {shard.name for shard in plan.shards if shard.cache_rows}
     if unknown := sorted(set(run.caches) - cached):
         raise InputError(f"{path}: a run with a cache of shard '{unknown[0]}', which the plan does "

@@ -9,13 +9,12 @@ import torch
 
 from neuroshard._fields import shown
 from neuroshard._group.agreement import together
-from neuroshard.constraints import Constraints
 from neuroshard.distributed._collection import (ShardedEmbeddingBagCollection,
                                                 ShardedEmbeddingCollection)
 from neuroshard.distributed._modules.found import Part, parts_of
+from neuroshard.distributed._modules.part_plans import own_names, part_of, parts_of_modules
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
-from neuroshard.tables import Table
 
 # Arguments by table: each module gets those of its own tables, under their own names.
 BY_TABLE = ("dynamic_ids", "initial_values")
@@ -54,6 +53,32 @@ def shard_model(model: torch.nn.Module, plan: Plan, problem: ShardingProblem, *,
     return made
 
 
+def reshard_model(sharded: Mapping[str, Any], plan: Plan, problem: ShardingProblem) -> dict[str, Any]:
+    """Moves all modules that shard_model has made to another plan, one after the other, between two steps; gives
+    what each move took, by path. Called on all ranks of the process group, which stay the same.
+
+    plan: one for all tables. problem: as it was for shard_model, on the devices of the plan. Raises an error on
+    all ranks, with everything as it was, if they do not fit; see reshard() of a module."""
+    group = next(iter(sharded.values())).process_group
+    parts = parts_of_modules(sharded)
+
+    def check() -> list[tuple[Plan, ShardingProblem]]:
+        _require_tables({part.table_name(one["name"]) for part in parts for one in part.tables}, problem,
+                        "the modules")
+        plan.verify(problem)
+        return [part_of(part, plan, plan.complete(problem)) for part in parts]
+
+    made = together(check, group, "the check of the plan")
+    return {part.path: sharded[part.path].reshard(*own) for part, own in zip(parts, made)}
+
+
+def _require_tables(expected: set[str], problem: ShardingProblem, where: str) -> None:
+    given = {table.name for table in problem.tables}
+    if odd := sorted(expected ^ given):
+        raise ValueError(f"table \"{odd[0]}\" is in {where if odd[0] in expected else 'the problem'} only; expected a "
+                         f"problem of {', '.join(sorted(expected))}")
+
+
 def _checked_parts(model: object, plan: Plan, problem: ShardingProblem,
                    named: Mapping[str, object]) -> list[Part]:
     """named: arguments by table."""
@@ -67,9 +92,7 @@ def _checked_parts(model: object, plan: Plan, problem: ShardingProblem,
                              "with problem_of")
     expected = {part.table_name(one["name"]): one for part in parts for one in part.tables}
     given = {table.name: table for table in problem.tables}
-    if odd := sorted(set(expected) ^ set(given)):
-        where = "the model" if odd[0] in expected else "the problem"
-        raise ValueError(f"shard_model: table \"{odd[0]}\" is in {where} only; problem_of(model) has all")
+    _require_tables(set(expected), problem, "the model")
     for name, one in expected.items():
         table = given[name]
         if (table.rows, table.dim) != (one["rows"], one["dim"]):
@@ -78,7 +101,7 @@ def _checked_parts(model: object, plan: Plan, problem: ShardingProblem,
     for argument, tables in named.items():
         for name in tables if isinstance(tables, (list, Mapping)) else ():
             if name not in expected:
-                raise ValueError(f"{argument}: expected tables of the problem, found {shown(name)}")
+                raise ValueError(f"{argument}: expected tables of {', '.join(expected)}, found {shown(name)}")
     plan.verify(problem)
     return parts
 
@@ -86,7 +109,8 @@ def _checked_parts(model: object, plan: Plan, problem: ShardingProblem,
 def _sharded(part: Part, plan: Plan, problem: ShardingProblem, learning_rate: Any,
              options: Mapping[str, Any]) -> torch.nn.Module:
     """The module for a part of the model."""
-    own = {part.table_name(one["name"]): one["name"] for one in part.tables}
+    own = own_names(part)
+    own_plan, own_problem = part_of(part, plan, problem)
     kind = (ShardedEmbeddingCollection if part.features and part.features[0]["pooling"] == "none"
             else ShardedEmbeddingBagCollection)
     own_options = {**options, **{name: _by_own_names(options[name], own) for name in BY_TABLE
@@ -95,8 +119,7 @@ def _sharded(part: Part, plan: Plan, problem: ShardingProblem, learning_rate: An
         own_options["initial_values"] = functions
     if isinstance(options.get("name"), str):
         own_options["name"] = f"{options['name']}_{part.path.replace('.', '_')}"
-    return kind(plan_of_part(part, plan, own), problem_of_part(part, problem, own),
-                learning_rate=_own_groups(learning_rate, own), **own_options)
+    return kind(own_plan, own_problem, learning_rate=_own_groups(learning_rate, own), **own_options)
 
 
 def _by_own_names(given: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]:
@@ -133,20 +156,3 @@ def _is_default(config: Any) -> bool:
     distributed as ours."""
     return (getattr(config.init_fn, "func", None) is torch.nn.init.uniform_
             and config.weight_init_min is None and config.weight_init_max is None)
-
-
-def problem_of_part(part: Part, problem: ShardingProblem, own: Mapping[str, str]) -> ShardingProblem:
-    """The part's tables and features, under their own names. What the plan has to keep was checked with
-    all tables; snapshots and constraints are for planning."""
-    features = {one.name: one for one in problem.features}
-    tables: list[Table] = [problem.table(name).replace(name=short) for name, short in own.items()]
-    return problem.replace(
-        tables=tables, snapshots=(), constraints=Constraints(reserves=problem.constraints.reserves),
-        features=[features[part.feature_name(one)].replace(name=one["name"], table=one["table"])
-                  for one in part.features])
-
-
-def plan_of_part(part: Part, plan: Plan, own: Mapping[str, str]) -> Plan:
-    """The shards of the part's tables."""
-    return plan.replace(table_fingerprint="", provenance=None, shards=[
-        one.replace(table=own[one.table], name="") for one in plan.shards if one.table in own])
