@@ -149,6 +149,7 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
     (["explain", "small.json", "small.json"], "plan.v1"),
     (["explain", "small.json", ""], "there is no file ; expected a plan"),
     (["explain", "small.json", "-t", "nothing"], "there is no table 'nothing'"),
+    (["explain", "small.json", "-t", "usr"], "there is no table 'usr'; did you mean 'user'?"),
     (["compare", "small.json", "none.json"], "there is no file none.json"),
     (["plan", "small.json", "-o", "none/plan.json"], "none/plan.json"),
 ])

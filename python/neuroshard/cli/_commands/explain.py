@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import click
@@ -33,9 +34,12 @@ def command(plan: str | None, tables: tuple[str, ...], run: str | None, as_json:
     brought = input_files.load_plan(plan) if plan is not None else None
     problem = workload.take(values)
     model = search_options.take_model(values)
-    unknown = set(tables) - {table.name for table in problem.tables}
+    names = [table.name for table in problem.tables]
+    unknown = set(tables) - set(names)
     if unknown:
-        raise ns.InvalidProblem([("--table", f"there is no table '{sorted(unknown)[0]}'")])
+        near = difflib.get_close_matches(sorted(unknown)[0], names)
+        raise ns.InvalidProblem([("--table", f"there is no table '{sorted(unknown)[0]}'"
+                                  + (f"; did you mean '{near[0]}'?" if near else ""))])
     if brought is not None:
         result = ns.inspect(problem, brought, **model)
     else:
