@@ -384,8 +384,8 @@ bool LoopBody::isMean(Value divisor, const Loop &bag) {
     return false;
   if (known)
     return constantOf(bag.lower) == 0 &&
-           getConstantIntValue(bag.upper) == static_cast<int64_t>(*known) &&
-           *known >= 1;
+           getConstantIntValue(bag.upper).value_or(0) >= 1 &&
+           static_cast<double>(*getConstantIntValue(bag.upper)) == *known;
   bool guarded = false;
   if (auto most = count.getDefiningOp<arith::MaximumFOp>()) {
     guarded = splatOf(most.getRhs()) == 1.0;

@@ -275,12 +275,9 @@ RowStep neuroshard::raising::stableHloStep(OpOperand &use) {
   if (isNamed(op, "stablehlo.reduce")) {
     auto dims = numbersOf(op->getAttr("dimensions"));
     if (use.getOperandNumber() != 0 || !dims || dims->size() != 1 ||
-        op->getNumRegions() != 1 || !adds(op->getRegion(0)) ||
-        splatOf(other) != 0.0)
+        op->getNumRegions() != 1 || !adds(op->getRegion(0)))
       return step;
-    step.kind = RowStep::Sum;
-    step.dim = (*dims)[0];
-    return step;
+    return sumOver((*dims)[0], other);
   }
   if (isNamed(op, "stablehlo.divide") && use.getOperandNumber() == 0) {
     if (std::optional<double> divisor = splatOf(other)) {

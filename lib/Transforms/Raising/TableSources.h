@@ -30,6 +30,10 @@ struct TableSource {
 /// (`!torch.vtensor<[100,64],f32>`); null if `type` is none.
 mlir::RankedTensorType builtinTensor(mlir::Type type);
 
+/// Whether `tensor`, or a buffer, is behind casts an argument of a function, a
+/// constant or loaded from a global, and not computed.
+bool isStored(mlir::Value tensor);
+
 /// The source of `table` behind casts, or the reason why it cannot be a table.
 std::optional<TableSource> sourceOf(mlir::Value table, std::string &reason);
 

@@ -33,12 +33,17 @@ std::optional<double> splatOf(mlir::Value value);
 /// `value` before casts between integers and index that keep its number.
 mlir::Value beforeCasts(mlir::Value value);
 
-/// The type of `tensor` before `tensor.cast` has forgotten sizes; null if it is
-/// not ranked.
+/// The type of a ranked `tensor` before `tensor.cast` has forgotten sizes: the
+/// first ranked one.
 mlir::RankedTensorType typeBeforeCasts(mlir::Value tensor);
 
 /// The value that `value` has as an index or integer constant.
 std::optional<int64_t> constantOf(mlir::Value value);
+
+/// The first op of `module` that names the symbol, or null. Also where an op of
+/// another dialect may have symbols of its own, so that MLIR cannot say which
+/// uses there are: one that has the same name counts.
+mlir::Operation *namesSymbol(mlir::ModuleOp module, mlir::StringAttr symbol);
 
 /// The sum (operand order free): the other operand, if `value` is
 /// `arith.addf` of `term`.
