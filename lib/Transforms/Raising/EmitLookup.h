@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_EMITLOOKUP_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_EMITLOOKUP_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 #include <map>
 #include <set>

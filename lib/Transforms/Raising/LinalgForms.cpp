@@ -1,7 +1,7 @@
 //===- LinalgForms.cpp - Rows gathered by tensor and linalg ops -----------===//
 
 #include "LinalgForms.h"
-#include "Values.h"
+#include "Found/Values.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,7 +1,7 @@
 //===- LinalgSteps.cpp - Ops of tensor, arith and linalg on rows ----------===//
 
+#include "Found/Values.h"
 #include "RowSteps.h"
-#include "Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -1,8 +1,8 @@
 //===- LoopForms.cpp - Rows gathered by loops -----------------------------===//
 
 #include "LoopForms.h"
-#include "Offsets.h"
-#include "Values.h"
+#include "Found/Offsets.h"
+#include "Found/Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

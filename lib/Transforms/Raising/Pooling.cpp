@@ -1,9 +1,9 @@
 //===- Pooling.cpp - Rows that become sums and means ----------------------===//
 
 #include "Pooling.h"
+#include "Found/Values.h"
 #include "RowSteps.h"
 #include "TableSources.h"
-#include "Values.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

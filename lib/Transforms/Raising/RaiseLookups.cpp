@@ -1,6 +1,7 @@
 //===- RaiseLookups.cpp - Lookups that other dialects spell out -----------===//
 
 #include "EmitLookup.h"
+#include "Found/Values.h"
 #include "JaggedArguments.h"
 #include "LinalgBag.h"
 #include "LinalgForms.h"
@@ -10,7 +11,6 @@
 #include "StableHloForms.h"
 #include "TableSources.h"
 #include "TorchForms.h"
-#include "Values.h"
 #include "WeightsFile.h"
 
 #include "neuroshard/Dialect/CheckedOptions.h"

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_ROWSTEPS_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_ROWSTEPS_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 namespace neuroshard::raising {
 

@@ -1,8 +1,8 @@
 //===- StableHloForms.cpp - Rows gathered by StableHLO --------------------===//
 
 #include "StableHloForms.h"
+#include "Found/Values.h"
 #include "RowSteps.h"
-#include "Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -1,8 +1,8 @@
 //===- TableSources.cpp - Where the rows of a lookup come from ------------===//
 
 #include "TableSources.h"
+#include "Found/Values.h"
 #include "TorchTypes.h"
-#include "Values.h"
 
 #include "neuroshard/Support/Printable.h"
 

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_TABLESOURCES_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_TABLESOURCES_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"

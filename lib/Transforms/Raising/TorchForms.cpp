@@ -1,10 +1,10 @@
 //===- TorchForms.cpp - Embeddings of the torch dialect -------------------===//
 
 #include "TorchForms.h"
-#include "Offsets.h"
+#include "Found/Offsets.h"
+#include "Found/Values.h"
 #include "RowSteps.h"
 #include "TorchTypes.h"
-#include "Values.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 

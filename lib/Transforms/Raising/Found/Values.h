@@ -1,7 +1,7 @@
 //===- Values.h - Small questions on values ---------------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
-#define NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
+#define NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
 
 #include "FoundLookup.h"
 
@@ -51,4 +51,4 @@ mlir::Value addedTo(mlir::Value value, mlir::Value term);
 
 } // namespace neuroshard::raising
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
