@@ -5,6 +5,7 @@
 #include "SafetensorsTypes.h"
 
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/Printable.h"
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +50,14 @@ writingOrder(const TensorFile &file) {
   return order;
 }
 
+/// Whether the header can name a tensor so: as text, and apart from its own
+/// entry.
+bool canName(const std::string &name) {
+  std::string text =
+      json(name).dump(-1, ' ', false, json::error_handler_t::replace);
+  return name != "__metadata__" && json::parse(text) == name;
+}
+
 Expected<std::string> serialize(const TensorFile &file,
                                 const std::string &path) {
   json header = json::object();
@@ -58,6 +67,10 @@ Expected<std::string> serialize(const TensorFile &file,
   auto order = writingOrder(file);
   for (auto it : order) {
     const auto &[name, tensor] = *it;
+    if (!canName(name))
+      return failure(path, "tensor '" + printable(name) +
+                               "': a name must be UTF-8 and another than "
+                               "'__metadata__'; rename it");
     std::optional<uint64_t> expected = byteCount(tensor.type, tensor.shape);
     if (!expected || *expected != tensor.bytes.size())
       return failure(path, "tensor '" + name +

@@ -115,3 +115,25 @@ func.func @forward(%ids: !ids) -> tensor<?x4xf32> {
   %0 = call @helper(%ids) : (!ids) -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
+
+// -----
+
+// Also by another use than the first.
+!a = !neuroshard.jagged<["a"], i64>
+neuroshard.table private @t : 10 x 4 x f32
+func.func @forward(%a: !a, %offsets: tensor<?xi64>, %n: index) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = neuroshard.lookup sum @t[%a, "a"] : !a -> tensor<?x4xf32>
+  // expected-note@below {{the first use is here}}
+  %sum = arith.addf %0, %0 : tensor<?x4xf32>
+  %ids = tensor.generate %n {
+  ^bb0(%i: index):
+    %c0 = arith.constant 0 : index
+    %x = tensor.extract %0[%i, %c0] : tensor<?x4xf32>
+    %id = arith.fptosi %x : f32 to i64
+    tensor.yield %id : i64
+  } : tensor<?xi64>
+  // expected-error@below {{makes the ids of a lookup after the result of another lookup is used, and depends on that use or has side effects}}
+  %b = neuroshard.pack ids(%ids : tensor<?xi64>) offsets(%offsets : tensor<?xi64>) : !a
+  %1 = neuroshard.lookup sum @t[%b, "a"] : !a -> tensor<?x4xf32>
+  return %sum, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}

@@ -58,3 +58,31 @@ func.func @late_ids(%a: !a, %values: tensor<?xi64>, %offsets: tensor<?xi64>) -> 
   %1 = neuroshard.lookup sum @t[%b, "a"] : !a -> tensor<?x4xf32>
   return %sum, %1 : tensor<?x4xf32>, tensor<?x4xf32>
 }
+
+// -----
+
+// So do ops with a region.
+
+!a = !neuroshard.jagged<["a"], i64>
+
+neuroshard.table private @t : 10 x 4 x f32
+
+// CHECK-LABEL: func.func @late_region(
+// CHECK:         %[[B:.*]] = neuroshard.pack
+// CHECK-NEXT:    call @embeddings_start(%{{.*}}, %[[B]])
+// CHECK-NEXT:    %[[ROWS:.*]]:2 = call @embeddings_wait
+// CHECK-NEXT:    arith.addf %[[ROWS]]#0, %[[ROWS]]#0
+func.func @late_region(%a: !a, %values: tensor<?xi64>, %bags: index, %size: i64) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = neuroshard.lookup sum @t[%a, "a"] : !a -> tensor<?x4xf32>
+  %sum = arith.addf %0, %0 : tensor<?x4xf32>
+  %step = arith.index_cast %size : i64 to index
+  %offsets = tensor.generate %bags {
+  ^bb0(%bag: index):
+    %offset = arith.muli %bag, %step : index
+    %i = arith.index_cast %offset : index to i64
+    tensor.yield %i : i64
+  } : tensor<?xi64>
+  %b = neuroshard.pack ids(%values : tensor<?xi64>) offsets(%offsets : tensor<?xi64>) : !a
+  %1 = neuroshard.lookup sum @t[%b, "a"] : !a -> tensor<?x4xf32>
+  return %sum, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}

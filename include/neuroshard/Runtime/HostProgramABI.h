@@ -27,6 +27,11 @@ typedef struct nsrt_routed nsrt_routed;
 /// gradients, in the exchange layout.
 typedef struct nsrt_partials nsrt_partials;
 
+/// Lets the next nsrt_route of the device fail unless there are as many weights
+/// as ids. Call it before, with the same `exchange`, if the input is weighted.
+void nsrt_check_weights(nsrt_device *, int64_t exchange, int64_t num_ids,
+                        int64_t num_weights);
+
 /// Checks the local batch's ids, buckets them by owner and starts their
 /// exchange. `exchange` numbers the manifest's exchanges. offsets has
 /// features * batch + 1 entries, feature-major, starting at 0 (a

@@ -29,26 +29,47 @@ struct LowerPack : OpConversionPattern<ir::PackOp> {
                   ConversionPatternRewriter &rewriter) const override {
     LoopBuilder b(op.getLoc(), rewriter);
     ValueRange offsets = adaptor.getOffsets();
-    Value zero = b.index(0);
     Value batch = b.sub(b.size(offsets[0]), b.index(1));
-    SmallVector<Value> counts;
-    Value total = zero;
-    for (Value featureOffsets : offsets) {
+    SmallVector<Value> counts, numIds, numWeights;
+    for (auto [ids, featureOffsets] :
+         llvm::zip_equal(adaptor.getIds(), offsets)) {
       counts.push_back(b.load(featureOffsets, batch));
-      total = b.add(total, counts.back());
+      // Never more than there are: the last offset then is not the number of
+      // ids, which the runtime refuses.
+      numIds.push_back(least(b, counts.back(), b.size(ids)));
     }
     SmallVector<Value> results = {
-        concatenate(b, adaptor.getIds(), counts, total),
+        concatenate(b, adaptor.getIds(), numIds),
         concatenateOffsets(b, offsets, counts, batch)};
-    if (!adaptor.getWeights().empty())
-      results.push_back(concatenate(b, adaptor.getWeights(), counts, total));
+    for (auto [ids, weights, used] :
+         llvm::zip(adaptor.getIds(), adaptor.getWeights(), numIds))
+      numWeights.push_back(countOfWeights(b, ids, weights, used));
+    if (!numWeights.empty())
+      results.push_back(concatenate(b, adaptor.getWeights(), numWeights));
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }
 
 private:
+  static Value least(LoopBuilder &b, Value a, Value other) {
+    return arith::MinSIOp::create(b, a, other);
+  }
+
+  /// As many as ids are used, or all weights where there is not one for each
+  /// id: the runtime refuses another number of weights than of ids.
+  static Value countOfWeights(LoopBuilder &b, Value ids, Value weights,
+                              Value used) {
+    Value given = b.size(weights);
+    Value fits =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, given, b.size(ids));
+    return arith::SelectOp::create(b, fits, used, given);
+  }
+
   static Value concatenate(LoopBuilder &b, ValueRange parts,
-                           ArrayRef<Value> counts, Value total) {
+                           ArrayRef<Value> counts) {
+    Value total = b.index(0);
+    for (Value count : counts)
+      total = b.add(total, count);
     Type element = cast<ShapedType>(parts[0].getType()).getElementType();
     Value buffer = b.allocate(element, total);
     Value zero = b.index(0), at = zero;

@@ -38,7 +38,13 @@ struct LowerRoute : ExchangePattern<ir::RouteOp> {
     RuntimeBuilder b(op.getLoc(), rewriter);
     JaggedTensors jagged(op.getIds().getType(), adaptor.getIds());
     int64_t number = exchangeOf(op).number;
-    Value weights = jagged.weights ? b.readPointer(jagged.weights) : b.null();
+    Value weights = b.null();
+    if (jagged.weights) {
+      weights = b.readPointer(jagged.weights);
+      b.call("nsrt_check_weights",
+             {adaptor.getDevice().front(), b.i64(number),
+              b.asI64(b.size(jagged.ids)), b.asI64(b.size(jagged.weights))});
+    }
     Value routed = b.call(
         "nsrt_route",
         {adaptor.getDevice().front(), b.i64(number), b.readPointer(jagged.ids),

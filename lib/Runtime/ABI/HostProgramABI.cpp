@@ -206,6 +206,22 @@ nsrt_routed *route(nsrt_device *device, int64_t exchange,
 
 } // namespace
 
+NSRT_EXPORT void nsrt_check_weights(nsrt_device *device, int64_t exchange,
+                                    int64_t num_ids, int64_t num_weights) {
+  const std::vector<ExchangeSpec> &exchanges = device->manifest().exchanges;
+  if (num_weights == num_ids || exchange < 0 ||
+      exchange >= static_cast<int64_t>(exchanges.size()) ||
+      !device->refusal.empty())
+    return;
+  try {
+    fail(exchanges[static_cast<size_t>(exchange)].where,
+         "expected one weight for each of the ", num_ids, " ids, found ",
+         num_weights);
+  } catch (const std::exception &failure) {
+    device->refusal = failure.what();
+  }
+}
+
 NSRT_EXPORT nsrt_routed *nsrt_route(nsrt_device *device, int64_t exchange,
                                     const void *ids, int64_t num_ids,
                                     const int64_t *offsets, int64_t num_offsets,

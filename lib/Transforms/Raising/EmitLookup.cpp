@@ -84,7 +84,8 @@ static Value evenOffsets(OpBuilder &b, Location loc, OpFoldResult samples,
 }
 
 std::string neuroshard::raising::nameOf(Value value, llvm::StringRef prefix) {
-  if (auto named = dyn_cast<NameLoc>(value.getLoc()))
+  auto named = dyn_cast<NameLoc>(value.getLoc());
+  if (named && !named.getName().empty())
     return named.getName().str();
   if (auto argument = dyn_cast<BlockArgument>(value))
     return prefix.str() + std::to_string(argument.getArgNumber());
@@ -129,13 +130,22 @@ static void moveUp(Operation *op) {
     op->moveBefore(block, block->begin());
 }
 
+/// The number of dimensions of ids that count the entries of their offsets: all
+/// but the bags', and of rows that are not pooled the samples'.
+static int64_t leadingDims(int64_t rank, int64_t bagRank) {
+  return bagRank ? rank - bagRank : std::min<int64_t>(rank, 1);
+}
+
 LookupEmitter::Packed LookupEmitter::packedIds(const FoundLookup &found) {
   NewOps made;
   OpBuilder b(found.op, &made);
+  // With offsets the ids have one dimension, whatever the result has.
+  int64_t idRank = found.offsets ? 1 : found.type.getRank() - 1 + found.bagRank;
   auto key = std::make_tuple(found.idsSource.getAsOpaquePointer(),
                              found.offsetsSource.getAsOpaquePointer(),
                              found.weightsSource.getAsOpaquePointer(),
-                             found.addsLastOffset);
+                             found.addsLastOffset, idRank,
+                             leadingDims(idRank, found.bagRank));
   Packed &cached = packed[key];
   if (cached.jagged)
     return cached;
@@ -147,7 +157,7 @@ LookupEmitter::Packed LookupEmitter::packedIds(const FoundLookup &found) {
   } else if (rank == 0) {
     offsets = evenOffsets(b, loc, b.getIndexAttr(1), b.getIndexAttr(1));
   } else {
-    int64_t leading = found.bagRank ? rank - found.bagRank : 1;
+    int64_t leading = leadingDims(rank, found.bagRank);
     offsets =
         evenOffsets(b, loc, product(b, loc, sizesOf(b, loc, ids, 0, leading)),
                     product(b, loc, sizesOf(b, loc, ids, leading, rank)));
@@ -163,7 +173,7 @@ LookupEmitter::Packed LookupEmitter::packedIds(const FoundLookup &found) {
   auto pack =
       ir::PackOp::create(b, loc, type, flatten(b, loc, ids), offsets, weights);
   cached = {pack, tensorOf(ids)};
-  packs.emplace_back(pack, !found.offsets);
+  packs.push_back({pack, !found.offsets, rank});
   llvm::erase_if(made.ops, [&](Operation *op) {
     return op->getBlock() != found.op->getBlock();
   });
@@ -229,7 +239,7 @@ ir::LookupOp LookupEmitter::emit(const FoundLookup &found, ir::TableOp table) {
   OpBuilder b(found.op);
   Location loc = found.op->getLoc();
   Packed ids = packedIds(found);
-  auto type = cast<ir::JaggedType>(ids.jagged.getType());
+  auto jagged = cast<ir::JaggedType>(ids.jagged.getType());
   auto rowType = RankedTensorType::get(
       {rowsOf(found, ids.ids), static_cast<int64_t>(table.getDim())},
       found.type.getElementType());
@@ -238,14 +248,17 @@ ir::LookupOp LookupEmitter::emit(const FoundLookup &found, ir::TableOp table) {
     padding = b.getI64IntegerAttr(*found.paddingIdx);
   auto lookup = ir::LookupOp::create(
       b, loc, rowType, ir::PoolingAttr::get(b.getContext(), found.pooling),
-      FlatSymbolRefAttr::get(table), ids.jagged, type.getFeatures().front(),
-      type.getWeighted() ? b.getUnitAttr() : UnitAttr(), padding,
+      FlatSymbolRefAttr::get(table), ids.jagged, jagged.getFeatures().front(),
+      jagged.getWeighted() ? b.getUnitAttr() : UnitAttr(), padding,
       statsOf(b, found));
   Value rows = shaped(b, loc, lookup.getResult(), found);
-  if (found.result.getType() != found.type) {
+  Type type = found.result.getType();
+  if (isa<RankedTensorType>(type) && rows.getType() != type) {
+    rows = tensor::CastOp::create(b, loc, type, rows);
+  } else if (rows.getType() != type) {
     OperationState toTorch(loc, "torch_c.from_builtin_tensor");
     toTorch.addOperands(rows);
-    toTorch.addTypes(found.result.getType());
+    toTorch.addTypes(type);
     rows = b.create(toTorch)->getResult(0);
   }
   Value(found.result).replaceAllUsesWith(rows);

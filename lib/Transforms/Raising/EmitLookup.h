@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_EMITLOOKUP_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_EMITLOOKUP_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 #include <map>
 #include <set>
@@ -11,17 +11,24 @@
 
 namespace neuroshard::raising {
 
+/// An op that packs ids.
+struct MadePack {
+  ir::PackOp op;
+  /// Whether each bag has the same number of ids: no offsets are given.
+  bool isEven;
+  /// Of the ids, before they are packed.
+  int64_t rank;
+};
+
 /// Writes lookups of one block in their order. Lookups of the same ids,
-/// offsets and weights read one feature.
+/// offsets and weights, cut into the same bags, read one feature.
 class LookupEmitter {
 public:
   /// Replaces the result of `found` by a lookup of `table`. The old ops stay,
   /// without the use.
   ir::LookupOp emit(const FoundLookup &found, ir::TableOp table);
 
-  /// The ops that pack ids, and whether each sample has the same number of
-  /// them.
-  llvm::ArrayRef<std::pair<ir::PackOp, bool>> getPacks() const { return packs; }
+  llvm::ArrayRef<MadePack> getPacks() const { return packs; }
 
 private:
   struct Packed {
@@ -31,9 +38,12 @@ private:
   Packed packedIds(const FoundLookup &found);
   std::string featureName(mlir::Value source);
 
-  std::map<std::tuple<void *, void *, void *, bool>, Packed> packed;
+  /// By the sources of ids, offsets and weights, whether the last offset is
+  /// added, the rank of the ids, and how many of their dimensions count bags.
+  std::map<std::tuple<void *, void *, void *, bool, int64_t, int64_t>, Packed>
+      packed;
   std::set<std::string> names;
-  llvm::SmallVector<std::pair<ir::PackOp, bool>> packs;
+  llvm::SmallVector<MadePack> packs;
 };
 
 /// Name that the location of a value has (`loc("user")`); that of an argument

@@ -5,10 +5,12 @@
 #include "neuroshard/Dialect/NeuroShard.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/BitVector.h"
 
 using namespace mlir;
 using namespace neuroshard;
+using namespace neuroshard::raising;
 
 namespace {
 
@@ -25,6 +27,8 @@ struct Packed {
   /// Null argument: offsets of bags of one size, made from that of the ids.
   Brought offsets;
   std::optional<Brought> weights;
+  /// Whether their size is the number of ids, not of samples.
+  bool hasIdEach = false;
 };
 
 } // namespace
@@ -60,18 +64,39 @@ static std::optional<Brought> bring(Value value, Operation *pack, bool sizes) {
   return std::nullopt;
 }
 
-static std::optional<Packed> read(ir::PackOp pack, bool isEven) {
+/// Why the ids cannot be a jagged argument, whose samples may have any number
+/// of them; empty if they can.
+static std::string whyNotJagged(MadePack made) {
+  if (made.isEven && made.rank > 2)
+    return "they have " + std::to_string(made.rank) +
+           " dimensions; expected samples and the ids of each";
+  for (Operation *user : made.op.getResult().getUsers()) {
+    auto lookup = dyn_cast<ir::LookupOp>(user);
+    if (!lookup || lookup.getPooling() != Pooling::None)
+      continue;
+    if (!lookup.getResult().getType().isDynamicDim(0))
+      return "rows that are not pooled have a known number";
+    if (made.isEven && made.rank == 2)
+      return "rows that are not pooled need the number of ids that each sample "
+             "has";
+  }
+  return "";
+}
+
+static std::optional<Packed> read(MadePack made) {
+  ir::PackOp pack = made.op;
   Packed packed;
   packed.pack = pack;
+  packed.hasIdEach = made.rank == 1;
   std::optional<Brought> ids = bring(pack.getIds()[0], pack, /*sizes=*/true);
   if (!ids)
     return std::nullopt;
   packed.ids = *ids;
-  if (isEven) {
-    Operation *made = pack.getOffsets()[0].getDefiningOp();
-    if (!made->hasOneUse())
+  if (made.isEven) {
+    Operation *offsets = pack.getOffsets()[0].getDefiningOp();
+    if (!offsets->hasOneUse())
       return std::nullopt;
-    packed.offsets.ops.push_back(made);
+    packed.offsets.ops.push_back(offsets);
   } else {
     std::optional<Brought> given =
         bring(pack.getOffsets()[0], pack, /*sizes=*/false);
@@ -87,10 +112,11 @@ static std::optional<Packed> read(ir::PackOp pack, bool isEven) {
   return packed;
 }
 
-/// Sizes of the ids are the number of samples, or of one id each.
-static void replaceSizes(Value ids, Value jagged) {
+/// Sizes of the ids are the number of samples, or of ids.
+static void replaceSizes(Value ids, Value jagged, bool hasIdEach) {
   auto type = cast<ir::JaggedType>(jagged.getType());
-  bool flat = cast<RankedTensorType>(ids.getType()).getRank() == 1;
+  // Where ids of two dimensions are brought into one.
+  bool flat = hasIdEach || cast<RankedTensorType>(ids.getType()).getRank() == 1;
   for (Operation *user : llvm::make_early_inc_range(ids.getUsers())) {
     if (!isBatchSize(user))
       continue;
@@ -105,12 +131,21 @@ static void replaceSizes(Value ids, Value jagged) {
   }
 }
 
-void neuroshard::raising::makeJaggedArguments(
-    func::FuncOp function, ArrayRef<std::pair<ir::PackOp, bool>> packs) {
+void neuroshard::raising::makeJaggedArguments(func::FuncOp function,
+                                              ArrayRef<MadePack> packs) {
   SmallVector<Packed> all;
-  for (auto [pack, isEven] : packs)
-    if (std::optional<Packed> packed = read(pack, isEven))
+  for (MadePack made : packs) {
+    std::optional<Packed> packed = read(made);
+    if (!packed)
+      continue;
+    if (std::string reason = whyNotJagged(made); !reason.empty())
+      remark::missed(made.op.getLoc(),
+                     remark::RemarkOpts::name("NotJagged")
+                         .category("neuroshard-raise-lookups"))
+          << "its ids stay a tensor: " + reason;
+    else
       all.push_back(*packed);
+  }
   llvm::SmallPtrSet<void *, 8> gone;
   for (Packed &packed : all) {
     BlockArgument ids = packed.ids.argument;
@@ -124,10 +159,10 @@ void neuroshard::raising::makeJaggedArguments(
     for (Operation *op : packed.offsets.ops)
       op->erase();
     for (Operation *op : packed.ids.ops) {
-      replaceSizes(op->getResult(0), jagged);
+      replaceSizes(op->getResult(0), jagged, packed.hasIdEach);
       op->erase();
     }
-    replaceSizes(ids, jagged);
+    replaceSizes(ids, jagged, packed.hasIdEach);
     if (packed.weights)
       for (Operation *op : packed.weights->ops)
         op->erase();

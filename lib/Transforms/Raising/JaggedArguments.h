@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_JAGGEDARGUMENTS_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_JAGGEDARGUMENTS_H
 
+#include "EmitLookup.h"
+
 #include "neuroshard/Dialect/NeuroShard.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,9 +13,10 @@ namespace neuroshard::raising {
 
 /// Makes one jagged argument of the ids, offsets and weights of each of `packs`
 /// that are arguments of `function` and that nothing else reads but for their
-/// size. Each pack is given with whether its offsets are of bags of one size.
+/// size. Samples may then have any number of
+/// ids: packs whose lookups need another number stay, with a remark.
 void makeJaggedArguments(mlir::func::FuncOp function,
-                         llvm::ArrayRef<std::pair<ir::PackOp, bool>> packs);
+                         llvm::ArrayRef<MadePack> packs);
 
 } // namespace neuroshard::raising
 

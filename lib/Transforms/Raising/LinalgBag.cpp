@@ -1,8 +1,8 @@
 //===- LinalgBag.cpp - Bags with offsets in one generic -------------------===//
 
 #include "LinalgBag.h"
-#include "Offsets.h"
-#include "Values.h"
+#include "Found/Offsets.h"
+#include "Found/Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

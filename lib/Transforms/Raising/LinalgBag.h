@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_LINALGBAG_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_LINALGBAG_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 namespace neuroshard::raising {
 

@@ -1,7 +1,7 @@
 //===- LinalgForms.cpp - Rows gathered by tensor and linalg ops -----------===//
 
 #include "LinalgForms.h"
-#include "Values.h"
+#include "Found/Values.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -82,6 +82,9 @@ private:
   std::string checkOtherOps();
   bool isRangeCheck(cf::AssertOp check);
   std::string collectIndex();
+  std::string checkSample();
+  std::string checkSampleIndex(Operation *other, unsigned samples);
+  bool isLoop(Value index, unsigned loop);
   std::optional<Value> operandOverIds(Value argument);
   Maker computedIds();
   Maker makeIds();
@@ -192,6 +195,65 @@ std::string GatherBody::collectIndex() {
         return "the row index depends on the column";
     }
     indexOps.push_back(other);
+  }
+  return "";
+}
+
+/// Whether `index` is the counter of a loop.
+bool GatherBody::isLoop(Value index, unsigned loop) {
+  auto counter = beforeCasts(index).getDefiningOp<linalg::IndexOp>();
+  return counter && counter.getDim() == loop;
+}
+
+/// An op of the row index may have the place of the sample only where it reads
+/// that sample of a tensor, and read other tensors of unknown size nowhere.
+std::string GatherBody::checkSampleIndex(Operation *other, unsigned samples) {
+  auto load = dyn_cast<tensor::ExtractOp>(other);
+  for (auto [number, operand] : llvm::enumerate(other->getOperands())) {
+    bool isSample = load && number == 1;
+    // Where isLoop() does not look through a cast, the cast is the end.
+    bool isCast =
+        other->getNumResults() == 1 && isLoop(other->getResult(0), samples);
+    if (isLoop(operand, samples) && !isSample && !isCast)
+      return "its ids depend on the place of the sample in the batch, of which "
+             "each device has a part";
+    bool isPart = llvm::any_of(llvm::seq(op.getNumLoops()), [&](unsigned loop) {
+      return isLoop(operand, loop);
+    });
+    if (isSample && !isPart && load.getTensor().getType().isDynamicDim(0))
+      return "its ids may be those of another sample, which may be on another "
+             "device: 'tensor.extract' reads '" +
+             textOf(load.getTensor().getType()) +
+             "' at an index that is no loop";
+  }
+  return "";
+}
+
+/// Why the ids of a sample depend on more than the sample; empty if they do
+/// not. A batch of known size is on one device.
+std::string GatherBody::checkSample() {
+  auto type = cast<RankedTensorType>(op.getResultTypes()[0]);
+  auto first =
+      dyn_cast<AffineDimExpr>(op.getIndexingMapsArray().back().getResult(0));
+  if (type.getRank() < 2 || !type.isDynamicDim(0) || !first)
+    return "";
+  unsigned samples = first.getPosition();
+  if (isLoop(rowIndex, samples))
+    return "its ids are the places of the samples in the batch, of which each "
+           "device has a part";
+  for (Operation *other : indexOps) {
+    if (std::string reason = checkSampleIndex(other, samples); !reason.empty())
+      return reason;
+    for (Value operand : other->getOperands()) {
+      auto argument = dyn_cast<BlockArgument>(operand);
+      if (!argument || argument.getOwner() != body)
+        continue;
+      AffineMap map = op.getIndexingMapsArray()[argument.getArgNumber()];
+      for (auto [number, result] : llvm::enumerate(map.getResults()))
+        if (result.isFunctionOfDim(samples) && (number > 0 || result != first))
+          return "a sample must read its own ids: the index in dimension " +
+                 std::to_string(number) + " of an operand is " + textOf(result);
+    }
   }
   return "";
 }
@@ -334,6 +396,8 @@ std::optional<FoundLookup> GatherBody::find() {
   if (!found)
     return std::nullopt;
   if (std::string reason = collectIndex(); !reason.empty())
+    return miss(reason);
+  if (std::string reason = checkSample(); !reason.empty())
     return miss(reason);
   if (std::string reason = checkOtherOps(); !reason.empty())
     return miss(reason);

@@ -1,7 +1,7 @@
 //===- LinalgSteps.cpp - Ops of tensor, arith and linalg on rows ----------===//
 
+#include "Found/Values.h"
 #include "RowSteps.h"
-#include "Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -41,10 +41,12 @@ static RowStep divideBy(Value divisor) {
   return step;
 }
 
-static RowStep sumOver(int64_t dim, Value begin) {
+RowStep neuroshard::raising::sumOver(int64_t dim, Value begin) {
   RowStep step;
-  if (splatOf(begin) != 0.0)
+  if (splatOf(begin) != 0.0) {
+    step.reason = "its sum does not begin at zero";
     return step;
+  }
   step.kind = RowStep::Sum;
   step.dim = dim;
   return step;
@@ -140,8 +142,10 @@ RowStep GenericStep::find() {
     return {};
   RowStep step = sumOver(loops[0], op.getOutputs()[0]);
   element = addedTo(element, before);
-  if (step.kind == RowStep::Other || !element)
+  if (!element)
     return {};
+  if (step.kind == RowStep::Other)
+    return step;
   if (element == op.getBody()->getArgument(rows))
     return step;
   RowStep weigh = elementwise(element);

@@ -1,8 +1,8 @@
 //===- LoopForms.cpp - Rows gathered by loops -----------------------------===//
 
 #include "LoopForms.h"
-#include "Offsets.h"
-#include "Values.h"
+#include "Found/Offsets.h"
+#include "Found/Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -384,8 +384,8 @@ bool LoopBody::isMean(Value divisor, const Loop &bag) {
     return false;
   if (known)
     return constantOf(bag.lower) == 0 &&
-           getConstantIntValue(bag.upper) == static_cast<int64_t>(*known) &&
-           *known >= 1;
+           getConstantIntValue(bag.upper).value_or(0) >= 1 &&
+           static_cast<double>(*getConstantIntValue(bag.upper)) == *known;
   bool guarded = false;
   if (auto most = count.getDefiningOp<arith::MaximumFOp>()) {
     guarded = splatOf(most.getRhs()) == 1.0;

@@ -1,9 +1,9 @@
 //===- Pooling.cpp - Rows that become sums and means ----------------------===//
 
 #include "Pooling.h"
+#include "Found/Values.h"
 #include "RowSteps.h"
 #include "TableSources.h"
-#include "Values.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -40,7 +40,8 @@ private:
 
 static RowStep stepOf(OpOperand &use) {
   for (auto question : {linalgStep, torchStep, stableHloStep})
-    if (RowStep step = question(use); step.kind != RowStep::Other)
+    if (RowStep step = question(use);
+        step.kind != RowStep::Other || !step.reason.empty())
       return step;
   return {};
 }
@@ -57,6 +58,12 @@ bool Grower::applyReshape(FoundLookup &next, Operation *op) {
   next.ids = [ids = next.ids, expand](OpBuilder &b,
                                       Location loc) mutable -> Value {
     Value flat = ids(b, loc);
+    // The rows may have been cast to a type with other known sizes.
+    auto before = RankedTensorType::get(
+        expand.getSrcType().getShape().drop_back(),
+        cast<RankedTensorType>(flat.getType()).getElementType());
+    if (flat.getType() != before)
+      flat = tensor::CastOp::create(b, loc, before, flat);
     auto rows = cast<RankedTensorType>(expand.getResult().getType());
     auto type = RankedTensorType::get(
         rows.getShape().drop_back(),
@@ -114,7 +121,8 @@ bool Grower::applyDivide(FoundLookup &next, double divisor, Operation *op) {
     return false;
   }
   int64_t size = next.bagSize;
-  if (ShapedType::isDynamic(size) || static_cast<double>(size) != divisor) {
+  if (ShapedType::isDynamic(size) || size == 0 ||
+      static_cast<double>(size) != divisor) {
     misses.pooling(op, "a mean divides by the number of ids of each bag, " +
                            (ShapedType::isDynamic(size)
                                 ? std::string("which is not known")
@@ -155,6 +163,8 @@ std::optional<Grown> Grower::step(const Grown &grown, OpOperand &use) {
   FoundLookup &found = next.found;
   switch (step.kind) {
   case RowStep::Other:
+    if (!step.reason.empty())
+      misses.pooling(op, step.reason);
     return std::nullopt;
   case RowStep::Same:
     break;
@@ -179,6 +189,15 @@ std::optional<Grown> Grower::step(const Grown &grown, OpOperand &use) {
     if (step.kind == RowStep::Mean) {
       if (found.weights)
         return std::nullopt;
+      if (ShapedType::isDynamic(found.bagSize) || found.bagSize == 0) {
+        misses.pooling(
+            op,
+            "it is a mean over bags of " +
+                std::string(found.bagSize == 0 ? "no ids" : "unknown size") +
+                ", which is no number for an empty bag; the "
+                "mean of a lookup is zero there");
+        return std::nullopt;
+      }
       found.pooling = Pooling::Mean;
     }
     break;

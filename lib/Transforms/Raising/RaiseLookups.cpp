@@ -1,9 +1,11 @@
 //===- RaiseLookups.cpp - Lookups that other dialects spell out -----------===//
 
 #include "EmitLookup.h"
+#include "Found/Values.h"
 #include "JaggedArguments.h"
 #include "LinalgBag.h"
 #include "LinalgForms.h"
+#include "LooksLike.h"
 #include "LoopForms.h"
 #include "Pooling.h"
 #include "StableHloForms.h"
@@ -59,6 +61,7 @@ public:
 
 private:
   void findIn(func::FuncOp function);
+  void nameUnknown(Operation *op);
   std::optional<FoundLookup> findLookup(Operation *op);
   void drop(const RaisedTable &table, const std::string &reason);
   ir::TableOp createTable(const TableSource &source);
@@ -85,12 +88,22 @@ std::optional<FoundLookup> Raiser::findLookup(Operation *op) {
   return std::nullopt;
 }
 
+/// Names an op that selects rows in another form, if nothing in it is named.
+void Raiser::nameUnknown(Operation *op) {
+  bool isNamed = llvm::any_of(misses.lookups, [op](const auto &missed) {
+    return op->isAncestor(missed.first);
+  });
+  if (!isNamed && isa<func::FuncOp>(op->getParentOp()) && looksLikeLookup(op))
+    misses.lookup(op, "it selects rows of a table by ids in a form that is not "
+                      "raised; docs/raising.md lists those that are");
+}
+
 void Raiser::findIn(func::FuncOp function) {
   Block *entry = &function.getBody().front();
   function.walk([&](Operation *op) {
     std::optional<FoundLookup> found = findLookup(op);
     if (!found)
-      return;
+      return nameUnknown(op);
     if (op->getBlock() != entry) {
       misses.lookup(op, "it is in a region or branch: every device takes part "
                         "in every lookup of every step");
@@ -289,8 +302,7 @@ void Raiser::rewrite() {
   }
   for (auto &[op, lookups] : byFunction) {
     auto function = cast<func::FuncOp>(op);
-    auto uses = SymbolTable::getSymbolUses(function.getSymNameAttr(), module);
-    if (uses && uses->empty()) {
+    if (!namesSymbol(module, function.getSymNameAttr())) {
       convertSignature(function);
       if (options.jaggedArguments)
         makeJaggedArguments(function, emitters[op].getPacks());

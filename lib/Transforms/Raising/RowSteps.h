@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_ROWSTEPS_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_ROWSTEPS_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 namespace neuroshard::raising {
 
@@ -34,6 +34,8 @@ struct RowStep {
   mlir::Value weightsSource;
   int64_t dim = 0;
   double divisor = 0;
+  /// Of Other: why what looks like a step is none, or empty.
+  std::string reason;
   /// Other ops that the step takes the place of.
   llvm::SmallVector<mlir::Operation *> consumed;
 };
@@ -42,6 +44,9 @@ struct RowStep {
 RowStep linalgStep(mlir::OpOperand &use);
 RowStep torchStep(mlir::OpOperand &use);
 RowStep stableHloStep(mlir::OpOperand &use);
+
+/// The sum over `dim`, begun at `begin`.
+RowStep sumOver(int64_t dim, mlir::Value begin);
 
 } // namespace neuroshard::raising
 

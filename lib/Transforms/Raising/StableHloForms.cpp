@@ -1,8 +1,8 @@
 //===- StableHloForms.cpp - Rows gathered by StableHLO --------------------===//
 
 #include "StableHloForms.h"
+#include "Found/Values.h"
 #include "RowSteps.h"
-#include "Values.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -275,12 +275,9 @@ RowStep neuroshard::raising::stableHloStep(OpOperand &use) {
   if (isNamed(op, "stablehlo.reduce")) {
     auto dims = numbersOf(op->getAttr("dimensions"));
     if (use.getOperandNumber() != 0 || !dims || dims->size() != 1 ||
-        op->getNumRegions() != 1 || !adds(op->getRegion(0)) ||
-        splatOf(other) != 0.0)
+        op->getNumRegions() != 1 || !adds(op->getRegion(0)))
       return step;
-    step.kind = RowStep::Sum;
-    step.dim = (*dims)[0];
-    return step;
+    return sumOver((*dims)[0], other);
   }
   if (isNamed(op, "stablehlo.divide") && use.getOperandNumber() == 0) {
     if (std::optional<double> divisor = splatOf(other)) {

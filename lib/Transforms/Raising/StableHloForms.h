@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_STABLEHLOFORMS_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_STABLEHLOFORMS_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 namespace neuroshard::raising {
 

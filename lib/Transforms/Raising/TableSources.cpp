@@ -1,6 +1,7 @@
 //===- TableSources.cpp - Where the rows of a lookup come from ------------===//
 
 #include "TableSources.h"
+#include "Found/Values.h"
 #include "TorchTypes.h"
 
 #include "neuroshard/Support/Printable.h"
@@ -84,20 +85,36 @@ static std::string checkType(RankedTensorType type) {
   return "";
 }
 
-std::optional<TableSource> neuroshard::raising::sourceOf(Value table,
-                                                         std::string &reason) {
-  TableSource source;
+/// `table` before casts.
+static Value originOf(Value table) {
   while (Operation *op = table.getDefiningOp()) {
     if (!isCast(op) && !isToTensor(op))
       break;
     table = op->getOperand(0);
   }
+  return table;
+}
+
+/// Whether `value` is an argument of a function.
+static bool isArgument(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && argument.getOwner()->isEntryBlock() &&
+         isa<func::FuncOp>(argument.getOwner()->getParentOp());
+}
+
+bool neuroshard::raising::isStored(Value tensor) {
+  Value origin = originOf(tensor);
+  Operation *op = origin.getDefiningOp();
+  return op ? isConstant(op) || isGlobalLoad(op) : isArgument(origin);
+}
+
+std::optional<TableSource> neuroshard::raising::sourceOf(Value table,
+                                                         std::string &reason) {
+  TableSource source;
+  table = originOf(table);
   Operation *op = table.getDefiningOp();
   if (!op) {
-    auto argument = cast<BlockArgument>(table);
-    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    if (!function || !argument.getOwner()->isEntryBlock() ||
-        isa<MemRefType>(table.getType())) {
+    if (!isArgument(table) || isa<MemRefType>(table.getType())) {
       reason = "the table must be a tensor that is an argument of a function, "
                "a constant or a global; this one changes in a loop, branch or "
                "buffer";
@@ -187,9 +204,8 @@ static std::string whyNotGlobal(Operation *global,
 
 static std::string whyNotArgument(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto uses = SymbolTable::getSymbolUses(function.getSymNameAttr(),
-                                         function->getParentOfType<ModuleOp>());
-  if (!uses || uses->empty())
+  if (!namesSymbol(function->getParentOfType<ModuleOp>(),
+                   function.getSymNameAttr()))
     return "";
   return "the table is an argument of '@" + printable(function.getSymName()) +
          "', which is called; inline it first: --inline";

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_TABLESOURCES_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_TABLESOURCES_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -29,6 +29,10 @@ struct TableSource {
 /// The type of a tensor, also of one whose dialect is not registered
 /// (`!torch.vtensor<[100,64],f32>`); null if `type` is none.
 mlir::RankedTensorType builtinTensor(mlir::Type type);
+
+/// Whether `tensor`, or a buffer, is behind casts an argument of a function, a
+/// constant or loaded from a global, and not computed.
+bool isStored(mlir::Value tensor);
 
 /// The source of `table` behind casts, or the reason why it cannot be a table.
 std::optional<TableSource> sourceOf(mlir::Value table, std::string &reason);

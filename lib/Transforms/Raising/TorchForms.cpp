@@ -1,10 +1,10 @@
 //===- TorchForms.cpp - Embeddings of the torch dialect -------------------===//
 
 #include "TorchForms.h"
-#include "Offsets.h"
+#include "Found/Offsets.h"
+#include "Found/Values.h"
 #include "RowSteps.h"
 #include "TorchTypes.h"
-#include "Values.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -247,6 +247,14 @@ static RowStep weighTorch(OpOperand &use, RankedTensorType rows) {
       dim != rows.getRank() - 1 || weights.getRank() != rows.getRank() - 1 ||
       weights.getShape() != rows.getShape().drop_back())
     return step;
+  // Sizes of 1 are repeated. Where one is unknown, the runtime compares the
+  // number of weights with that of ids; with more that would not tell.
+  if (llvm::count_if(weights.getShape(), ShapedType::isDynamic) > 1) {
+    step.reason = "its weights have several unknown sizes, each of which may "
+                  "be 1 and then be repeated, which lookups do not do; got: " +
+                  textOf(other->getOperand(0).getType());
+    return step;
+  }
   step.kind = RowStep::Weigh;
   step.weights = toBuiltin(other->getOperand(0));
   step.weightsSource = other->getOperand(0);

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_TORCHFORMS_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_TORCHFORMS_H
 
-#include "FoundLookup.h"
+#include "Found/FoundLookup.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -6,9 +6,9 @@
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
-#include "mlir/IR/Dominance.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace neuroshard {
@@ -128,16 +128,40 @@ LogicalResult Outliner::checkCalls() {
   return diagnostic;
 }
 
+/// Moves what makes `value` before `place`, an op of the same block. Moves
+/// nothing and gives false if some of it has side effects or depends on a
+/// lookup.
+bool moveDefinitionsBefore(Value value, Operation *place) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [place](Operation *op) {
+    return op->getBlock() == place->getBlock() &&
+           (isa<LookupOp>(op) || !op->isBeforeInBlock(place));
+  };
+  (void)getBackwardSlice(value, &slice, options);
+  if (slice.contains(place) || llvm::any_of(slice, [](Operation *op) {
+        return isa<LookupOp>(op) || !isMemoryEffectFree(op);
+      }))
+    return false;
+  SmallVector<Operation *> ops = slice.takeVector();
+  llvm::sort(ops,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *op : ops)
+    op->moveBefore(place);
+  return true;
+}
+
 /// Start needs all ids, and results exist only after wait: ids that are made
 /// after the first use of a result move before it.
 LogicalResult Outliner::defineIdsBefore(Operation *firstUse) {
-  IRRewriter rewriter(entry.getContext());
-  DominanceInfo dominance(entry);
   for (Value value : ids) {
     Operation *definition = value.getDefiningOp();
     if (!definition || definition->isBeforeInBlock(firstUse))
       continue;
-    if (succeeded(moveValueDefinitions(rewriter, value, firstUse, dominance)))
+    if (moveDefinitionsBefore(value, firstUse))
       continue;
     InFlightDiagnostic diagnostic = definition->emitOpError(
         "makes the ids of a lookup after the result of another lookup is "

@@ -8,7 +8,7 @@
 // CHECK:         neuroshard.lookup unpooled @table0[%[[J]], "ids1"] : !ids -> tensor<8x4xf32>
 // CHECK-NOT:     scf.forall
 // JAGGED-LABEL: func.func @rows(
-// JAGGED-SAME:    %[[J:.*]]: !ids) -> tensor<8x4xf32>
+// JAGGED-SAME:    %[[IDS:.*]]: tensor<8xi64>) -> tensor<8x4xf32>
 func.func @rows(%t: tensor<100x4xf32>, %ids: tensor<8xi64>) -> tensor<8x4xf32> {
   %room = tensor.empty() : tensor<8x4xf32>
   %rows = scf.forall (%i) in (8) shared_outs(%out = %room) -> (tensor<8x4xf32>) {

@@ -115,6 +115,19 @@ TEST_F(SafetensorsTest, RefusesToWriteAShapeThatDoesNotFit) {
               HasSubstr("tensor 'w': F32 [2, 2] does not fit its 24 bytes"));
 }
 
+TEST_F(SafetensorsTest, RefusesToWriteANameThatNoFileHas) {
+  std::array<float, 1> values = {};
+  for (const char *name : {"__metadata__", "\xff"}) {
+    TensorFile file;
+    file.tensors[name] = makeTensor<float>(values);
+    Expected<void> written = writeTensorFile(file, path);
+    ASSERT_FALSE(written) << name;
+    EXPECT_THAT(toString(written.error()),
+                HasSubstr("a name must be UTF-8 and another than "
+                          "'__metadata__'; rename it"));
+  }
+}
+
 TEST_F(SafetensorsTest, EveryTruncationIsAnError) {
   TensorFile file;
   std::array<double, 3> values = {1, 2, 3};

@@ -193,15 +193,27 @@ TEST_F(Failures, BadOffsets) {
 TEST_F(Failures, MissingWeights) {
   auto routeWithoutWeights = [](void **args) {
     auto *device = static_cast<nsrt_device *>(args[0]);
-    static const int64_t ids[] = {1};
-    static const int64_t offsets[] = {0, 1, 1, 1, 1, 1};
+    static const int64_t ids[] = {1}, offsets[] = {0, 1, 1, 1, 1, 1};
     nsrt_routed_release(device,
                         nsrt_route(device, 0, ids, 1, offsets, 6, nullptr));
   };
   EXPECT_THAT(invokeAll(routeWithoutWeights, nullptr),
               HasSubstr("rank 0: input \"f0, ..., f4 (5 features)\": the input "
-                        "is weighted, but "
-                        "its weights are null"));
+                        "is weighted, but its weights are null"));
+}
+
+TEST_F(Failures, OtherNumberOfWeights) {
+  auto route = [](void **args) {
+    auto *device = static_cast<nsrt_device *>(args[0]);
+    static const int64_t ids[] = {1}, offsets[] = {0, 1, 1, 1, 1, 1};
+    static const float weights[] = {1};
+    nsrt_check_weights(device, 0, 1, nsrt_device_rank(device) == 1 ? 0 : 1);
+    nsrt_routed_release(device,
+                        nsrt_route(device, 0, ids, 1, offsets, 6, weights));
+  };
+  EXPECT_THAT(invokeAll(route, nullptr),
+              HasSubstr("rank 1: input \"f0, ..., f4 (5 features)\": expected "
+                        "one weight for each of the 1 ids, found 0"));
 }
 
 /// A function that stays on its devices until it is let go.

@@ -29,7 +29,7 @@ REDUCE3 = 'iterator_types = ["parallel", "reduction", "parallel"]'
 
 def module(arguments, results, body, head=""):
     listed = ", ".join(results)
-    return f"""{MAPS}module attributes {{neuroshard.batch = 8 : i64}} {{
+    return f"""{MAPS}{NESTED_MAPS}module attributes {{neuroshard.batch = 8 : i64}} {{
 {head}func.func @forward({", ".join(arguments)}) -> ({listed}) {{{body}
 }}
 }}
@@ -130,6 +130,20 @@ CONSTANT = torch.arange(ROWS * DIM, dtype=torch.float32).reshape(ROWS, DIM) / 8
 DENSE = "dense<[" + ", ".join(str(line) for line in CONSTANT.tolist()) + "]>"
 MEMREF = f"memref<{ROWS}x{DIM}xf32>"
 
+# Ids of two bags of each sample.
+NESTED, NESTED_SUMS = f"tensor<?x2x{BAG}x{DIM}xf32>", f"tensor<?x2x{DIM}xf32>"
+NESTED_MAPS = """#ksl = affine_map<(k, s, l, d) -> (k, s, l)>
+#ksld = affine_map<(k, s, l, d) -> (k, s, l, d)>
+"""
+PARALLEL4 = 'iterator_types = ["parallel", "parallel", "parallel", "parallel"]'
+NESTED_SETUP = f"""
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %b = tensor.dim %ids, %c0 : tensor<?x2x{BAG}xi64>
+  %room4 = tensor.empty(%b) : {NESTED}
+  %room3 = tensor.empty(%b) : {NESTED_SUMS}
+  %zeros = linalg.fill ins(%zero : f32) outs(%room3 : {NESTED_SUMS}) -> {NESTED_SUMS}"""
+
 
 def with_table(name, head, load):
     """The table is no argument: `load` makes %t of the global in `head`."""
@@ -222,4 +236,32 @@ MODELS = [
                f"""
   %t = ml_program.global_load_const @w : {TABLE}"""),
     with_table("constant", "", f'\n  %t = arith.constant {DENSE} : {TABLE} loc("w")'),
+    RaisedModel("rows-and-sums-of-bags", module(
+        (ARGUMENTS[0], f"%ids: tensor<?x2x{BAG}xi64>"), [NESTED, NESTED_SUMS], NESTED_SETUP + f"""
+  %rows = linalg.generic {{indexing_maps = [#ksl, #ksld], {PARALLEL4}}}
+      ins(%ids : tensor<?x2x{BAG}xi64>) outs(%room4 : {NESTED}) {{
+  ^bb0(%id: i64, %out: f32):{CAST}
+    %d = linalg.index 3 : index
+    %x = tensor.extract %user[%i, %d] : {TABLE}
+    linalg.yield %x : f32
+  }} -> {NESTED}
+  %sums = linalg.reduce {{arith.addf}} ins(%rows : {NESTED}) outs(%zeros : {NESTED_SUMS})
+    dimensions = [2]
+  return %rows, %sums : {NESTED}, {NESTED_SUMS}"""),
+                (Table("user"), PerSample((2, BAG))), ("sum", "unpooled"),
+                lambda t, ids: [rows(t, ids), rows(t, ids).sum(2)],
+                ((4, "f32"), (3, "f32"))),
+    RaisedModel("ids-after-a-result", module(
+        (*ARGUMENTS, f'%item: {TABLE} loc("item")'), [SUMS, SUMS], SETUP +
+        gathered("rows", "%user", CAST) + REDUCED + f"""
+  %doubled = arith.addf %sums, %sums : {SUMS}
+  %one = arith.constant 1 : i64
+  %room_ids = tensor.empty(%b) : {IDS}
+  %ones = linalg.fill ins(%one : i64) outs(%room_ids : {IDS}) -> {IDS}
+  %halves = arith.shrsi %ids, %ones : {IDS}""" +
+        gathered("others", "%item", CAST, "%halves : " + IDS) + f"""
+  %more = linalg.reduce {{arith.addf}} ins(%others : {ROWS3}) outs(%zeros : {SUMS}) dimensions = [1]
+  return %doubled, %more : {SUMS}, {SUMS}"""), (*TABLE_AND_IDS, Table("item")), ("sum", "sum"),
+                lambda t, ids, u: [2 * rows(t, ids).sum(1), rows(u, ids // 2).sum(1)],
+                ((2, "f32"), (2, "f32"))),
 ]

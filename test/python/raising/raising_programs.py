@@ -31,11 +31,12 @@ def compile_program(source, folder):
 
 def call_forward(library, arguments, results):
     """Calls @forward. results: (rank, element type) of each. Their memory stays with the
-    process."""
+    process. The program may write to what it takes: it gets copies."""
     fields = [(f"r{number}", DESCRIPTORS[rank]) for number, (rank, _) in enumerate(results)]
     returned = type("Results", (ctypes.Structure,), {"_fields_": fields})()
     memory = HostMemory()
-    described = [describe(argument, memory) for argument in arguments]
+    copies = [argument.clone() for argument in arguments]
+    described = [describe(argument, memory) for argument in copies]
     library._mlir_ciface_forward(ctypes.byref(returned), *map(ctypes.byref, described))
     return [read_tensor(getattr(returned, f"r{number}"), TENSORS[element], memory)
             for number, (_, element) in enumerate(results)]

@@ -102,7 +102,7 @@ def descriptor_type(rank):
     return Descriptor
 
 
-DESCRIPTORS = {rank: descriptor_type(rank) for rank in (1, 2, 3)}
+DESCRIPTORS = {rank: descriptor_type(rank) for rank in (1, 2, 3, 4)}
 
 
 class HostMemory:

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUNDLOOKUP_H
-#define NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUNDLOOKUP_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_FOUNDLOOKUP_H
+#define NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_FOUNDLOOKUP_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
@@ -80,4 +80,4 @@ template <typename T> std::string textOf(const T &printed) {
 
 } // namespace neuroshard::raising
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUNDLOOKUP_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_FOUNDLOOKUP_H

@@ -1,7 +1,7 @@
 //===- Values.h - Small questions on values ---------------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
-#define NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
+#define NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
 
 #include "FoundLookup.h"
 
@@ -33,12 +33,17 @@ std::optional<double> splatOf(mlir::Value value);
 /// `value` before casts between integers and index that keep its number.
 mlir::Value beforeCasts(mlir::Value value);
 
-/// The type of `tensor` before `tensor.cast` has forgotten sizes; null if it is
-/// not ranked.
+/// The type of a ranked `tensor` before `tensor.cast` has forgotten sizes: the
+/// first ranked one.
 mlir::RankedTensorType typeBeforeCasts(mlir::Value tensor);
 
 /// The value that `value` has as an index or integer constant.
 std::optional<int64_t> constantOf(mlir::Value value);
+
+/// The first op of `module` that names the symbol, or null. Also where an op of
+/// another dialect may have symbols of its own, so that MLIR cannot say which
+/// uses there are: one that has the same name counts.
+mlir::Operation *namesSymbol(mlir::ModuleOp module, mlir::StringAttr symbol);
 
 /// The sum (operand order free): the other operand, if `value` is
 /// `arith.addf` of `term`.
@@ -46,4 +51,4 @@ mlir::Value addedTo(mlir::Value value, mlir::Value term);
 
 } // namespace neuroshard::raising
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_VALUES_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H

@@ -91,9 +91,31 @@ std::optional<int64_t> neuroshard::raising::constantOf(Value value) {
 }
 
 RankedTensorType neuroshard::raising::typeBeforeCasts(Value tensor) {
-  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
-    tensor = cast.getSource();
-  return dyn_cast<RankedTensorType>(tensor.getType());
+  auto type = cast<RankedTensorType>(tensor.getType());
+  while (auto op = tensor.getDefiningOp<tensor::CastOp>()) {
+    auto before = dyn_cast<RankedTensorType>(op.getSource().getType());
+    if (!before)
+      break;
+    tensor = op.getSource();
+    type = before;
+  }
+  return type;
+}
+
+Operation *neuroshard::raising::namesSymbol(ModuleOp module,
+                                            StringAttr symbol) {
+  Operation *found = nullptr;
+  module->walk([&](Operation *op) {
+    auto isName = [&](SymbolRefAttr name) {
+      return name.getLeafReference() == symbol ? WalkResult::interrupt()
+                                               : WalkResult::advance();
+    };
+    if (!op->getAttrDictionary().walk(isName).wasInterrupted())
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
 }
 
 Value neuroshard::raising::addedTo(Value value, Value term) {

@@ -1,7 +1,7 @@
 //===- Offsets.h - Ids and offsets of bags ----------------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_OFFSETS_H
-#define NEUROSHARD_LIB_TRANSFORMS_RAISING_OFFSETS_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_OFFSETS_H
+#define NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_OFFSETS_H
 
 #include "FoundLookup.h"
 
@@ -20,4 +20,4 @@ Maker withLastOffset(mlir::Value offsets, Maker ids);
 
 } // namespace neuroshard::raising
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_OFFSETS_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_OFFSETS_H
