@@ -44,7 +44,7 @@ private:
 using FrozenTablesPtr = std::shared_ptr<const FrozenTables>;
 
 /// 0 if none is.
-inline int64_t hashOf(const FrozenTablesPtr &frozen) {
+inline int64_t hashOfFrozen(const FrozenTablesPtr &frozen) {
   return frozen ? frozen->hash() : 0;
 }
 

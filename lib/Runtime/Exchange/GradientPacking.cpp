@@ -196,7 +196,7 @@ void packValues(Device &device, Routed &routed,
 /// One update has the gradients of the same tables from all of its steps.
 void requireFrozenAlike(const Device &device, const Routed &routed) {
   for (const auto &kept : device.kept.routed)
-    if (hashOf(kept->frozen) != hashOf(routed.frozen))
+    if (hashOfFrozen(kept->frozen) != hashOfFrozen(routed.frozen))
       fail("frozen when ids were looked up: ",
            namesOf(routed.frozen, device.manifest()),
            ", but when those of kept gradients were: ",

@@ -208,9 +208,9 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
   std::vector<const StreamSet *> sets = setsByReceiver(device, layout);
   Numbers all;
   for (size_t receiver = 0; receiver < layout.owners.size(); ++receiver) {
-    all.insert(all.end(),
-               {routed.exchange, static_cast<int64_t>(error.size()),
-                routed.batch, device.order.hash(), hashOf(routed.frozen)});
+    all.insert(all.end(), {routed.exchange, static_cast<int64_t>(error.size()),
+                           routed.batch, device.order.hash(),
+                           hashOfFrozen(routed.frozen)});
     addIds(device, layout.owners[receiver], routed, all);
     addIds(device, layout.locals[receiver], routed, all);
     if (!layout.groupIds.empty())
@@ -253,7 +253,8 @@ void requireSameOrder(const Device &device, std::vector<Numbers> &headers) {
 void requireSameFrozen(const Device &device, const Routed &routed,
                        std::vector<Numbers> &headers) {
   for (size_t peer = 0; peer < headers.size(); ++peer)
-    if (numberOf(headers[peer], IdHeader::Frozen) != hashOf(routed.frozen))
+    if (numberOf(headers[peer], IdHeader::Frozen) !=
+        hashOfFrozen(routed.frozen))
       fail("has other frozen tables than rank ", peer, ": ",
            namesOf(routed.frozen, device.manifest()),
            "; freeze and unfreeze tables alike on all ranks, and begin again "
