@@ -10,6 +10,7 @@ from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSh
                                         ShardingPlan)
 
 from neuroshard import _torchrec_checks as checks
+from neuroshard._model_names import table_name
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.errors import Unsupported
 from neuroshard.shards import Shard
@@ -18,11 +19,6 @@ from neuroshard.shards import Shard
 KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",
          "column_wise": "column_wise", "table_column_wise": "column_wise",
          "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
-
-
-def table_name(path: str, parameter: str) -> str:
-    """The table of a module's parameter: the module's path in the model, then its name."""
-    return f"{path}.{parameter}" if path else parameter
 
 
 def place(rank: int, device: str, local_ranks: int) -> str:

@@ -53,14 +53,14 @@ class WhatIf(_fields.Record):
 
     def __repr__(self) -> str:
         """In short; printing it shows a table."""
-        return f"WhatIf({', '.join(_in_short(case) for case in self.cases)})"
+        return f"WhatIf({', '.join(f'{case.name}: {_outcome(case)}' for case in self.cases)})"
 
     def _repr_html_(self) -> str:
         return html_table("What if", ("topology", "devices", "cost, ms", "bound, ms", "fullest device"),
                      [(case.name, case.topology.device_count if case.topology else "",
                        *((f"{case.result.cost_ms:.3f}", _bound(case.result.lower_bound_ms),
                           _planner.format_bytes(case.result.memory.peak_bytes)) if case.result
-                         else (_in_short(case).rpartition(": ")[2], "", "")))
+                         else (_outcome(case), "", "")))
                       for case in self.cases],
                      [f"{case.name}: {case.error.message}" for case in self.cases if case.error])
 
@@ -75,14 +75,16 @@ class WhatIf(_fields.Record):
                              f"{_bound(case.result.lower_bound_ms):>9}  "
                              f"{_planner.format_bytes(case.result.memory.peak_bytes)}")
             elif case.error is not None:
-                why = f"no plan: {case.error.limit}" if case.topology else "not known"
-                lines.append(f"{start}  {why}: {case.error.message}")
+                limit = f": {case.error.limit}" if case.topology else ""
+                lines.append(f"{start}  {_outcome(case)}{limit}: {case.error.message}")
         return "\n".join(lines)
 
 
-def _in_short(case: WhatIfCase) -> str:
-    found = f"{case.result.cost_ms:.3f} ms" if case.result else "no plan" if case.topology else "not known"
-    return f"{case.name}: {found}"
+def _outcome(case: WhatIfCase) -> str:
+    """The cost, or what there is in place of a plan."""
+    if case.result:
+        return f"{case.result.cost_ms:.3f} ms"
+    return "no plan" if case.topology else "not known"
 
 
 def _bound(lower_bound_ms: float) -> str:

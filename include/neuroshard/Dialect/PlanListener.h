@@ -1,4 +1,4 @@
-//===- PlanListener.h - What is told of verified plans ---------*- C++ -*-===//
+//===- PlanListener.h - Callback for each verified plan ---------*- C++ -*-===//
 
 #ifndef NEUROSHARD_DIALECT_PLANLISTENER_H
 #define NEUROSHARD_DIALECT_PLANLISTENER_H

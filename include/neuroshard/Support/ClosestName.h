@@ -1,4 +1,4 @@
-//===- ClosestName.h - What a misspelt name may mean ------------*- C++ -*-===//
+//===- ClosestName.h - Suggestions by edit distance -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_SUPPORT_CLOSESTNAME_H
 #define NEUROSHARD_SUPPORT_CLOSESTNAME_H

@@ -1,4 +1,4 @@
-//===- PlanPrices.h - What a plan, its shards and tables cost ---*- C++ -*-===//
+//===- PlanPrices.h - Predicted costs of a plan as remarks ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRANSFORMS_PLANPRICES_H
 #define NEUROSHARD_TRANSFORMS_PLANPRICES_H

@@ -1,4 +1,4 @@
-//===- UpdateParts.cpp - What the bodies of updates have in common --------===//
+//===- UpdateParts.cpp - Helpers of update kernels ------------------------===//
 //
 // The gradient of a row is the sum over its segment, in the segment's order.
 //

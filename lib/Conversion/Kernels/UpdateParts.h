@@ -1,4 +1,4 @@
-//===- UpdateParts.h - What the bodies of updates have in common *- C++ -*-===//
+//===- UpdateParts.h - Helpers of update kernels ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_UPDATEPARTS_H
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_UPDATEPARTS_H

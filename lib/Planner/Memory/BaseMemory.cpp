@@ -1,4 +1,4 @@
-//===- BaseMemory.cpp - What every device holds, whatever its shards ------===//
+//===- BaseMemory.cpp - Memory of a device apart from shards --------------===//
 
 #include "StepBytes.h"
 #include "neuroshard/Model/DeviceClass.h"

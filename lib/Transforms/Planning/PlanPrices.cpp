@@ -1,4 +1,4 @@
-//===- PlanPrices.cpp - What a plan, its shards and tables cost -----------===//
+//===- PlanPrices.cpp - Predicted costs of a plan as remarks --------------===//
 
 #include "neuroshard/Transforms/PlanPrices.h"
 

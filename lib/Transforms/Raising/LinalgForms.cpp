@@ -17,20 +17,6 @@ using namespace neuroshard::raising;
 // tensor.gather
 //===----------------------------------------------------------------------===//
 
-/// The indices without their last dimension, which has one index.
-static Maker withoutLastDim(Value indices) {
-  return [indices](OpBuilder &b, Location loc) -> Value {
-    int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();
-    SmallVector<ReassociationIndices> groups;
-    for (int64_t i = 0; i + 1 < rank; ++i)
-      groups.push_back({i});
-    if (!groups.empty())
-      groups.back().push_back(rank - 1);
-    Value flat = tensor::CollapseShapeOp::create(b, loc, indices, groups);
-    return idsFrom(flat)(b, loc);
-  };
-}
-
 std::optional<FoundLookup>
 neuroshard::raising::findTensorGather(Operation *op, Misses &misses) {
   auto gather = dyn_cast<tensor::GatherOp>(op);
@@ -53,8 +39,10 @@ neuroshard::raising::findTensorGather(Operation *op, Misses &misses) {
   found.type = gather.getResultType();
   found.table = &gather.getSourceMutable();
   bool reduced = found.type.getRank() == indices.getRank();
-  found.ids = reduced ? withoutLastDim(gather.getIndices())
-                      : idsFrom(gather.getIndices());
+  found.ids = [ids = Value(gather.getIndices()),
+               reduced](OpBuilder &b, Location loc) -> Value {
+    return idsFrom(reduced ? withoutLastDim(b, loc, ids) : ids)(b, loc);
+  };
   found.idsSource = gather.getIndices();
   found.consumed = {op};
   return found;

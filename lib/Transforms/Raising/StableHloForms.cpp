@@ -186,16 +186,7 @@ Maker Gather::makeIds() {
   int64_t rows = table.getDimSize(0);
   return [ids = ids, dim = hasIndexDim, rows,
           valid = validInputs](OpBuilder &b, Location loc) -> Value {
-    Value taken = ids;
-    if (dim) {
-      int64_t rank = cast<RankedTensorType>(taken.getType()).getRank();
-      SmallVector<ReassociationIndices> groups;
-      for (int64_t i = 0; i + 1 < rank; ++i)
-        groups.push_back({i});
-      if (!groups.empty())
-        groups.back().push_back(rank - 1);
-      taken = tensor::CollapseShapeOp::create(b, loc, taken, groups);
-    }
+    Value taken = dim ? withoutLastDim(b, loc, ids) : ids;
     return valid ? taken : clamped(b, loc, taken, rows);
   };
 }

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import _fields
-from neuroshard._feature_keys import key_of
+from neuroshard._model_names import key_of
 from neuroshard._group.agreement import require_same, size_of, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures

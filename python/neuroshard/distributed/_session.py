@@ -10,7 +10,6 @@ import json
 import os
 import pathlib
 import weakref
-from collections.abc import Callable
 
 import torch
 import torch.distributed as dist

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from neuroshard._feature_keys import key_in
+from neuroshard._model_names import key_in
 from neuroshard._vocabulary import REUSE_BIN_UPPER, REUSE_BINS
 from neuroshard.errors import InputError
 from neuroshard.problem import ShardingProblem

@@ -12,7 +12,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ModuleSharder
 
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
-from neuroshard._torchrec_plans import table_name
+from neuroshard._model_names import collection_of, table_name
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.constraints import TableRule
 from neuroshard.errors import Unsupported
@@ -64,11 +64,11 @@ def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
 def add_module(found: Found, path: str, module: torch.nn.Module, sharder: ModuleSharder,
                constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
                optimizer: Optimizer | None) -> None:
-    pooled = hasattr(module, "embedding_bag_configs")
-    if not pooled and not hasattr(module, "embedding_configs"):
+    collection = collection_of(module)
+    if collection is None:
         raise Unsupported(f"module \"{path}\": a {type(module).__name__} does not say its tables; "
                           "expected an EmbeddingBagCollection or EmbeddingCollection")
-    configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
+    configs, pooled = collection
     parameters = sharder.shardable_parameters(module)
     weighted = bool(pooled and module.is_weighted())
     if not pooled:

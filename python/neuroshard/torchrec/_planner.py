@@ -14,7 +14,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlan
 
 import neuroshard
 from neuroshard._group.agreement import attempt, rank_of, size_of
-from neuroshard._torchrec_plans import table_name
+from neuroshard._model_names import table_name
 from neuroshard._vocabulary import NORMS_PER_ROW
 from neuroshard.constraints import Constraints, Reserves
 from neuroshard.errors import GroupError

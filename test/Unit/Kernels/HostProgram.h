@@ -3,19 +3,17 @@
 #ifndef NEUROSHARD_TEST_KERNELS_HOSTPROGRAM_H
 #define NEUROSHARD_TEST_KERNELS_HOSTPROGRAM_H
 
+#include "ContextWithErrors.h"
 #include "NativeLibrary.h"
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 namespace neuroshard {
 
@@ -26,29 +24,14 @@ template <int Rank> struct Descriptor {
 };
 
 /// A parsed module, and the errors reported for it.
-class Program {
-public:
+struct Program : ContextWithErrors {
   explicit Program(const std::string &text)
-      : context(makeRegistry()), handler(&context,
-                                         [this](mlir::Diagnostic &diagnostic) {
-                                           errors.push_back(diagnostic.str());
-                                           return mlir::success();
-                                         }),
+      : ContextWithErrors(registerNativeDialects),
         module(mlir::parseSourceString<mlir::ModuleOp>(text, &context)) {
     EXPECT_TRUE(module) << testing::PrintToString(errors);
   }
 
-  std::vector<std::string> errors;
-  mlir::MLIRContext context;
-  mlir::ScopedDiagnosticHandler handler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-
-private:
-  static mlir::DialectRegistry makeRegistry() {
-    mlir::DialectRegistry registry;
-    registerNativeDialects(registry);
-    return registry;
-  }
 };
 
 using Invoke = void (*)(void **);

@@ -4,13 +4,12 @@
 // emitted once each, and specifications that no kernel can have are refused
 // with one error.
 
+#include "ContextWithErrors.h"
 #include "KernelGrid.h"
 
 #include "neuroshard/Conversion/Kernels/HostKernels.h"
 #include "neuroshard/Model/RowLayout.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include <gmock/gmock.h>
@@ -81,29 +80,13 @@ TEST(ProgramTable, HasEveryLookup) {
 }
 
 /// A module to emit into, and the errors reported for it.
-class ModuleWithErrors {
-public:
-  ModuleWithErrors()
-      : context(makeRegistry()),
-        handler(&context, [this](mlir::Diagnostic &diagnostic) {
-          errors.push_back(diagnostic.str());
-          return mlir::success();
-        }) {
+struct ModuleWithErrors : ContextWithErrors {
+  ModuleWithErrors() : ContextWithErrors(registerKernelDialects) {
     context.loadAllAvailableDialects();
     module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
   }
 
-  std::vector<std::string> errors;
-  mlir::MLIRContext context;
-  mlir::ScopedDiagnosticHandler handler;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-
-private:
-  static mlir::DialectRegistry makeRegistry() {
-    mlir::DialectRegistry registry;
-    registerKernelDialects(registry);
-    return registry;
-  }
 };
 
 TEST(ProgramTable, EmitsEqualKernelsOnce) {

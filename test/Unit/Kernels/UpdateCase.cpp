@@ -72,19 +72,28 @@ float *UpdatedSlot::state(int number) {
   return isRowState ? rowState.data() : nullptr;
 }
 
+/// Segments between guarded pages, and two ranges that kernels take them in.
+struct GuardedSegments {
+  GuardedArray<int64_t> rows, bounds, offsets;
+  GuardedArray<float> sampleWeights, gradients;
+  std::pair<int64_t, int64_t> ranges[2];
+
+  explicit GuardedSegments(const Segments &segments)
+      : rows(segments.rows), bounds(segments.bounds),
+        offsets(segments.gradientOffsets),
+        sampleWeights(segments.sampleWeights), gradients(segments.gradients),
+        ranges{{0, 5}, {5, segments.size()}} {}
+};
+
 void runUpdate(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                const Segments &segments) {
-  GuardedArray<int64_t> rows(segments.rows), bounds(segments.bounds),
-      offsets(segments.gradientOffsets);
-  GuardedArray<float> sampleWeights(segments.sampleWeights),
-      gradients(segments.gradients);
-  for (auto [begin, end] :
-       {std::pair<int64_t, int64_t>{0, 5}, {5, segments.size()}})
+  GuardedSegments given(segments);
+  for (auto [begin, end] : given.ranges)
     entry.update(shard.weights.data(), shard.state(0), shard.state(1),
-                 rows.data(), bounds.data(), offsets.data(),
-                 shard.spec.weighted ? sampleWeights.data() : nullptr,
-                 gradients.data(), kStepSize, kKept, kSeed, kFirst, kSecond,
-                 begin, end);
+                 given.rows.data(), given.bounds.data(), given.offsets.data(),
+                 shard.spec.weighted ? given.sampleWeights.data() : nullptr,
+                 given.gradients.data(), kStepSize, kKept, kSeed, kFirst,
+                 kSecond, begin, end);
 }
 
 ReducedRows::ReducedRows(const SlotSpec &slot, const Segments &segments)
@@ -95,27 +104,22 @@ ReducedRows::ReducedRows(const SlotSpec &slot, const Segments &segments)
 
 void runReduce(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                const Segments &segments, ReducedRows &reduced) {
-  GuardedArray<int64_t> rows(segments.rows), bounds(segments.bounds),
-      offsets(segments.gradientOffsets);
-  GuardedArray<float> sampleWeights(segments.sampleWeights),
-      gradients(segments.gradients);
-  for (auto [begin, end] :
-       {std::pair<int64_t, int64_t>{0, 5}, {5, segments.size()}})
+  GuardedSegments given(segments);
+  for (auto [begin, end] : given.ranges)
     entry.reduce(shard.weights.data(), shard.state(0), shard.state(1),
-                 rows.data(), bounds.data(), offsets.data(),
-                 shard.spec.weighted ? sampleWeights.data() : nullptr,
-                 gradients.data(), kFirst, kSecond,
+                 given.rows.data(), given.bounds.data(), given.offsets.data(),
+                 shard.spec.weighted ? given.sampleWeights.data() : nullptr,
+                 given.gradients.data(), kFirst, kSecond,
                  static_cast<float *>(reduced.rows.data()),
                  reduced.norms.data(), begin, end);
 }
 
 void runApply(const nsrt_slot_entry &entry, UpdatedSlot &shard,
               const Segments &segments, ReducedRows &reduced) {
-  GuardedArray<int64_t> rows(segments.rows);
-  for (auto [begin, end] :
-       {std::pair<int64_t, int64_t>{0, 5}, {5, segments.size()}})
+  GuardedSegments given(segments);
+  for (auto [begin, end] : given.ranges)
     entry.apply(shard.weights.data(), shard.state(0), shard.state(1),
-                rows.data(), static_cast<float *>(reduced.rows.data()),
+                given.rows.data(), static_cast<float *>(reduced.rows.data()),
                 reduced.norms.data(), kStepSize, kKept, kSeed, kFirst, kSecond,
                 begin, end);
 }

@@ -92,14 +92,17 @@ def test_plan_of_a_function(run, tmp_path):
     assert {one["table"] for one in found["plan"]["shards"]} == {"t"}
 
 
+MODEL = """import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.user = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')
+"""
+
+
 def test_plan_of_a_torch_module(run, tmp_path):
     (tmp_path / "model.py").write_text(
-        "import torch\n"
-        "class Model(torch.nn.Module):\n"
-        "    def __init__(self):\n"
-        "        super().__init__()\n"
-        "        self.user = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')\n"
-        "        self.item = torch.nn.EmbeddingBag(300, 8, mode='mean', device='meta')\n")
+        MODEL + "        self.item = torch.nn.EmbeddingBag(300, 8, mode='mean', device='meta')\n")
     found = run("plan", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--optimizer", "adam",
                 "--mean-pooling", "item=5", "--json").json
     assert {(one["table"], one["cols"][1]) for one in found["plan"]["shards"]} >= {("user", 16)}
@@ -466,12 +469,7 @@ def test_what_if_over_clusters(run):
 def test_what_if_and_profile_of_a_torch_module(run, tmp_path):
     """--cluster names the devices, and statistics need none."""
     (tmp_path / "model.py").write_text(
-        "import torch\n"
-        "class Model(torch.nn.Module):\n"
-        "    def __init__(self):\n"
-        "        super().__init__()\n"
-        "        self.user = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')\n"
-        "def batches():\n"
+        MODEL + "def batches():\n"
         "    return [{'user': torch.zeros(64, 3, dtype=torch.int64)}]\n")
     cases = run("what-if", "model.py:Model", "--batch", 64, "-c", "2xCPU", "--json").json["cases"]
     assert cases[0]["cost_ms"] > 0

@@ -11,7 +11,7 @@ from distributed_models import make_plan
 from neuroshard._artifact.optimizer_states import STATE_NAMES
 from support.dynamic_batches import (DIM, ROWS, SEED, Batches, check_map, ids_of, loss_of, policy_of, problem_of,
                                      tensors)
-from support.id_simulation import Maps, initial_weights
+from support.id_simulation import Maps, initial_weights, map_bytes
 
 def kind_plan(context, problem, kind, tier):
     plan = make_plan(problem, ["table_wise", kind], context.size, 3)
@@ -341,19 +341,8 @@ def case_memory(context):
     plan = make_plan(problem, ["table_wise", "rows"], context.size, 3)
     policy = ns.DynamicIds(admit_after=2, candidates=100)
     table = context.make(plan, problem, dynamic_ids={"a": policy}).dynamic_ids["a"]
-
-    def bytes_for(count):
-        places = 1
-        while places < count + count // 2 + 1:
-            places *= 2
-        words, level = 0, count
-        while level > 1 or words == 0:
-            level = max(1, -(-level // 64))
-            words += level
-        return 48 * count + 16 * places + 8 * words
-
     begin, end = table.candidate_range
-    assert table.figures().memory_bytes == bytes_for(table.figures().rows) + bytes_for(end - begin)
+    assert table.figures().memory_bytes == map_bytes(table.figures().rows) + map_bytes(end - begin)
     assert ns.inspect(problem, plan).memory.host_bytes == (table.total().memory_bytes,)
     for given, text in ((None, "says that table \"a\" has them"), ({"a": ns.DynamicIds()}, "its DynamicIds 0")):
         raises(ValueError, text, lambda given=given: context.make(plan, problem, dynamic_ids=given))

@@ -4,6 +4,7 @@ import pytest
 
 import neuroshard as ns
 from neuroshard.errors import InvalidProblem, PlanningError
+from support.id_simulation import map_bytes
 
 ROWS, CANDIDATES = 100_001, 1000
 
@@ -13,17 +14,6 @@ def problem_of(topology="2x2xCPU", rows=ROWS, dynamic=True, **rest):
               ns.Table("s", 5000, 8)]
     features = [ns.Feature("f", "d", mean_pooling=10), ns.Feature("g", "s")]
     return ns.ShardingProblem(tables=tables, features=features, batch=256, topology=topology, **rest)
-
-
-def map_bytes(ids):
-    places = 1
-    while places < ids + ids // 2 + 1:
-        places *= 2
-    words, level = 0, ids
-    while level > 1 or words == 0:
-        level = max(1, -(-level // 64))
-        words += level
-    return 48 * ids + 16 * places + 8 * words
 
 
 def with_host_memory(topology, count):

@@ -17,7 +17,7 @@ import torch
 import neuroshard as ns
 from neuroshard.distributed import Jagged
 from neuroshard.errors import CheckpointError, TensorError
-from neuroshard.serving import dequantize, quantize, served
+from neuroshard.serving import dequantize, quantize
 from support import matrix
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])

@@ -17,6 +17,18 @@ def owner_of(id, ranks):
     return ((mix(id & BITS) >> 32) * ranks) >> 32
 
 
+def map_bytes(ids):
+    """What a map for so many ids takes, by the formula of docs/dynamic-ids.md."""
+    places = 1
+    while places < ids + ids // 2 + 1:
+        places *= 2
+    words, level = 0, ids
+    while level > 1 or words == 0:
+        level = max(1, -(-level // 64))
+        words += level
+    return 48 * ids + 16 * places + 8 * words
+
+
 def f32(value):
     return struct.unpack("f", struct.pack("f", value))[0]
 

@@ -1,4 +1,4 @@
-//===- Values.cpp - Small questions on values -----------------------------===//
+//===- Values.cpp - Queries and makers of values for raising --------------===//
 
 #include "Values.h"
 
@@ -32,6 +32,17 @@ Maker neuroshard::raising::idsFrom(Value tensor) {
     return arith::IndexCastOp::create(
         b, loc, RankedTensorType::get(type.getShape(), b.getI64Type()), tensor);
   };
+}
+
+Value neuroshard::raising::withoutLastDim(OpBuilder &b, Location loc,
+                                          Value indices) {
+  int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0; i + 1 < rank; ++i)
+    groups.push_back({i});
+  if (!groups.empty())
+    groups.back().push_back(rank - 1);
+  return tensor::CollapseShapeOp::create(b, loc, indices, groups);
 }
 
 bool neuroshard::raising::isIdType(Type element) {

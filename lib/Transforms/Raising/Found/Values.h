@@ -1,4 +1,4 @@
-//===- Values.h - Small questions on values ---------------------*- C++ -*-===//
+//===- Values.h - Queries and makers of values for raising ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_FOUND_VALUES_H
@@ -22,6 +22,10 @@ Maker there(mlir::Value value);
 
 /// A maker of ids from a tensor of i32, i64 or index.
 Maker idsFrom(mlir::Value tensor);
+
+/// `indices` without its last dimension, which has size 1.
+mlir::Value withoutLastDim(mlir::OpBuilder &b, mlir::Location loc,
+                           mlir::Value indices);
 
 /// Whether elements of the type can be ids, after a cast.
 bool isIdType(mlir::Type element);

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
-from neuroshard._feature_keys import key_of
+from neuroshard._model_names import collection_of, key_of, table_name
 
 TORCHREC_TYPES = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}
 
@@ -31,7 +31,7 @@ class Part:
 
     def table_name(self, name: str) -> str:
         """A table's name in the problem: as NeuroShardPlanner has it."""
-        return f"{self.path}.{name}" if self.prefixed else name
+        return table_name(self.path, name) if self.prefixed else name
 
     def feature_name(self, feature: Mapping) -> str:
         """A feature's name in the problem."""
@@ -47,13 +47,13 @@ def parts_of(model: object) -> list[Part]:
     TypeError for what has no tables."""
     if isinstance(model, (Mapping, torch.nn.ModuleDict)):
         return [Part(model, "", *_of_modules(model), prefixed=False)]
-    if is_collection(model):
-        return [Part(model, "", *_of_torchrec(model), prefixed=False)]
+    if collection := collection_of(model):
+        return [Part(model, "", *_of_torchrec(model, *collection), prefixed=False)]
     if not isinstance(model, torch.nn.Module):
         raise TypeError("expected a torch module, or a dict of nn.EmbeddingBag or nn.Embedding, got: "
                         f"{type(model).__name__}")
-    collections = {path: one for path, one in model.named_modules() if is_collection(one)}
-    inside = {id(part) for one in collections.values() for part in one.modules()}
+    collections = {path: (one, found) for path, one in model.named_modules() if (found := collection_of(one))}
+    inside = {id(part) for one, _ in collections.values() for part in one.modules()}
     single = {path.replace(".", "_") or "table": one for path, one in model.named_modules()
               if id(one) not in inside and isinstance(one, (torch.nn.EmbeddingBag, torch.nn.Embedding))}
     if not collections and not single:
@@ -62,12 +62,8 @@ def parts_of(model: object) -> list[Part]:
         raise TypeError(f"a {type(model).__name__} without tables; expected a module with an "
                         "EmbeddingBagCollection, an EmbeddingCollection, nn.EmbeddingBag or nn.Embedding")
     prefixed = len(collections) + bool(single) > 1
-    parts = [Part(one, path, *_of_torchrec(one), prefixed) for path, one in collections.items()]
+    parts = [Part(one, path, *_of_torchrec(one, *found), prefixed) for path, (one, found) in collections.items()]
     return parts + ([Part(single, "", *_of_modules(single), prefixed=False)] if single else [])
-
-
-def is_collection(module: object) -> bool:
-    return hasattr(module, "embedding_bag_configs") or hasattr(module, "embedding_configs")
 
 
 def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
@@ -93,9 +89,7 @@ def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
     return list(tables.values()), features
 
 
-def _of_torchrec(module: object) -> tuple[list[dict], list[dict]]:
-    pooled = hasattr(module, "embedding_bag_configs")
-    configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
+def _of_torchrec(module: object, configs: Sequence, pooled: bool) -> tuple[list[dict], list[dict]]:
     weighted = bool(pooled and module.is_weighted())
     readers = Counter(name for config in configs for name in config.feature_names)
     tables, features = [], []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from neuroshard._feature_keys import key_of
+from neuroshard._model_names import key_of
 from neuroshard.distributed._modules.found import parts_of
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Batch, Feature, Optimizer, Table

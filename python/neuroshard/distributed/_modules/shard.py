@@ -9,10 +9,11 @@ import torch
 
 from neuroshard._fields import shown
 from neuroshard._group.agreement import together
+from neuroshard._model_names import collection_of
 from neuroshard.distributed._collection import (ShardedEmbeddingBagCollection,
                                                 ShardedEmbeddingCollection)
 from neuroshard.distributed._modules.found import Part, parts_of
-from neuroshard.distributed._modules.part_plans import own_names, part_of, parts_of_modules
+from neuroshard.distributed._modules.part_plans import own_names, parts_of_modules, split
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -33,15 +34,18 @@ def shard_model(model: torch.nn.Module, plan: Plan, problem: ShardingProblem, *,
     Raises a ValueError, with the model as it was, if plan, problem and model do not have the same tables, or
     if the model also has an nn.EmbeddingBag or nn.Embedding outside of collections."""
     named = {"learning_rate": _tables_of_groups(learning_rate), **{one: options.get(one) for one in BY_TABLE}}
-    parts = together(lambda: _checked_parts(model, plan, problem, named), options.get("process_group"),
-                     "the check of the model")
-    problem = plan.complete(problem)
+
+    def check() -> list[tuple[Part, tuple[Plan, ShardingProblem]]]:
+        parts = _checked_parts(model, plan, problem, named)
+        return list(zip(parts, split(parts, plan, plan.complete(problem))))
+
+    planned = together(check, options.get("process_group"), "the check of the model")
     paths_of_module: dict[int, str] = {}
     made: dict[str, torch.nn.Module] = {}
     try:
-        for part in parts:
+        for part, own in planned:
             paths_of_module[id(part.module)] = part.path
-            made[part.path] = _sharded(part, plan, problem, learning_rate, options)
+            made[part.path] = _sharded(part, own, learning_rate, options)
     except BaseException:
         for one in made.values():
             one.close()
@@ -66,7 +70,7 @@ def reshard_model(sharded: Mapping[str, Any], plan: Plan, problem: ShardingProbl
         _require_tables({part.table_name(one["name"]) for part in parts for one in part.tables}, problem,
                         "the modules")
         plan.verify(problem)
-        return [part_of(part, plan, plan.complete(problem)) for part in parts]
+        return split(parts, plan, plan.complete(problem))
 
     made = together(check, group, "the check of the plan")
     return {part.path: sharded[part.path].reshard(*own) for part, own in zip(parts, made)}
@@ -106,11 +110,10 @@ def _checked_parts(model: object, plan: Plan, problem: ShardingProblem,
     return parts
 
 
-def _sharded(part: Part, plan: Plan, problem: ShardingProblem, learning_rate: Any,
+def _sharded(part: Part, planned: tuple[Plan, ShardingProblem], learning_rate: Any,
              options: Mapping[str, Any]) -> torch.nn.Module:
-    """The module for a part of the model."""
+    """The module for a part of the model, by the part's plan and problem."""
     own = own_names(part)
-    own_plan, own_problem = part_of(part, plan, problem)
     kind = (ShardedEmbeddingCollection if part.features and part.features[0]["pooling"] == "none"
             else ShardedEmbeddingBagCollection)
     own_options = {**options, **{name: _by_own_names(options[name], own) for name in BY_TABLE
@@ -119,7 +122,7 @@ def _sharded(part: Part, plan: Plan, problem: ShardingProblem, learning_rate: An
         own_options["initial_values"] = functions
     if isinstance(options.get("name"), str):
         own_options["name"] = f"{options['name']}_{part.path.replace('.', '_')}"
-    return kind(own_plan, own_problem, learning_rate=_own_groups(learning_rate, own), **own_options)
+    return kind(*planned, learning_rate=_own_groups(learning_rate, own), **own_options)
 
 
 def _by_own_names(given: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]:
@@ -145,9 +148,7 @@ def _tables_of_groups(rate: Any) -> list[str]:
 
 def _init_functions(part: Part) -> dict[str, Callable]:
     """By table, the init_fn that its config was given."""
-    module: Any = part.module
-    configs = (module.embedding_bag_configs() if hasattr(module, "embedding_bag_configs")
-               else module.embedding_configs())
+    configs, _ = collection_of(part.module) or ((), False)
     return {config.name: config.init_fn for config in configs if config.init_fn and not _is_default(config)}
 
 
