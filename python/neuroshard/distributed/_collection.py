@@ -16,6 +16,7 @@ from neuroshard._group.agreement import require_same, size_of, together
 from neuroshard.distributed import _arguments
 from neuroshard.distributed._caches import CacheFigures
 from neuroshard.distributed._device import pick_device
+from neuroshard.distributed._distinct_ids import DistinctIds, Sent, check_asked
 from neuroshard.distributed._dynamic_ids.ahead import MappingAhead
 from neuroshard.distributed._dynamic_ids.arguments import DynamicIds, check_dynamic_ids
 from neuroshard.distributed._dynamic_ids.id_table import IdTable
@@ -60,7 +61,8 @@ class _Sharded(Learning, torch.nn.Module):
                  grad_scaler: torch.amp.GradScaler | None = None,
                  out_of_range: str | int = "error",
                  dynamic_ids: Mapping[str, DynamicIds] | None = None,
-                 initial_values: Mapping[str, Function] | None = None) -> None:
+                 initial_values: Mapping[str, Function] | None = None,
+                 distinct_ids: bool = False) -> None:
         super().__init__()
         self._begin()
 
@@ -72,6 +74,7 @@ class _Sharded(Learning, torch.nn.Module):
             _arguments.threads(threads)
             self._check_features(problem)
             check_form(out_of_range, self._unpooled, [table.rows for table in problem.tables])
+            check_asked(distinct_ids, self._unpooled)
             policies = check_dynamic_ids(dynamic_ids, problem, size_of(process_group))
             return (FusedOptimizer(learning_rate, [table.name for table in problem.tables]),
                     UpdateArguments(update_at, update_every, grad_scaler),
@@ -84,12 +87,12 @@ class _Sharded(Learning, torch.nn.Module):
                       "gradient_division": str(gradient_division),
                       "update_at": updates.at, "update_every": str(updates.every),
                       "grad_scaler": "none" if grad_scaler is None else "some",
-                      "out_of_range": str(out_of_range), "dynamic_ids": str(policies),
+                      "out_of_range": str(out_of_range), "distinct_ids": str(distinct_ids), "dynamic_ids": str(policies),
                       "initial_values": str(sorted(functions)),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         self._updates = Updates(updates, self._optimizer, gradient_division)
-        self._out_of_range = OutOfRange(out_of_range)
+        self._out_of_range, self._distinct_ids = OutOfRange(out_of_range), DistinctIds(distinct_ids)
         self._policies, self._seed = policies, seed
         session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
                           self._updates)
@@ -120,8 +123,10 @@ class _Sharded(Learning, torch.nn.Module):
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._updates.use(session.engine, session.table_names, session)
         table_of = {one.name: one.table for one in problem.features}
-        self._out_of_range.use([ANY if table_of[name] in self._policies else problem.table(table_of[name]).rows
-                                for name in session.input.features])
+        rows = [problem.table(table_of[name]).rows for name in session.input.features]
+        self._out_of_range.use([ANY if table_of[name] in self._policies else count
+                                for name, count in zip(session.input.features, rows)])
+        self._distinct_ids.use(rows)
         self._translation = open_dynamic_ids(self._policies, table_of, session, self._seed)
         self._named_state: Any = None  # once asked for
         self._reset_step = self.step
@@ -250,7 +255,8 @@ class _Sharded(Learning, torch.nn.Module):
             raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
                               "close() it, first")
         return Source(self._plan, self._problem, self.step, self._frozen, self._optimizer.groups,
-                      self._updates.settings, self._out_of_range.form, moving_maps(self.dynamic_ids))
+                      self._updates.settings, self._out_of_range.form, self._distinct_ids.asked,
+                      moving_maps(self.dynamic_ids))
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""
@@ -299,10 +305,11 @@ class _Sharded(Learning, torch.nn.Module):
 
     def _start(self, ids: Jagged, keyed: bool, ahead: Ahead | None = None) -> Pending:
         """Sends ids, of which dynamic ones are rows by now. ahead: where these come from."""
-        ticket = self._engine.start(ids)
+        sent = self._distinct_ids.apply(ids)
+        ticket = self._engine.start(sent.ids)
         if self._translation:
             self._translation.note_step(ticket, ahead)
-        return Pending(self, ticket, ids, keyed, self._make_anchor(ticket, ids))
+        return Pending(self, ticket, sent, keyed, self._make_anchor(ticket, sent.ids))
 
     def forward(self, features: object) -> object:
         """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
@@ -321,7 +328,7 @@ class _Sharded(Learning, torch.nn.Module):
         if self._sent_ahead:
             raise TensorError("another neuroshard.distributed.pipeline sends ids of this module; "
                               "end it, or close() it, first")
-        self._sent_ahead = SentIds(self._send, lambda pending: tensors_of([pending._ids]),
+        self._sent_ahead = SentIds(self._send, lambda pending: tensors_of([pending._sent.given]),
                                    self._refuse,
                                    MappingAhead(self, self._translation) if self._translation else None)
         return self._sent_ahead
@@ -345,15 +352,15 @@ class _Sharded(Learning, torch.nn.Module):
             return None
         return self._engine.anchor(ticket, ids, anchor=self._anchor)
 
-    def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool,
+    def _finish(self, ticket: torch.Tensor, sent: Sent, keyed: bool,
                 anchor: torch.Tensor | None) -> object:
-        learns = self._learns()
+        learns, ids = self._learns(), sent.given
         is_apart = learns and anchor is not None
         results = self._engine.wait(
-            ticket, ids, updates=not is_apart,
+            ticket, sent.ids, updates=not is_apart,
             joined=keyed and self._session.joins and ids.batches is None and ids.inverse is None,
             anchor=anchor if is_apart else self._anchor if learns else None)
-        return self._as_output(results, ids, keyed)
+        return self._as_output(sent.all_rows(results, self._session.results), ids, keyed)
 
     def _learns(self) -> bool:
         return torch.is_grad_enabled() and self.training and not self._frozen
@@ -472,7 +479,10 @@ class ShardedEmbeddingCollection(_Sharded):
 
     Called with a KeyedJaggedTensor it gives {feature: JaggedTensor} as torchrec's
     EmbeddingCollection, else {feature: (values [ids, dim], offsets [batch + 1])}. Arguments and
-    methods are those of ShardedEmbeddingBagCollection."""
+    methods are those of ShardedEmbeddingBagCollection, and
+
+    distinct_ids: each rank sends, and gets the row of, each id of a feature once, however often its samples
+    have it (docs/distributed.md)."""
 
     tables_key = "embeddings"
     _unpooled = True

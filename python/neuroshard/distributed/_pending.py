@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 
-from neuroshard._jagged import Jagged
+from neuroshard.distributed._distinct_ids import Sent
 from neuroshard.distributed._sent_ids import SentIds
 from neuroshard.errors import TensorError
 
@@ -16,16 +16,16 @@ class Owner(Protocol):
 
     def _look_up(self, ticket: torch.Tensor) -> torch.Tensor: ...
 
-    def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool,
+    def _finish(self, ticket: torch.Tensor, sent: Sent, keyed: bool,
                 anchor: torch.Tensor | None) -> object: ...
 
 
 class Pending:
     """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
 
-    def __init__(self, owner: Owner, ticket: torch.Tensor, ids: Jagged, keyed: bool,
+    def __init__(self, owner: Owner, ticket: torch.Tensor, sent: Sent, keyed: bool,
                  anchor: torch.Tensor | None) -> None:
-        self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
+        self._owner, self._ticket, self._sent, self._keyed = owner, ticket, sent, keyed
         self._anchor = anchor
         self._looked_up = False
         self._sent_ahead: SentIds[Pending] | None = None
@@ -44,7 +44,7 @@ class Pending:
     def wait(self) -> object:
         """The results, as calling the module returns them. To be called once."""
         ticket, self._ticket = self._taken(), None
-        results = self._owner._finish(ticket, self._ids, self._keyed, self._anchor)
+        results = self._owner._finish(ticket, self._sent, self._keyed, self._anchor)
         if self._sent_ahead:
             self._sent_ahead.send_next()
         return results

@@ -31,11 +31,12 @@ class FeatureCounts:
         self.ids = 0
         self.per_sample: list[float] = []
 
-    def add(self, lengths: numpy.ndarray) -> None:
+    def add(self, lengths: numpy.ndarray, ids: int) -> None:
+        """lengths: of the samples. ids: how many count."""
         self.samples += len(lengths)
         self.present += int((lengths > 0).sum())
-        self.ids += int(lengths.sum())
-        self.per_sample.append(float(lengths.sum()) / len(lengths))
+        self.ids += ids
+        self.per_sample.append(ids / len(lengths))
 
     def statistics(self, feature: str) -> FeatureStatistics:
         presence = self.present / self.samples
@@ -97,11 +98,15 @@ def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
 class Profile:
     """Collects the counts of all features and tables, batch by batch.
 
-    keys: of features whose key in the batches is not found by their names (key_in). Raises an InputError
-    for features that the problem does not have."""
+    keys: of features whose key in the batches is not found by their names (key_in). distinct_ids: ids of
+    features that are not pooled count once in each device's part of a batch, as modules with distinct_ids
+    send them; the problem has a topology then. Raises an InputError for features that the problem does not
+    have."""
 
-    def __init__(self, problem: ShardingProblem, keys: Mapping[str, str] | None = None) -> None:
+    def __init__(self, problem: ShardingProblem, keys: Mapping[str, str] | None = None,
+                 distinct_ids: bool = False) -> None:
         self.problem = problem
+        self.parts = problem.topology.device_count if distinct_ids else 0
         self.keys = dict(keys or {})
         unknown = sorted(set(self.keys) - {one.name for one in problem.features})
         if unknown:
@@ -125,16 +130,27 @@ class Profile:
                              f"{', '.join(sorted(batch)) or 'nothing'}, the workload has "
                              f"{', '.join(list(self.features)[:8])}; --map FEATURE=KEY says which "
                              "key is a feature's")
+        ids_of = {one.name: self._counted(batch[read[one.name]], one) for one in self.problem.features
+                  if one.name in read}
         for name, key in read.items():
             if len(batch[key][1]):
-                self.features[name].add(batch[key][1])
+                self.features[name].add(batch[key][1], len(ids_of[name]))
         for table in self.problem.tables:
-            seen = [read[name] for name in self.readers[table.name] if name in read]
-            if seen:
-                ids = numpy.concatenate([batch[key][0] for key in seen])
+            names = [name for name in self.readers[table.name] if name in read]
+            if names:
+                seen = [read[name] for name in names]
+                ids = numpy.concatenate([ids_of[name] for name in names])
                 check_rows(ids, table, f"{where}: {', '.join(seen)}")
                 self.tables[table.name].add(ids, max(len(batch[key][1]) for key in seen))
         self.batches += 1
+
+    def _counted(self, given: tuple[numpy.ndarray, numpy.ndarray], feature: Feature) -> numpy.ndarray:
+        """The ids of a feature that count."""
+        ids, lengths = given
+        if not self.parts or feature.pooling != "none":
+            return ids
+        ends = numpy.cumsum([part.sum() for part in numpy.array_split(lengths, self.parts)])
+        return numpy.concatenate([numpy.unique(part) for part in numpy.split(ids, ends[:-1].astype(int))])
 
     def _key_in(self, batch: Mapping[str, object], feature: Feature) -> str | None:
         given = self.keys.get(feature.name)

@@ -39,6 +39,23 @@ def test_pooling_presence_and_p99(run, tmp_path):
     assert page == small_problem().features[2] and made.table("page").access is None
 
 
+def test_distinct_ids_of_a_devices_part_count_once(run, tmp_path):
+    """Two devices with two samples each; pooled features count as without."""
+    small_problem(topology="2xCPU@2GiB", features=[
+        ns.Feature("a", "user", "none"), ns.Feature("b", "item"), ns.Feature("c", "page"),
+        ns.Feature("d", "tag")]).save(tmp_path / "two.json")
+    save_batch("a.npz", a=[[1, 1, 2], [2, 1], [], [1, 1, 1]], b=[[5, 5], [5], [5], [5]])
+    assert run("profile", "two.json", "a.npz", "--distinct-ids", "-o", "new.json").code == 0
+    made = ns.ShardingProblem.load(tmp_path / "new.json")
+    a, b, *_ = made.features
+    assert (a.mean_pooling, a.presence, a.p99_pooling) == (1, 0.75, 0.75)
+    assert (b.mean_pooling, b.presence) == (1.25, 1)
+    assert made.table("user").access.reuse[:2] == pytest.approx((0.5, 0.5))
+    small_problem(topology=None).save(tmp_path / "none.json")
+    done = run("profile", "none.json", "a.npz", "--distinct-ids")
+    assert done.code == 1 and "names no devices" in done.err
+
+
 def test_batches_smaller_than_the_workloads_get_a_remark(run):
     numpy.savez("a.npz", clicked=numpy.zeros((100, 1), dtype=numpy.int64))
     batch = small_problem().batch.global_size

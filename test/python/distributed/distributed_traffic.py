@@ -104,6 +104,51 @@ def case_inference(context, number, unpooled="0", groups="1"):
     check_buffers(buffers_of(tables), buffers[context.rank], ())
 
 
+class Distinct:
+    """A local batch with each id of a feature once."""
+
+    def __init__(self, part):
+        self.batch, self._part = part.batch, part
+
+    def feature(self, number):
+        ids, *rest = self._part.feature(number)
+        return torch.unique(ids), *rest
+
+
+def case_distinct_ids(context, number):
+    """Results are those of all ids, to the bit; what is sent is what the planner counts of ids without
+    repetitions; a wrong id is named where it was given."""
+    context.tiers = ()
+    problem, plan = describe(context, int(number), True)
+    plain, tables = context.make(plan, problem), context.make(plan, problem, distinct_ids=True)
+    parts = random_parts(problem, [12 + 2 * rank for rank in range(context.size)], context.generator())
+    own = parts[context.rank]
+    assert any(len(Distinct(own).feature(one)[0]) < len(own.feature(one)[0])
+               for one in range(len(problem.features)))
+    buckets = tables._session.manifest.plain["layout"][0]["buckets"]
+    for is_trained in (True, False):
+        expected, _ = planned(problem if is_trained else problem.served(), plan, buckets,
+                              [Distinct(part) for part in parts], False)
+        found = [one.train(is_trained)(given(own)) for one in (plain, tables)]
+        for name, (values, offsets) in found[0].items():
+            assert torch.equal(values, found[1][name][0]) and torch.equal(offsets, found[1][name][1]), name
+        if is_trained:
+            for one in found:
+                torch.cat([values.flatten().float() for values, _ in one.values()]).sum().backward()
+        sent = tables.phases()
+        for phase, kinds in PHASES.items():
+            assert sent[phase][1] == to_others(expected, kinds, context.rank), phase
+        tables.reset_phases()
+    ids = own.ids.clone()
+    ids[-1] = 10**6
+    raises(ValueError, "id 1000000", lambda: tables((ids, own.offsets)))
+    for wrong, error in ((1, TypeError), ("no", TypeError)):
+        raises(error, "distinct_ids: expected a bool", lambda wrong=wrong: context.make(
+            plan, problem, distinct_ids=wrong))
+    raises(ValueError, "distinct_ids: expected False for pooled", lambda: context.make(
+        *reversed(small(context.size)), distinct_ids=True))
+
+
 def case_norms(context, kind="rowwise_adagrad", on_gpus="1"):
     """Column shards whose rows are cut at other places."""
     expected = check(context, *ragged(context.size, kind), on_gpus == "1")

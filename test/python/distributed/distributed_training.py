@@ -32,6 +32,7 @@ class Training:
         self.lookups = input_of(problem).lookups
         self.scale = 1 / plan.device_count if scale is None else scale
         self.rank = torch.distributed.get_rank(group)
+        self.distinct = options.get("distinct_ids", False)
         self.updates = 0
 
     def step(self, parts, generator, learning_rate=0.125, keyed=False):
@@ -113,6 +114,10 @@ class Training:
             if len(self.plan.shards_of(table.name)[0].devices) > 1:
                 # Sums of rows are rounded before up to three journeys.
                 relative, smallest = (1 + relative) ** 3 - 1, 3 * smallest
+            if self.distinct:
+                # Each rank's sum for a row is of the type of the results.
+                of_sum, smallest_sum = ROUNDING[self.problem.batch.output_type]
+                relative, smallest = (1 + relative) * (1 + of_sum) - 1, smallest + smallest_sum
             gradient = Travelled(oracle.table_gradient(weights, readers), relative, smallest)
             expected = optimizers.step(table.optimizer, weights, states, gradient, learning_rate,
                                        self.updates, column_groups(self.plan, table))
@@ -172,12 +177,12 @@ def describe(context, number, unpooled):
     return problem, in_tiers(plan, f"{matrix.seed()} {number}", context.tiers)
 
 
-def case_matrix(context, number, unpooled="0"):
+def case_matrix(context, number, unpooled="0", distinct="0"):
     number, unpooled = int(number), unpooled == "1"
     generator = context.generator()
     problem, plan = describe(context, number, unpooled)
     training = Training(context, plan, problem, gradient_division=number % 3 != 2,
-                        scale=1.0 if number % 3 == 2 else None)
+                        scale=1.0 if number % 3 == 2 else None, distinct_ids=distinct == "1")
     check_initial(training.module)
     for step, sizes in enumerate(local_sizes(context.size, generator)):
         training.step(random_parts(problem, sizes, generator), generator, 0.125 / (step + 1),

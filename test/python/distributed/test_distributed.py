@@ -23,6 +23,8 @@ def drawn(ranks):
     repeated = numbers if ALL else numbers[:1]
     return [*(f"training.matrix:number={one}" for one in numbers),
             *(f"training.matrix:number={one}:unpooled=1" for one in unpooled),
+            *(f"training.matrix:number={one}:unpooled=1:distinct=1" for one in unpooled),
+            *(f"traffic.distinct_ids:number={one}" for one in unpooled),
             *(f"training.same_bits:number={one}" for one in repeated),
             *(f"updates.matrix:number={one}" for one in repeated),
             *(f"updates.matrix:number={one}:unpooled=1" for one in unpooled),

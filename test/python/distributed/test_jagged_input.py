@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from neuroshard._jagged import Jagged, as_jagged
+from neuroshard.distributed._distinct_ids import RowsOfIds, distinct
 from neuroshard.distributed._inputs import Input as ModelInput, as_tensors, padded, pick_features
 from neuroshard.errors import TensorError
+from support import matrix
 
 
 class Input(NamedTuple):
@@ -159,3 +161,43 @@ def test_the_feature_on_the_meta_device_is_named(culprit):
         with pytest.raises(TensorError, match=f'feature "{culprit}": expected tensors with values, '
                            "found one on the meta device"):
             as_jagged(given, Input())
+
+
+@pytest.mark.parametrize(("dtype", "offsets"), [(torch.int64, [0, 3, 4, 6, 9]), (torch.int32, [0, 0, 4, 4, 9])])
+def test_distinct_ids_are_those_of_their_feature(dtype, offsets):
+    """Two features of two bags; ids 5 and 7 are in both."""
+    given = Jagged(torch.tensor([7, 5, 7, 5, 7, 0, 5, 5, 0], dtype=dtype), torch.tensor(offsets))
+    sent = distinct(given, [8, 9])
+    features = [ids.unique().tolist() for ids in given.ids.split([offsets[2], 9 - offsets[2]])]
+    assert sent.given is given and sent.ids.ids.dtype == dtype
+    assert sent.ids.ids.tolist() == sum(features, [])
+    count = len(features[0])
+    assert sent.ids.offsets.tolist() == [0, count, count, count + len(features[1]), count + len(features[1])]
+    rows = [torch.tensor(one)[places].tolist() for one, places in zip(features, sent.places)]
+    assert sum(rows, []) == given.ids.tolist()
+
+
+@pytest.mark.parametrize("given", [
+    Jagged(torch.tensor([1, 2, 3]), torch.tensor([0, 1, 2])),  # wrong offsets
+    Jagged(torch.tensor([1, 1, 8]), torch.tensor([0, 2, 3])),  # an id that no table has
+    Jagged(torch.tensor([1, 1, -1]), torch.tensor([0, 2, 3])),
+    Jagged(torch.tensor([1, 2, 1]), torch.tensor([0, 2, 3])),  # no repetitions
+    Jagged(torch.tensor([], dtype=torch.int64), torch.tensor([0, 0, 0]))])
+def test_other_ids_are_left_as_they_are(given):
+    sent = distinct(given, [8, 8])
+    assert sent.ids is given and sent.places is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_the_gradient_of_a_row_is_the_sum_in_the_order_of_its_ids(dtype):
+    generator = torch.Generator().manual_seed(matrix.seed())
+    places = torch.randint(0, 50, (20_000,), generator=generator)
+    rows = torch.randn(51, 12, generator=generator).to(dtype).requires_grad_()
+    gradients = torch.randn(len(places), 12, generator=generator).to(dtype)
+    result = RowsOfIds.apply(rows, places)
+    assert torch.equal(result, rows[places])
+    result.backward(gradients)
+    expected = torch.zeros(51, 12)
+    for place, one in zip(places.tolist(), gradients.float()):
+        expected[place] += one
+    assert torch.equal(rows.grad, expected.to(dtype))

@@ -19,11 +19,14 @@ from neuroshard.cli._input import options, workload
 @click.option("--weight", type=options.Number(), help="Of the snapshot (1).")
 @click.option("--map", "keys", type=options.Pair("FEATURE=KEY"), multiple=True,
               help="The key in the batches of a feature that is not found by its name.")
+@click.option("--distinct-ids", is_flag=True,
+              help="Count ids of features that are not pooled once in each device's part of a batch, as modules "
+                   "with distinct_ids send them.")
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
 @options.json_option
 def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
-            weight: float | None, keys: tuple[tuple[str, str], ...], limit: int | None,
-            as_json: bool, **values: Any) -> None:
+            weight: float | None, keys: tuple[tuple[str, str], ...], distinct_ids: bool,
+            limit: int | None, as_json: bool, **values: Any) -> None:
     """Measures BATCHES: files of one global batch each (.npz or .safetensors with
     FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
     KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
@@ -43,10 +46,10 @@ def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
     if weight is not None and snapshot is None:
         raise click.UsageError("--weight needs --snapshot")
     check_outputs({"--output": output}, (*batches, *code_files([values["workload"], *batches])))
-    problem = workload.take(values, needs_devices=False)
+    problem = workload.take(values, needs_devices=distinct_ids)
     if len(dict(keys)) < len(keys):
         raise click.UsageError("--map: a feature is given twice; expected one key for each")
-    found = statistics.Profile(problem, dict(keys))
+    found = statistics.Profile(problem, dict(keys), distinct_ids)
     with terminal.messages().status("profiling") as status:
         for where, batch in reader.read_batches(batches):
             found.add(batch, where)

@@ -103,7 +103,7 @@ class PlanMonitor:
         self._plan = self._tables.plan
         if self._is_first:
             self._search = Search(sample, self._plan.complete(self._tables.problem), self._plan,
-                                  self._options)
+                                  self._options, self._tables._distinct_ids.asked)
             self._end = weakref.finalize(self, self._search.stop)
 
     def _ask(self) -> Advice | None:

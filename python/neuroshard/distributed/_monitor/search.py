@@ -23,11 +23,11 @@ class Search:
     """One search for batches, by parts of ranks."""
 
     def __init__(self, batches: Sequence[Sequence[Bags]], problem: ShardingProblem, plan: Plan,
-                 options: Mapping[str, Any]) -> None:
-        """plan: in use. options: of neuroshard.plan."""
+                 options: Mapping[str, Any], distinct_ids: bool) -> None:
+        """plan: in use. options: of neuroshard.plan. distinct_ids: of the module."""
         self._stopped = threading.Event()
         self._outcome: tuple[Advice | None, str] = (None, "")
-        self._thread = threading.Thread(target=self._run, args=(batches, problem, plan, options),
+        self._thread = threading.Thread(target=self._run, args=(batches, problem, plan, options, distinct_ids),
                                         name="neuroshard plan monitor", daemon=True)
         self._thread.start()
 
@@ -46,9 +46,9 @@ class Search:
         self._thread.join()
 
     def _run(self, batches: Sequence[Sequence[Bags]], problem: ShardingProblem, plan: Plan,
-             options: Mapping[str, Any]) -> None:
+             options: Mapping[str, Any], distinct_ids: bool) -> None:
         def search() -> Advice:
-            measured = measure(problem, batches)
+            measured = measure(problem, batches, distinct_ids)
             warm = planning.WarmStart(previous=plan, **{
                 key: options[key] for key in ("horizon_steps",) if key in options})
             rest = {key: value for key, value in options.items() if key != "horizon_steps"}
@@ -62,10 +62,10 @@ class Search:
         return not self._stopped.is_set()
 
 
-def measure(problem: ShardingProblem, batches: Sequence[Sequence[Bags]]) -> ShardingProblem:
+def measure(problem: ShardingProblem, batches: Sequence[Sequence[Bags]], distinct_ids: bool) -> ShardingProblem:
     """The problem with the statistics of these batches alone: without snapshots."""
     problem = problem.replace(snapshots=())
-    profile = Profile(problem)
+    profile = Profile(problem, distinct_ids=distinct_ids)
     for number, parts in enumerate(batches):
         profile.add({name: tuple(map(numpy.concatenate, zip(*(part[name] for part in parts))))
                      for name in parts[0]}, f"batch {number} of the sample")

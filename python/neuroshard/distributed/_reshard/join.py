@@ -13,6 +13,7 @@ from neuroshard.distributed import _arguments
 from neuroshard.distributed._collection import (ShardedEmbeddingBagCollection,
                                                 ShardedEmbeddingCollection)
 from neuroshard.distributed._device import pick_device
+from neuroshard.distributed._distinct_ids import DistinctIds
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._optimizer import FusedOptimizer
 from neuroshard.distributed._out_of_range import OutOfRange
@@ -79,6 +80,7 @@ class Joiner:
                                            [table.name for table in target.problem.tables])
         module._updates = Updates.joining(source.updates, module._optimizer, self._scaler)
         module._out_of_range = OutOfRange(source.out_of_range)
+        module._distinct_ids = DistinctIds(source.distinct_ids)
 
         def open_session() -> Session:
             if source.updates.scaled != (self._scaler is not None):

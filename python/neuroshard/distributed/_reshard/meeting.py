@@ -40,6 +40,7 @@ class Source(NamedTuple):
     groups: Sequence[Mapping[str, Any]]  # of tables, with their learning rates
     updates: UpdateSettings
     out_of_range: str | int
+    distinct_ids: bool
     maps: Mapping[str, MovingMap]  # by table
 
 
