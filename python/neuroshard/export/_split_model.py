@@ -33,6 +33,7 @@ class SplitModel:
 
     @property
     def tables(self) -> list[Table]:
+        """The tables that were taken out of the model."""
         return list(self.text.tables)
 
     @property
@@ -42,6 +43,7 @@ class SplitModel:
 
     @property
     def lookups(self) -> list[Lookup]:
+        """The lookups that were taken out of the model."""
         return list(self.text.lookups)
 
     @property
