@@ -160,7 +160,7 @@ class _Sharded(Learning, torch.nn.Module):
         self._session.require_open()
 
     def requires_grad_(self, requires_grad: bool = True) -> _Sharded:
-        """Freezes the tables (False), or lets them learn again; called alike on all ranks. They are
+        """Freezes the tables (requires_grad=False), or lets them learn again; called alike on all ranks. They are
         no parameters: requires_grad_() of a module around them does not reach them."""
         self._frozen = not requires_grad
         return super().requires_grad_(requires_grad)
@@ -213,7 +213,7 @@ class _Sharded(Learning, torch.nn.Module):
         self._engine.reset_phases()
 
     def save_run(self, path: str | os.PathLike[str]) -> Run:
-        """Writes what steps took to a file that `neuroshard explain --run` and `plan --html` put beside
+        """Writes what steps took to the file `path`, which `neuroshard explain --run` and `plan --html` put beside
         what is predicted: the mean ms of a step by the terms of the objective, of the steps that were
         trained since reset_phases(), and what the row caches have done since the tables were opened.
         To be called on all ranks; rank 0 writes. Raises a ValueError if no step was trained."""
