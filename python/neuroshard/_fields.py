@@ -28,7 +28,7 @@ class Record:
     """The base class of all dataclasses of this package."""
 
     def replace(self: T, **changes: Any) -> T:
-        """A copy with some fields changed."""
+        """A copy with some fields changed. changes: their values. Raises what the constructor does."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     def _set(self, name: str, value: Any) -> None:

@@ -96,7 +96,8 @@ class Constraints(_fields.Record):
     pins: shards of the table lie on these devices only. forbids: no shard of it does. Both
     are {"table": [devices]} or lists of Place. co_locate: lists of tables that occupy the
     same devices. separate: lists of tables of which no device holds two. tables: what single
-    tables allow. fixed_shards: shards written by hand, kept as they are.
+    tables allow. reserves: bytes that tables leave free on each device.
+    fixed_shards: shards written by hand, kept as they are.
     """
 
     pins: tuple[Place, ...] = ()

@@ -23,7 +23,8 @@ class Traffic(NamedTuple):
     """What the devices exchange in one direction per step, a number per device.
 
     dims: columns of the device's shards, each counted once per feature that reads it (0 for
-    the direction "input"). bytes_out, bytes_in: the part that stays on the device included.
+    the direction "input"). bytes_out, bytes_in: the part that stays on the device included. topology: the
+    devices and their links.
     """
 
     dims: list[float]
@@ -55,8 +56,8 @@ class CostModel:
     def compute_ms(self, shard_sets: Sequence[ShardSet]) -> Sequence[Time]:
         """Time of one fused run of each set of shards, all on one device.
 
-        One (forward, backward) per set; or always one number for both together, and then the
-        model serves only objective="published". No set is empty.
+        shard_sets: what is asked for, each a ShardSet that is not empty. One (forward, backward) per set; or always
+        one number for both together, and then the model serves only objective="published".
         """
         raise _missing(self, "compute_ms")
 
@@ -64,8 +65,8 @@ class CostModel:
                          direction: Direction = "forward") -> Sequence[float]:
         """Time of the exchange for each device.
 
-        direction: "input" (ids to the owners), "forward" (results to the batch) or "backward"
-        (gradients to the owners). skews: how much later than the first each device starts;
+        traffic: what they exchange. direction: "input" (ids to the owners), "forward" (results to the
+        batch) or "backward" (gradients to the owners). skews: how much later than the first each device starts;
         None: all at once.
         """
         raise _missing(self, "communication_ms")

@@ -9,7 +9,7 @@ from neuroshard._printable import printable, printable_line
 
 
 class Diagnostic(NamedTuple):
-    """One thing that is wrong: the place, such as "tables[3].rows", and the rule it breaks."""
+    """One thing that is wrong. where: the place, such as "tables[3].rows". message: the rule it breaks."""
 
     where: str
     message: str

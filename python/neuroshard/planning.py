@@ -50,8 +50,8 @@ class Settings(_fields.Record):
 
 
 class Progress(NamedTuple):
-    """seconds since the start; share of the search in [0, 1], an estimate; the best cost so
-    far, in milliseconds per step; what is being done."""
+    """How far a search is. seconds: since the start. share: of the search, in [0, 1], an estimate. best_cost_ms:
+    of the best plan so far, per step. phase: what is being done."""
 
     seconds: float
     share: float
@@ -85,7 +85,11 @@ class Objective(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedSettings(Settings):
-    """Settings of algorithm="published"; the defaults are the paper's."""
+    """Settings of algorithm="published"; the defaults are the paper's.
+
+    candidates: tables that a step tries to cut. beam_width: partial solutions that are kept. depth: most rounds of
+    cuts. grid_points: limits of a device's columns that are tried, from grid_begin to grid_end times the mean.
+    """
 
     candidates: int = default_of("candidates")
     beam_width: int = default_of("beam_width")
@@ -108,7 +112,7 @@ PUBLISHED = ("candidates", "beam_width", "depth", "grid_points", "grid_begin", "
 
 @dataclass(frozen=True)
 class WarmStart(Settings):
-    """A plan in use. horizon_steps: steps for which the new plan will be used; a change pays
+    """A plan in use, previous. horizon_steps: steps for which the new plan will be used; a change pays
     when it saves more time over them than moving its bytes takes. tolerance: plans whose costs
     differ by less than this share are equally good, and the one that moves least is taken."""
 
@@ -134,14 +138,14 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
          wire_types: Union[str, Sequence[str]] = default_of("wire_types"),
          tiers: str = default_of("tiers"),
          progress: Callable[[Progress], object] | bool = True) -> PlanResult:
-    """Decides where every shard of every table lies.
+    """Decides where every shard of every table of a problem lies.
 
     cost_model: "auto" (the measured models of the devices, else the roofline), "roofline",
     "reference" (of the published tasks), a path of a .safetensors model file or a list of
     them, or an object derived from CostModel. objective: "step", "published" or an Objective.
     algorithm: one of neuroshard.algorithms(). target: in place of the problem's. deadline_s:
     seconds after which the best plan so far is returned; without it the result depends on
-    nothing but the arguments. threads: 0 for as many as the machine runs at once; the plan does
+    nothing but the arguments. seed: of random choices. threads: 0 for as many as the machine runs at once; the plan does
     not depend on it. warm_start: yesterday's plan, changed only where that pays.
     published: PublishedSettings, for algorithm="published". policy, policy_samples: for
     algorithm="dreamshard", the file of a placement policy (None: the shipped one) and the
@@ -180,9 +184,9 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
 
 def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto",
             objective: Union[ObjectiveKind, Objective] = "step") -> PlanResult:
-    """The PlanResult of a given plan: cost, memory, lower bound and remarks.
+    """The PlanResult of a given plan for a problem: cost, memory, lower bound and remarks.
 
-    explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an invalid
+    cost_model, objective: as for plan(). explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an invalid
     plan.
     """
     started = time.perf_counter()
@@ -208,7 +212,8 @@ def _wire_remarks(problem: ShardingProblem, plan: Plan) -> list[str]:
 def evaluate(problem: ShardingProblem, plan: Plan, *,
              cost_model: ModelChoice = "auto",
              objective: Union[ObjectiveKind, Objective] = "step") -> Breakdown:
-    """The predicted cost of a plan. Raises InvalidPlan for an invalid plan."""
+    """The predicted cost of a plan for a problem. cost_model, objective: as for plan(). Raises InvalidPlan for an
+    invalid plan."""
     arguments = _given(problem, plan, "evaluate", cost_model, objective)
     return breakdown_of_plain(json.loads(_planner.evaluate(*arguments)))
 

@@ -22,7 +22,7 @@ SCHEMA = "neuroshard.plan.v1"
 
 @dataclass(frozen=True, kw_only=True)
 class Setting(_fields.Record):
-    """A setting of the search that made a plan."""
+    """A setting of the search that made a plan: the name of an option, and its value as text."""
 
     name: str
     value: str
@@ -33,7 +33,8 @@ class Setting(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(_fields.Record):
-    """How a plan was made. predicted_cost_ms, lower_bound_ms: milliseconds per step."""
+    """How a plan was made. algorithm, objective, cost_model, seed: of the search, and settings: its other options
+    that were not at their defaults. predicted_cost_ms, lower_bound_ms: milliseconds per step."""
 
     algorithm: str
     objective: str
@@ -54,7 +55,7 @@ class Provenance(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(_fields.Record):
-    """Shards that cover each table exactly once, or replicate it.
+    """Where every table lies: shards that cover each table exactly once, or replicate it, on device_count devices.
 
     optimizer_semantics: what a row-wise state means in a table that is cut by columns; see
     ShardingProblem. table_fingerprint: of the tables that the plan was made for; empty when
@@ -144,7 +145,7 @@ class Plan(_fields.Record):
         return tuple(Diagnostic(*one) for one in self._native.verify(problem._native))
 
     def verify(self, problem: ShardingProblem) -> None:
-        """Raises InvalidPlan, which lists all that check() finds, unless the plan is valid.
+        """Raises InvalidPlan, which lists all that check() finds, unless the plan answers the problem.
 
         The verifier shares no code with any search: every element of every table is covered
         exactly once, memory suffices, constraints and the target's rules are kept.
@@ -158,7 +159,8 @@ class Plan(_fields.Record):
         return self._native.to_json()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes to_json() to a file: to a temporary beside it, then renamed."""
+        """Writes to_json() to the file `path`: to a temporary beside it, then renamed. Raises an OSError if it
+        cannot be written."""
         _planner.write_file(_fields.path(path, "Plan.save"), self.to_json())
 
     @classmethod
@@ -168,13 +170,13 @@ class Plan(_fields.Record):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Reads a plan's file; InvalidPlan says what is wrong, and where."""
+        """Reads a plan's file from `path`; InvalidPlan says what is wrong, and where."""
         return plan_of_native(_planner.Plan.read(_fields.path(path, "Plan.load")))
 
     def to_torchrec(self, modules: Mapping[str, Sequence[str]], **options: Any) -> Any:
         """The plan for TorchRec's DistributedModelParallel; see neuroshard.torchrec.to_torchrec.
 
-        modules: of each module's path in the model, the names of its tables."""
+        modules: of each module's path in the model, the names of its tables. options: those of that function."""
         from neuroshard._torchrec_plans import sharding_plan_of
 
         return sharding_plan_of(self.shards, self.device_count, modules, **options)
@@ -185,7 +187,8 @@ class Plan(_fields.Record):
                       optimizer_semantics: Semantics | None = None) -> Plan:
         """A plan of TorchRec as one of ours; see neuroshard.torchrec.from_torchrec.
 
-        tables: (module path, table name) -> (rows, dim)."""
+        plan: TorchRec's. tables: (module path, table name) -> (rows, dim). device_count: ranks of the job.
+        optimizer_semantics: None: "per_shard" if a table is cut by columns."""
         from neuroshard._torchrec_plans import shards_of_plan
 
         shards, by_columns = shards_of_plan(plan, tables, device_count)

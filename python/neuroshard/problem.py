@@ -32,6 +32,7 @@ Semantics = Literal["exact", "per_shard"]
 class ShardingProblem(_fields.Record):
     """Tables, the features that read them, a batch, devices, rules.
 
+    constraints: the rules. source: where the figures come from, for people.
     batch: a Batch, or the number of samples over all devices. topology: a Topology or a text
     such as "8xH200"; None for the tables alone (plan() needs one). target: what runs the plan.
     mode: of "inference" a step has lookups and their exchanges alone, and tables have no optimizers; served() makes
@@ -152,7 +153,8 @@ class ShardingProblem(_fields.Record):
         return json.dumps(plain, indent=1) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes to_json() to a file: to a temporary beside it, then renamed."""
+        """Writes to_json() to the file `path`: to a temporary beside it, then renamed. Raises an OSError if it cannot
+        be written."""
         _planner.write_file(_fields.path(path, "ShardingProblem.save"), self.to_json())
 
     @classmethod
@@ -163,7 +165,7 @@ class ShardingProblem(_fields.Record):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShardingProblem:
-        """Reads a workload's file; InvalidProblem says what is wrong, and where."""
+        """Reads a workload's file from `path`; InvalidProblem says what is wrong, and where."""
         return _of_native(*_planner.Problem.read(_fields.path(path, "ShardingProblem.load")))
 
 

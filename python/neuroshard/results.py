@@ -14,8 +14,11 @@ from neuroshard.plans import Plan, plan_of_plain
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceCost(_fields.Record):
-    """Milliseconds of one device per step, and the bytes that it sends to others and receives from
-    them: of results forward, of gradients and norms backward."""
+    """Milliseconds of one device per step, and the bytes that it sends to others and receives from them.
+
+    forward_ms, backward_ms: lookups, and updates. input_ms: exchange of ids. forward_communication_ms,
+    backward_communication_ms: exchange of results, and of gradients and norms; forward_bytes and
+    backward_bytes are theirs. fetch_ms: waiting for rows of tables below device memory."""
 
     forward_ms: float
     backward_ms: float
@@ -34,7 +37,8 @@ class DeviceCost(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotCost(_fields.Record):
-    """Cost under one snapshot of the statistics, and its share of the mean."""
+    """Cost under one snapshot of the statistics, in cost_ms per step, and its share of the mean. name: of the
+    snapshot."""
 
     name: str
     share: float
@@ -43,7 +47,7 @@ class SnapshotCost(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class CacheCost(_fields.Record):
-    """Distinct rows that a batch uses of a shard with a row cache, and those of them that are there."""
+    """Distinct rows that a batch uses of a shard with a row cache. hits: those of them that are there."""
 
     shard: str
     rows: float
@@ -52,7 +56,7 @@ class CacheCost(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionInterval(_fields.Record):
-    """Between these multiples of a predicted time lie nine of ten measured ones."""
+    """Nine of ten measured times lie between low and high times the predicted one."""
 
     low: float
     high: float
@@ -67,7 +71,8 @@ class Breakdown(_fields.Record):
     the step waits for rows of tables below device memory. fixed_ms: of a machine file, what host and PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten
     measured steps, where a machine file says it; else 0. worst_ms: the largest of the snapshots' costs.
     compute_interval: of a device's forward and backward together, communication_interval: of its time
-    in one exchange, where the cost model's file says it.
+    in one exchange, where the cost model's file says it. devices, caches, snapshots: what the cost is made of, by
+    device, shard and snapshot.
     """
 
     cost_ms: float
@@ -99,8 +104,9 @@ class Breakdown(_fields.Record):
 class DeviceMemory(_fields.Record):
     """Bytes that a plan occupies on one device, by kind; docs/memory.md has the terms.
 
-    forward_bytes and backward_bytes are alive in their phase only; peak_bytes counts the
-    larger of the two.
+    weights_bytes and optimizer_state_bytes: of the shards. ids_bytes: of a batch's ids. forward_bytes and
+    backward_bytes are alive in their phase only; peak_bytes counts the larger of the two. communicator_bytes,
+    dense_reserve_bytes, fragmentation_reserve_bytes: kept free (Reserves).
     """
 
     weights_bytes: int
@@ -122,7 +128,8 @@ class DeviceMemory(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Memory(_fields.Record):
-    """Bytes that a plan occupies on each device, in the memory of each host and on its disks."""
+    """Bytes that a plan occupies. devices: of each device; host_bytes, disk_bytes: in the memory of each host and
+    on its disks."""
 
     devices: tuple[DeviceMemory, ...]
     host_bytes: tuple[int, ...]
@@ -136,7 +143,8 @@ class Memory(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TableMove(_fields.Record):
-    """A table that must be migrated, and the bytes of weights and optimizer state that move."""
+    """A table that must be migrated, and the bytes of weights and optimizer state that move. what: from where to
+    where, for people."""
 
     table: str
     bytes: int
@@ -163,7 +171,8 @@ class Migration(_fields.Record):
 class PlanResult(_fields.Record):
     """A plan with its predicted cost and memory, and how it was decided.
 
-    lower_bound_ms: no plan costs less. explanation: one sentence per decision. tried: what was
+    breakdown: the cost and its parts. lower_bound_ms: no plan costs less. stop_reason, evaluations, seconds: why
+    the search ended, how many plans it priced, how long it took. explanation: one sentence per decision. tried: what was
     tried, with its cost. remarks: in which ways the problem lies outside the cost model's
     range. migration: with a warm start. buffers: by kind, the bytes that each device takes beside
     its tables for a step with as many ids as 99 % of the batches stay below (docs/memory.md);
@@ -189,7 +198,8 @@ class PlanResult(_fields.Record):
         return self.breakdown.cost_ms
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the plan to a file; Plan.load() reads it."""
+        """Writes the plan to the file `path`; Plan.load() reads it. Raises an OSError if it cannot be
+        written."""
         self.plan.save(path)
 
     def _headline(self) -> str:

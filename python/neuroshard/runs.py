@@ -21,8 +21,8 @@ TERMS = tuple(one.name.removesuffix("_ms") for one in dataclasses.fields(DeviceC
 
 @dataclass(frozen=True, kw_only=True)
 class CacheRun(_fields.Record):
-    """The row cache of a shard, in the mean of its batches: rows that a batch used, those of them that
-    were there, rows written back, and ms that steps waited for rows."""
+    """The row cache of a shard, in the mean of its batches. rows: that a batch used; hits: those of them that
+    were there; written: rows written back; wait_ms: ms that steps waited for rows."""
 
     rows: float
     hits: float
@@ -38,7 +38,7 @@ class CacheRun(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Run(_fields.Record):
-    """steps: of which the means are. devices: of each, the ms of a step by the terms of a DeviceCost.
+    """What steps took under a plan, measured. steps: of which the means are. devices: of each, the ms of a step by the terms of a DeviceCost.
     caches: of shards with a row cache, by name. tables: those of the steps; empty in older files."""
 
     steps: int
@@ -58,6 +58,8 @@ class Run(_fields.Record):
                             f"{_fields.shown(self.caches)}")
 
     def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the run to the file `path`, for load() and `neuroshard explain --run`. Raises an OSError if it cannot
+        be written."""
         text = json.dumps({"schema": SCHEMA, "steps": self.steps, "tables": self.tables,
                            "devices": [dict(one) for one in self.devices],
                            "caches": {name: vars(one) for name, one in self.caches.items()}}, indent=1)
@@ -65,7 +67,7 @@ class Run(_fields.Record):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Run:
-        """Raises a ValueError that says what is wrong with the file."""
+        """The run in the file `path`. Raises a ValueError that says what is wrong with the file."""
         name = _fields.path(path, "path")
         try:
             with open(name, encoding="utf-8") as file:

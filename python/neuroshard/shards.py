@@ -61,6 +61,7 @@ class Shard(_fields.Record):
 
     @property
     def row_count(self) -> int:
+        """Number of rows."""
         return self.rows[1] - self.rows[0]
 
     @property

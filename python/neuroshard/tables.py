@@ -30,7 +30,9 @@ Pooling = Literal["sum", "mean", "none"]
 class Optimizer(_fields.Record):
     """An optimizer; settings that it does not use stay at their defaults.
 
-    beta1: decay of the first moment; for momentum the factor of its buffer. weight_decay_mode:
+    kind: its name; docs/kernels.md has the formulas. eps: added to the root in the denominator.
+    initial_accumulator: what the sum of squares of Adagrad begins with. beta2: decay of the second
+    moment. beta1: decay of the first moment; for momentum the factor of its buffer. weight_decay_mode:
     l2 adds weight_decay * weights to the gradient, decoupled takes learning_rate * weight_decay
     of the weights away before the step; default: as the optimizer has it, which is decoupled for
     adamw, partial_rowwise_adam and the lambs, which add weight_decay * weights to the direction of
@@ -103,7 +105,7 @@ class Access(_fields.Record):
 class Table(_fields.Record):
     """An embedding table of rows x dim elements.
 
-    optimizer: an Optimizer, or the name of one with its default settings. hashed: ids are
+    name: as features name it. type: of the elements. optimizer: an Optimizer, or the name of one with its default settings. hashed: ids are
     hashed into the rows. dynamic_ids: ids are any numbers, to which rows are given as they are seen
     (DynamicIds), of which id_candidates without a row are counted at most. access: None when nothing is known (ids are then taken as uniform).
     """
@@ -141,6 +143,7 @@ class Table(_fields.Record):
 class Feature(_fields.Record):
     """One input that reads a table.
 
+    name: as batches name it; table: which it reads. pooling: "sum" or "mean" of a sample's rows, or "none".
     mean_pooling: mean ids per sample that has the feature. p99_pooling: ids per sample that
     99 % of batches stay below, samples without the feature included; 0: mean_pooling x
     presence. presence: share of samples that have it. batch: its own global batch; 0: that of
@@ -170,6 +173,7 @@ class Feature(_fields.Record):
 class Batch(_fields.Record):
     """Samples over all devices, and the types that travel.
 
+    global_size: samples. id_type: of ids; output_type: of results, f32, f16 or bf16.
     wire_type: in which results and gradients travel; "f32/bf16": results as f32, gradients as
     bf16; int8 and fp8: bytes with a scale per row. input_copies: copies of the ids that a pipelined
     input keeps. backwards: those whose gradients make one update; owners keep the gradients of all.
@@ -191,7 +195,8 @@ class Batch(_fields.Record):
 
 @dataclass(frozen=True)
 class FeatureStatistics(_fields.Record):
-    """Statistics of a feature in one period; see Feature. None: the value of the feature itself."""
+    """Statistics of a feature in one period. mean_pooling, p99_pooling, presence: as of a Feature; None: the value
+    of the feature itself."""
 
     feature: str
     mean_pooling: float | None = None
@@ -212,7 +217,7 @@ class FeatureStatistics(_fields.Record):
 
 @dataclass(frozen=True)
 class TableStatistics(_fields.Record):
-    """How the ids of a table repeat in one period."""
+    """How the ids of a table repeat in one period, in which access stands for that of the table."""
 
     table: str
     access: Access
@@ -224,8 +229,8 @@ class TableStatistics(_fields.Record):
 
 @dataclass(frozen=True)
 class Snapshot(_fields.Record):
-    """Statistics of one period (a day, the peak hour). Features and tables that it does not list
-    keep those of the problem. weight: above 0, relative to the other snapshots."""
+    """Statistics of one period (a day, the peak hour). What its features and tables do not list
+    stays as the problem has it. name: for people. weight: above 0, relative to the other snapshots."""
 
     name: str
     weight: float = 1

@@ -15,6 +15,7 @@ from neuroshard.constraints import Reserves
 class Level(_fields.Record):
     """One level of the hierarchy: consecutive groups of devices, of possibly unequal size.
 
+    name: such as "node"; groups: the number of devices in each.
     Two devices that share a group of this level, but none of the next inner one, talk over
     its link. bandwidth_gb_per_s: gigabytes per second that one device reaches, each way.
     latency_us: microseconds. group_bandwidth_gb_per_s: what the devices of one group of the next
@@ -44,7 +45,7 @@ class Level(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Device(_fields.Record):
-    """One device. memory_bytes: usable device memory, bytes or a text such as "80GiB";
+    """One device. device_class: its kind (neuroshard.device_classes()). memory_bytes: usable device memory, bytes or a text such as "80GiB";
     host: index into the topology's hosts. reserves: what of the memory tables must leave free, as
     measured there; constraints of a problem go before them."""
 
@@ -68,7 +69,7 @@ class Device(_fields.Record):
 @dataclass(frozen=True, kw_only=True)
 class Disk(_fields.Record):
     """The disks of a host together, for tables in tier "ssd". bytes: what tables may take, or a
-    text such as "15000GB". reads_per_second: of 4 KiB, at random; writes count as reads. 0: not
+    text such as "15000GB". reads_per_second: of 4 KiB, at random; writes count as reads. bandwidth_gb_per_s: gigabytes per second. 0: not
     known; bytes are then without limit, and rates those of the class of the host's first device."""
 
     bytes: int = 0
@@ -87,7 +88,8 @@ class Disk(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Host(_fields.Record):
-    """One host. memory_bytes: usable host memory, shared by its devices, as are its disks."""
+    """One host. memory_bytes: usable host memory, shared by its devices, as are its disks,
+    which disk stands for."""
 
     memory_bytes: int
     disk: Disk = Disk()
@@ -103,7 +105,8 @@ class Host(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Topology(_fields.Record):
-    """Levels from the outermost (one group: everything) to the innermost, devices, hosts.
+    """The levels of the network from the outermost (one group: everything) to the innermost, the devices and the
+    hosts of a cluster.
 
     Topology.parse("2x8xH200") makes one with the defaults of a device class.
     """
@@ -137,15 +140,17 @@ class Topology(_fields.Record):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Topology:
-        """The topology in a file: a machine file of `neuroshard calibrate`, or a workload."""
+        """The topology in the file `path`: a machine file of `neuroshard calibrate`, or a workload. Raises
+        InvalidProblem if it has none."""
         return topology_of_plain(_planner.read_topology(_fields.path(path, "Topology.load")))
 
     @property
     def device_count(self) -> int:
+        """Number of devices."""
         return len(self.devices)
 
     def with_devices(self, count: int) -> Topology:
-        """As many devices of the same class and memory, in nodes of the size of this
+        """`count` devices of the same class and memory, in nodes of the size of this
         topology's largest innermost group, or the class's where all its devices are in one
         smaller group. Levels of the same name, and the innermost, keep their links; others
         have those of the class. All devices must be alike."""

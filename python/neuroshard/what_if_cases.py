@@ -17,7 +17,7 @@ from neuroshard.topology import Topology, as_topology
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIfCase(_fields.Record):
-    """The outcome for one topology: result, or error when there is no plan. topology: None for a text
+    """The outcome for one topology: result, or error when there is no plan. name: as it was asked for. topology: None for a text
     that names none, whose error is an InvalidProblem."""
 
     name: str
@@ -38,7 +38,7 @@ class WhatIfCase(_fields.Record):
 
 @dataclass(frozen=True)
 class WhatIf(_fields.Record):
-    """A case per topology, in the order asked; printing it shows a table."""
+    """The cases, one per topology, in the order asked; printing it shows a table."""
 
     cases: tuple[WhatIfCase, ...]
 

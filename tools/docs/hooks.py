@@ -1,5 +1,6 @@
 """What MkDocs does for the site beyond its settings."""
 
+import os
 import posixpath
 import re
 from pathlib import Path
@@ -32,7 +33,10 @@ def on_post_page(output, **_):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Shows links to files outside docs/ as their paths: the site has pages of docs/ alone."""
+    """Shows links to files outside docs/ as their paths: the site has pages of docs/ alone. Links to the pages of
+    Doxygen where `./dev docs` makes them."""
+    if os.environ.get("NEUROSHARD_DOCS_CPP"):
+        markdown = markdown.replace("<!-- cpp -->", '<a href="../cpp/index.html">The pages of C and C++</a>')
     folder = posixpath.dirname(page.file.src_uri)
 
     def shown(link):

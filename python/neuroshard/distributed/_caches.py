@@ -13,7 +13,7 @@ class CacheFigures:
     """One cache since its tables were opened. A row counts once for each batch that uses it, however
     many of the batch's ids name it.
 
-    places: rows that it has room for. rows: that batches used. hits: of these, those that were
+    places: rows that it has room for. batches: so far. rows: that batches used. hits: of these, those that were
     there; the others were fetched. written: rows that were changed and written back. most_spilled:
     the most rows at a time that had to lie beside the places, since these were all in use.
     wait_ms: how long steps have waited for rows, those of this rank's shards before this one once they
@@ -29,6 +29,7 @@ class CacheFigures:
 
     @property
     def fetched(self) -> int:
+        """Rows that were not there."""
         return self.rows - self.hits
 
     @property

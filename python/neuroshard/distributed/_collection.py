@@ -138,10 +138,12 @@ class _Sharded(Learning, torch.nn.Module):
 
     @property
     def plan(self) -> Plan:
+        """The plan by which the tables lie."""
         return self._plan
 
     @property
     def problem(self) -> ShardingProblem:
+        """The problem that it answers."""
         return self._problem
 
     @property
@@ -163,7 +165,7 @@ class _Sharded(Learning, torch.nn.Module):
         self._session.require_open()
 
     def requires_grad_(self, requires_grad: bool = True) -> _Sharded:
-        """Freezes the tables (False), or lets them learn again; called alike on all ranks. They are
+        """Freezes the tables (requires_grad=False), or lets them learn again; called alike on all ranks. They are
         no parameters: requires_grad_() of a module around them does not reach them."""
         self._frozen = not requires_grad
         return super().requires_grad_(requires_grad)
@@ -211,11 +213,12 @@ class _Sharded(Learning, torch.nn.Module):
         return self._engine.terms()
 
     def reset_phases(self) -> None:
+        """phases(), terms() and save_run() begin anew."""
         self._reset_step = self.step
         self._engine.reset_phases()
 
     def save_run(self, path: str | os.PathLike[str]) -> Run:
-        """Writes what steps took to a file that `neuroshard explain --run` and `plan --html` put beside
+        """Writes what steps took to the file `path`, which `neuroshard explain --run` and `plan --html` put beside
         what is predicted: the mean ms of a step by the terms of the objective, of the steps that were
         trained since reset_phases(), and what the row caches have done since the tables were opened.
         To be called on all ranks; rank 0 writes. Raises a ValueError if no step was trained."""
@@ -421,7 +424,7 @@ class ShardedEmbeddingBagCollection(_Sharded):
     calls it with its own samples, any number of them. A backward also updates the tables, with
     the optimizers of the problem.
 
-    All ranks of the process group make it together, with the same plan and problem; that is
+    All ranks of process_group (None: the default one) make it together, with the same plan and problem; that is
     checked. learning_rate: see also set_learning_rate and optimizer. seed: of the first weights,
     which are uniform in +-1/sqrt(rows) and depend on seed, table, row and column alone. artifact:
     a folder of neuroshard-compile --training for this plan; None: compiled now, or taken from the
@@ -448,7 +451,10 @@ class ShardedEmbeddingBagCollection(_Sharded):
     are given as they are seen (docs/dynamic-ids.md).
 
     initial_values: by table, a function that fills a tensor, as those of torch.nn.init and TorchRec's
-    init_fn (docs/distributed.md)."""
+    init_fn (docs/distributed.md).
+
+    Raises, on all ranks, an error that names the first thing in which plan, problem, artifact or ranks do not fit
+    each other (docs/faults.md)."""
 
     _unpooled = False
 

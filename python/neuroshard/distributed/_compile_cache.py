@@ -111,8 +111,9 @@ def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Pat
 
 def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,
                  options: Sequence[str] = (), *, training: bool = True) -> None:
-    """Compiles a problem's tables and features by a plan. The folder appears once it is complete.
-    options: further options of neuroshard-compile. training: with updates."""
+    """Compiles a problem's tables and features by a plan into a folder, which appears once it is complete.
+    options: further options of neuroshard-compile. training: with updates. Raises a CompileError with what the
+    compiler says."""
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None) -> Iterator[T]:
-    """The batches of a rank's loader, until the first rank runs out.
+    """The batches of a rank's loader, until the first rank of process_group (None: the default one) runs out.
 
     Each step begins with an exchange of one number. When a loader ends before the others, all
     ranks stop at that step, and those that still had a batch warn which ranks ran out. An error

@@ -21,7 +21,8 @@ class Owner(Protocol):
 
 
 class Pending:
-    """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
+    """A lookup in flight: wait() returns its results. look_up() lets them travel before. Made by start() of a
+    collection."""
 
     def __init__(self, owner: Owner, ticket: torch.Tensor, sent: Sent, keyed: bool,
                  anchor: torch.Tensor | None) -> None:

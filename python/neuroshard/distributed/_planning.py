@@ -10,9 +10,9 @@ from neuroshard.problem import ShardingProblem
 
 
 def plan(problem: ShardingProblem, process_group: object = None, **options: object) -> Plan:
-    """Calls neuroshard.plan on rank 0; every rank gets the plan, or an error.
+    """Calls neuroshard.plan on rank 0; every rank of process_group (None: the default one) gets the plan, or an error.
 
-    options: those of neuroshard.plan. On rank 0 an error is neuroshard.plan's own, elsewhere a
+    problem, options: those of neuroshard.plan. On rank 0 an error is neuroshard.plan's own, elsewhere a
     GroupError with its text."""
     result = error = None
     if rank_of(process_group) == 0:

@@ -41,7 +41,8 @@ class EmbeddingTables(Learning, torch.nn.Module):
     results, as for the sharded collections (docs/devices.md). seed: of the first weights. name: what
     traced programs call the tables; give one to what is exported. threads: None: the machine's.
     tier_directory: where files of shards in tier "ssd" are made; None: where
-    NEUROSHARD_TIER_DIRECTORY says (docs/tiers.md).
+    NEUROSHARD_TIER_DIRECTORY says (docs/tiers.md). learning_rate, update_at, update_every, grad_scaler: as of
+    ShardedEmbeddingBagCollection.
 
     check_every: calls between two calls of check(). On GPUs kernels read ids where they are and
     check them then, so that the host waits for nothing in a step; a wrong id reads the first row
@@ -97,10 +98,12 @@ class EmbeddingTables(Learning, torch.nn.Module):
 
     @property
     def name(self) -> str:
+        """The name of the tables in traced programs."""
         return self._name
 
     @property
     def device(self) -> torch.device:
+        """Where ids, tables and results are."""
         return self._engine.device.place
 
     @property
@@ -154,7 +157,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
     # Steps
 
     def forward(self, *inputs: object) -> dict[str, torch.Tensor]:
-        """Of each input of the model a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights])
+        """inputs: of each input of the model a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights])
         with all its features one after the other, or {feature: (ids, offsets[, weights]) or ids
         [batch, pooling]}."""
         self._require_open()

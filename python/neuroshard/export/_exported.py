@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Exported(SplitModel):
-    """A model as a program of NeuroShard."""
+    """A model as a program of NeuroShard. Made by export() and load_export()."""
 
     def problem(self, topology: Topology | str | None = None, *,
                 batch: int | None = None) -> ShardingProblem:
-        """The problem to plan. batch: samples over all devices; None: those of the example."""
+        """The problem to plan. topology: None: to be added for planning. batch: samples over all devices; None: those
+        of the example."""
         from neuroshard._compiler import compiler_path, run
         from neuroshard.problem import ShardingProblem
 
@@ -45,14 +46,14 @@ class Exported(SplitModel):
 
     def compile(self, folder: str | os.PathLike, *, plan: Plan | None = None,
                 devices: int = 1, training: bool = False) -> pathlib.Path:
-        """Runs neuroshard-compile: an artifact for that many devices of this machine, by the
+        """Runs neuroshard-compile: an artifact in `folder` for that many devices of this machine, by the
         plan or by one that is made now. If torch runs the dense part, @forward of the artifact
         returns the rows. training: adds @embeddings_update, which takes gradients of rows."""
         return compile_model(self, folder, plan, devices, training)
 
     def open(self, *, plan: Plan | None = None, devices: int = 1,
              folder: str | os.PathLike | None = None) -> Program:
-        """Compiles and opens the artifact on in-process devices. The result is a context manager
+        """Compiles by the plan (None: one that is made now) and opens the artifact on in-process devices. The result is a context manager
         that is called like the model. folder: for the artifact; None: a temporary one."""
         from neuroshard.export._run.program import open_program
 

@@ -33,6 +33,7 @@ class SplitModel:
 
     @property
     def tables(self) -> list[Table]:
+        """The tables that were taken out of the model."""
         return list(self.text.tables)
 
     @property
@@ -42,6 +43,7 @@ class SplitModel:
 
     @property
     def lookups(self) -> list[Lookup]:
+        """The lookups that were taken out of the model."""
         return list(self.text.lookups)
 
     @property
@@ -77,11 +79,11 @@ class SplitModel:
         return zero_rows(self.lookups, self.inputs, self.jagged(self.example()))
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, torch.Tensor]:
-        """The arguments of a call by their names in the program."""
+        """The arguments of a call, args and kwargs, by their names in the program."""
         return self.arguments.flatten(args, kwargs)
 
     def unflatten(self, results: Sequence[object]) -> object:
-        """Results as the model returns them."""
+        """The results of the program as the model returns them. results: in its order."""
         return pytree.tree_unflatten(list(results), self.arguments.out_spec)
 
     def own(self, parameters: Sequence[Value]) -> list[torch.Tensor]:
@@ -94,14 +96,14 @@ class SplitModel:
         return [self.state[one.parameter] for one in parameters]
 
     def jagged(self, values: Mapping[str, torch.Tensor]) -> list[Jagged]:
-        """The jagged arguments of @forward."""
+        """The jagged arguments of @forward. values: those of flatten()."""
         given = [*(values[name] for name in self.ids.inputs), *self.own(self.ids.parameters)]
         made = _run(self.ids.module, given)
         return [make_jagged(one, made) for one in self.inputs]
 
     def run_dense(self, rows: Sequence[torch.Tensor],
                   values: Mapping[str, torch.Tensor]) -> list[object]:
-        """Runs the dense part on the rows [n, dim] of all lookups and the other arguments."""
+        """Runs the dense part on the rows [n, dim] of all lookups and the other arguments, of values."""
         shaped = [lookup.shaped(one) for lookup, one in zip(self.lookups, rows)]
         given = [*shaped, *(values[one.name] for one in self.dense.inputs),
                  *self.own(self.dense.parameters)]

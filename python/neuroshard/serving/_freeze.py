@@ -59,7 +59,8 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
 
 
 def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] = "int8") -> ShardingProblem:
-    """The problem of serving the tables in these types, to plan and to freeze."""
+    """The problem of serving the tables of a problem, to plan and to freeze. dtype: as for freeze(). Raises a
+    TensorError for types and tables that there are not."""
     types = dtype if isinstance(dtype, Mapping) else {table.name: dtype for table in problem.tables}
     for name in sorted({*types} ^ {table.name for table in problem.tables}):
         known = "is not a table of the problem" if name in types else "has no type"

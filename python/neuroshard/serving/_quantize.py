@@ -16,8 +16,8 @@ LARGEST_FP8 = 448.0
 
 
 def quantize(values: torch.Tensor, dtype: str, first_row: int = 0) -> torch.Tensor:
-    """Bytes [rows, bytes of a row] of values [rows, dim]. Raises a TensorError that names the first row
-    whose values the type cannot hold. first_row: what errors call row 0."""
+    """Bytes [rows, bytes of a row] of values [rows, dim]. dtype: int8, int4, fp8, f16, bf16 or f32. first_row: what
+    errors call row 0. Raises a TensorError that names the first row whose values the type cannot hold."""
     if values.dim() != 2 or dtype not in (*DTYPES, *LEVELS, "fp8"):
         raise TensorError(f"expected values [rows, dim] and a type of f32, f16, bf16, int8, int4, fp8, found "
                           f"{list(values.shape)} and {dtype!r}")
@@ -34,7 +34,14 @@ def quantize(values: torch.Tensor, dtype: str, first_row: int = 0) -> torch.Tens
 
 
 def dequantize(stored: torch.Tensor, dim: int, dtype: str) -> torch.Tensor:
-    """The values, f32 [rows, dim], of bytes as quantize() gives."""
+    """The values, f32 [rows, dim], of bytes as quantize() gives. stored: the bytes, of type dtype. Raises a
+    TensorError if they are not those of `dim` columns."""
+    if dtype not in (*DTYPES, *LEVELS, "fp8"):
+        raise TensorError(f"expected a type of f32, f16, bf16, int8, int4, fp8, found {dtype!r}")
+    size = _bytes_of_row(dim, dtype)
+    if stored.dim() != 2 or stored.dtype != torch.uint8 or stored.shape[1] != size:
+        raise TensorError(f"expected bytes [rows, {size}] of rows of {dim} columns in {dtype}, as quantize() gives, "
+                          f"found {stored.dtype} {list(stored.shape)}")
     stored = stored.contiguous()
     if dtype in DTYPES:
         return stored.view(DTYPES[dtype]).float()
@@ -46,6 +53,12 @@ def dequantize(stored: torch.Tensor, dim: int, dtype: str) -> torch.Tensor:
         elements = torch.stack([elements & 15, elements >> 4], 2).flatten(1)[:, :dim]
     # One rounding, as a fused multiply-add has.
     return (elements.double() * scale.double() + bias.double()).float()
+
+
+def _bytes_of_row(dim: int, dtype: str) -> int:
+    if dtype in DTYPES:
+        return dim * DTYPES[dtype].itemsize
+    return {"fp8": dim, "int8": PREFIX_BYTES + dim, "int4": PREFIX_BYTES + (dim + 1) // 2}[dtype]
 
 
 def _with_scales(values: torch.Tensor, dtype: str, first_row: int) -> torch.Tensor:

@@ -35,7 +35,8 @@ class _Lookup(NamedTuple):
 
 
 def serve(folder: str | os.PathLike) -> ServedTables:
-    """Opens what freeze() has written for one device. Reads all weights into memory."""
+    """Opens the folder that freeze() has written for one device. Reads all weights into memory. Raises a TensorError
+    if it is no such folder, or damaged."""
     return ServedTables(folder)
 
 
@@ -44,7 +45,7 @@ class ServedTables:
 
     tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor or a Jagged; every
     feature, and the same batch for each. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
-    feature is not pooled. drop_unknown: ids that no row has are left out of their bags instead of raising a
+    feature is not pooled. folder: of freeze(). drop_unknown: ids that no row has are left out of their bags instead of raising a
     TensorError."""
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
@@ -74,6 +75,7 @@ class ServedTables:
 
     @property
     def features(self) -> tuple[str, ...]:
+        """The features in the order of a Jagged."""
         return self._input.features
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor]:

@@ -43,7 +43,7 @@ class NeuroShardPlanner(ShardingPlanner):
     A replicated table (data_parallel) is not updated by the fused optimizer but by one of the
     dense part, so it is made where a table's constraints name that type only.
 
-    options: those of neuroshard.plan. After plan(), `result` has the search's answer and
+    reserves: bytes that tables leave free on each device. options: those of neuroshard.plan. After plan(), `result` has the search's answer and
     `problem` what was searched."""
 
     def __init__(self, topology: TorchRecTopology | Topology | str | None = None, batch_size: int = 512,
@@ -68,7 +68,7 @@ class NeuroShardPlanner(ShardingPlanner):
 
     def plan(self, module: torch.nn.Module,
              sharders: Sequence[ModuleSharder]) -> ShardingPlan:
-        """Plans in this process alone. Raises neuroshard.PlanningError with the binding limit, and
+        """Plans a module in this process alone. sharders: TorchRec's, of its kinds of modules. Raises neuroshard.PlanningError with the binding limit, and
         Unsupported for models that cannot be planned."""
         checks.expect(module, "module", torch.nn.Module, "a torch.nn.Module")
         sharders = checks.check_sharders(sharders)
@@ -87,7 +87,8 @@ class NeuroShardPlanner(ShardingPlanner):
     def collective_plan(self, module: torch.nn.Module,
                         sharders: Sequence[ModuleSharder] | None = None,
                         pg: dist.ProcessGroup | None = None) -> ShardingPlan:
-        """plan() on rank 0; every rank gets the plan or the error. ValueError if the group has
+        """plan() on rank 0; every rank gets the plan or the error. module, sharders: as for plan(). pg: None: the
+        default group. ValueError if the group has
         other ranks than the topology."""
         if not dist.is_initialized():
             raise ValueError("collective_plan: torch.distributed is not initialized; call "

@@ -428,3 +428,15 @@ def test_closed_tables(small):
     tables.close()
     with pytest.raises(TensorError, match="were closed"):
         tables({"u": torch.zeros(1, 1, dtype=torch.int64), "i": torch.zeros(1, 1, dtype=torch.int64)})
+
+
+@pytest.mark.parametrize("stored, dim, dtype, expected", [
+    (torch.zeros(3, 12, dtype=torch.uint8), 16, "int8", r"bytes \[rows, 20\] of rows of 16 columns in int8"),
+    (torch.zeros(3, 12, dtype=torch.uint8), 8, "int4", r"bytes \[rows, 8\] of rows of 8 columns in int4"),
+    (torch.zeros(12, dtype=torch.uint8), 12, "fp8", r"bytes \[rows, 12\]"),
+    (torch.zeros(3, 12), 12, "fp8", r"found torch.float32"),
+    (torch.zeros(3, 12, dtype=torch.uint8), 12, "int2", r"expected a type of f32, .*found 'int2'"),
+])
+def test_bytes_that_are_not_of_the_type_are_refused(stored, dim, dtype, expected):
+    with pytest.raises(ns.TensorError, match=expected):
+        dequantize(stored, dim, dtype)

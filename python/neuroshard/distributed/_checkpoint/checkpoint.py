@@ -37,7 +37,7 @@ Group = dist.ProcessGroup | None
 
 def save(path: str | os.PathLike[str], state: State, process_group: Group = None,
          keep: int | None = None) -> None:
-    """Saves to the folder `path`, which all ranks share; called on all ranks.
+    """Saves to the folder `path`, which all ranks share; called on all ranks of process_group (None: the default one).
 
     state: by name nn.Modules, optimizers, other objects with state_dict() and load_state_dict(),
     and values (numbers, texts, tensors, nested in dicts and lists); or one nn.Module. Optimizers
@@ -71,7 +71,7 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
 
 def load(path: str | os.PathLike[str], state: State, process_group: Group = None,
          only: Contents | None = None) -> None:
-    """Loads what is in `state` from the folder `path`; called on all ranks.
+    """Loads what is in `state` from the folder `path`; called on all ranks of process_group (None: the default one).
 
     Modules, optimizers and tensors are loaded in place; other values replace state[name]. The
     checkpoint may have been written by any number of ranks under any plan, by save() or by
@@ -98,7 +98,8 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
 
 
 def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
-    """The complete checkpoint of the highest number among <name><number>; None if there is none."""
+    """The complete checkpoint of the highest number among <name><number> in a folder; None if there is none. Raises a
+    TypeError for what is no path."""
     folder = _path(folder, "latest")
     _fields.text(name, "latest: name")
     if not folder.is_dir():

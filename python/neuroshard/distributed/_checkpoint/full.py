@@ -12,11 +12,11 @@ from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 
 def full_state_dict(module: nn.Module, *, rank: int = 0,
                     process_group: dist.ProcessGroup | None = None) -> dict[str, Tensor]:
-    """The state_dict() of a model with sharded tables as one of whole tensors in memory of the host, on
-    one rank of the group; {} on the others. torch.save writes it, and load_state_dict() of any plan, of
+    """The state_dict() of a module with sharded tables as one of whole tensors in memory of the host, on
+    one rank of process_group (None: the default one); {} on the others. torch.save writes it, and load_state_dict() of any plan, of
     TorchRec and of torch read what they know of it.
 
-    All ranks of the group call it. Tables come one after the other, so that only `rank` needs memory
+    All ranks of the group call it. Raises a ValueError if `rank` is not one of them. Tables come one after the other, so that only `rank` needs memory
     for all of them, and the others for their part of one."""
     size, own = size_of(process_group), rank_of(process_group)
     if not 0 <= rank < size:

@@ -20,7 +20,7 @@ from neuroshard.errors import CheckpointError
 
 def read_tables(path: str | os.PathLike[str],
                 names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
-    """The weights of the tables `names`, one after the other, as (name, tensor [rows, dim]), from a checkpoint
+    """The weights of the tables `names`, one after the other, as (name, tensor [rows, dim]), from a checkpoint, `path`,
     of ns.distributed.save() or of torch.distributed.checkpoint, under whatever plan it was written. No process
     group is needed, and memory for one table.
 

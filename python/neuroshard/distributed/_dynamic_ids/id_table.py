@@ -46,7 +46,7 @@ def with_owner(entries: torch.Tensor, rank: int) -> torch.Tensor:
 
 class IdTable:
     """The ids and rows of a table that are this rank's, by a hash of the id. Those of all ranks are all
-    there are, and none is another's."""
+    there are, and none is another's. Made by a collection with dynamic ids (tables.dynamic_ids)."""
 
     def __init__(self, name: str, index: int, rows: int, policy: DynamicIds, exchange: Exchange,
                  seed: int) -> None:
@@ -61,7 +61,7 @@ class IdTable:
         self.make_owner(torch.arange(*first_share(self.shared_row, rank, ranks)))
 
     def make_owner(self, rows: torch.Tensor) -> None:
-        """Begins anew with these rows, all free."""
+        """Begins anew with these rows, all free. rows: i64."""
         begin, end = self.candidate_range
         self.owner = torch.classes.neuroshard.IdOwner(
             rows, self.policy.admit_after, self.policy.evict_by, self.policy.when_full, self.shared_row,

@@ -18,11 +18,15 @@ def problem_of(module: object, *, batch: Batch | int, topology: Topology | str |
     EmbeddingCollections, and of its nn.EmbeddingBag and nn.Embedding modules; or of one collection, or of
     such modules by feature name.
 
-    batch: over all ranks. mean_pooling: ids per sample, for all features, or by name or key, which stands for
+    module: the model, collection or dict. batch: over all ranks. topology: None: to be added for planning. optimizer:
+    of all tables. mean_pooling: ids per sample, for all features, or by name or key, which stands for
     all features with it. rest: other fields of ShardingProblem. A feature that several tables of a collection read is in the problem for
     each of them, as feature@table. Where a model has several collections, tables are named path.table and
     features path/feature, by the paths of the collections in the model; one plan for the problem is for all
-    of them (shard_model). Single modules have the name of their path, with _ in place of dots."""
+    of them (shard_model). Single modules have the name of their path, with _ in place of dots.
+
+    Raises a TypeError for what has no tables, a ValueError for what cannot be sharded, such as a padding_idx, and an
+    InvalidProblem."""
     parts = parts_of(module)
     named = [(part.feature_name(one), key_of(one["name"], one["table"]), part, one)
              for part in parts for one in part.features]

@@ -61,7 +61,7 @@ def reshard_model(sharded: Mapping[str, Any], plan: Plan, problem: ShardingProbl
     """Moves all modules that shard_model has made to another plan, one after the other, between two steps; gives
     what each move took, by path. Called on all ranks of the process group, which stay the same.
 
-    plan: one for all tables. problem: as it was for shard_model, on the devices of the plan. Raises an error on
+    sharded: as shard_model has given it. plan: one for all tables. problem: as it was for shard_model, on the devices of the plan. Raises an error on
     all ranks, with everything as it was, if they do not fit; see reshard() of a module."""
     group = next(iter(sharded.values())).process_group
     parts = parts_of_modules(sharded)

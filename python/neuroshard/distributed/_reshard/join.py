@@ -36,8 +36,10 @@ def join_resharded(plan: Plan, problem: ShardingProblem, *,
                    ) -> ShardedEmbeddingBagCollection | ShardedEmbeddingCollection:
     """The module of a rank that has no tables yet, while those that have some call its counterpart,
     tables.reshard(plan, problem, process_group). Weights, optimizer states, number of updates,
-    learning rates and when to update are those of the others. Arguments are those of the collections; process_group has
-    all ranks that have tables now, and this one."""
+    learning rates and when to update are those of the others. process_group has all ranks that have tables now, and
+    this one; artifact, name, threads, device, tier_directory and grad_scaler are those of the collections.
+
+    Raises an Error on all ranks, before anything has moved, if plan and problem do not fit."""
     start = time.monotonic()
     check_group(process_group)
     target = Target(plan, problem, process_group, artifact)

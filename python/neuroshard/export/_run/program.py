@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """An exported model, compiled and opened: a context manager, called like the module. Tables are
+    """An exported model, compiled and opened: a context manager, called like the module. Made by open(). Tables are
     zero until load() if a part of the model is on the meta device or was saved without weights."""
 
     def __init__(self, exported: SplitModel, folder: str | os.PathLike,
@@ -41,10 +41,11 @@ class Program:
 
     @property
     def devices(self) -> int:
+        """Number of in-process devices."""
         return self._world.devices
 
     def load(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Loads the tables and other parameters from a state_dict of the model. Parameters that it
+        """Loads the tables and other parameters from a state_dict of the model, `state`. Parameters that it
         lacks stay unchanged."""
         if not isinstance(state, Mapping):
             raise ExportError("expected a state_dict, tensors by name, found "
@@ -63,6 +64,7 @@ class Program:
         self.exported = replace(self.exported, state={**own, **taken})
 
     def close(self) -> None:
+        """Frees the tables, and the folder if it was a temporary one."""
         self._world.close()
         if self._scratch:
             shutil.rmtree(self._scratch, ignore_errors=True)
