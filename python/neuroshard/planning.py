@@ -179,15 +179,20 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
 
 
 def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto",
-            objective: Union[ObjectiveKind, Objective] = "step") -> PlanResult:
+            objective: Union[ObjectiveKind, Objective] = "step",
+            previous: Plan | None = None) -> PlanResult:
     """The PlanResult of a given plan: cost, memory, lower bound and remarks.
 
-    explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an invalid
-    plan.
+    explanation and tried are empty, as nothing was decided. previous: a plan in use; the result's
+    migration then says what changing from it moves. Raises InvalidPlan for an invalid plan; previous
+    may be one for other tables or devices.
     """
     started = time.perf_counter()
-    arguments = _given(problem, plan, "inspect", cost_model, objective)
-    answer = json.loads(_planner.inspect(*arguments))
+    native, planned, model, options = _given(problem, plan, "inspect", cost_model, objective)
+    if previous is not None and not isinstance(previous, Plan):
+        raise TypeError(f"inspect: previous: expected a Plan, got: {_fields.shown(previous)}")
+    options = json.dumps({**json.loads(options), **_warm_start(previous)})
+    answer = json.loads(_planner.inspect(native, planned, model, options))
     answer["remarks"] = [*answer.get("remarks", ()), *_wire_remarks(problem, plan)]
     return result_of_plain({**answer, "seconds": time.perf_counter() - started})
 
