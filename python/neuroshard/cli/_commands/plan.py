@@ -40,6 +40,7 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
                               (values["workload"], *code_files([values["workload"]]), given,
                                values["previous"], run))
     brought = input_files.load_plan(given) if given is not None else None
+    previous_name = values["previous"]
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
     if run is not None and given is None:
@@ -67,7 +68,10 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
 
         left_out = "" if brought is not None else algorithm
         others = report.baselines(problem, result, left_out, model, search)
-        report.write(html, problem, result, others, compared)
+        start = warm.get("warm_start")
+        before = (None if start is None else
+                  report.previous_of(problem, previous_name, start.previous, model))
+        report.write(html, problem, result, others, report.reasons(problem, result, model), compared, before)
     if as_json:
         measured = {} if compared is None else {"run": run_tables.as_plain(compared)}
         terminal.print_json({**json_results.result(result), **measured})
