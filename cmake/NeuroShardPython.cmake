@@ -119,10 +119,14 @@ function(neuroshard_lay_out_python)
     file(CREATE_LINK ${entry} ${NEUROSHARD_PYTHON_PACKAGE}/${name} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models ${NEUROSHARD_PYTHON_PACKAGE}/models SYMBOLIC)
+  # The words of reports.
+  set(glossary ${PROJECT_SOURCE_DIR}/docs/glossary.md)
+  file(CREATE_LINK ${glossary} ${NEUROSHARD_PYTHON_PACKAGE}/glossary.md SYMBOLIC)
   if(NEUROSHARD_PYTHON)
     neuroshard_python_install_dir(folder)
     install(DIRECTORY ${sources} DESTINATION ${folder} COMPONENT python
       FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+    install(FILES ${glossary} DESTINATION ${folder}/neuroshard COMPONENT python)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/models DESTINATION ${folder}/neuroshard
       COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "data" EXCLUDE)
   endif()

@@ -6,6 +6,7 @@
 #include "Requests.h"
 
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/Migrate.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
@@ -118,7 +119,8 @@ std::string runEvaluate(const ShardingProblem &problem,
   return writeBreakdown(breakdown);
 }
 
-/// The result of search() for a given plan, without a search.
+/// The result of search() for a given plan, without a search; with a previous
+/// plan also what changing from it takes.
 std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
                        const CostModelHandle &model, std::string_view json) {
   SearchOptions options = readOptions(json);
@@ -135,6 +137,11 @@ std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
     result.lowerBoundMs =
         lowerBoundMs(problem, *model.model, options.objective);
   }
+  if (options.warmStart)
+    result.migration =
+        valueOrRaise(migrate(problem, options.warmStart->previous, plan,
+                             *model.model, options.objective),
+                     "InvalidPlan");
   result.stopReason = "the plan was given";
   result.evaluations = 1;
   std::string answer = write(problem, model, result);

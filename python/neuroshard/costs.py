@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, Union
 
 from neuroshard import _fields, _planner
+from neuroshard._html import html_table
 from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes
 from neuroshard.errors import CostModelError
 from neuroshard.problem import ShardingProblem
@@ -17,6 +18,22 @@ __all__ = ["CostModel", "DeviceClass", "Direction", "ModelChoice", "ShardSet", "
 
 Direction = Literal["input", "forward", "backward"]
 Time = Union[float, tuple[float, float]]
+
+
+def _html_of_class(one: DeviceClass) -> str:
+    size = _planner.format_bytes
+    return html_table(f"Device class {one.name}", ("what", "value"), [
+        ("usable memory", size(one.memory_bytes)),
+        ("memory bandwidth", f"{one.memory_bandwidth_gb_per_s:g} GB/s"),
+        ("cache", f"{size(one.cache_bytes)} at {one.cache_bandwidth_gb_per_s:g} GB/s"),
+        ("host memory", size(one.host_memory_bytes)),
+        ("devices of a node", one.devices_per_node),
+        ("inside a node", f"{one.node_bandwidth_gb_per_s:g} GB/s, {one.node_latency_us:g} us"),
+        ("between nodes", f"{one.network_bandwidth_gb_per_s:g} GB/s, {one.network_latency_us:g} us"),
+    ], ["Bandwidths are what a copy reaches, each way."])
+
+
+setattr(DeviceClass, "_repr_html_", _html_of_class)  # noqa: B010  (a compiled class, which has no such method)
 
 
 class Traffic(NamedTuple):

@@ -6,10 +6,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Union, get_args
 
 from neuroshard import _fields, _planner
+from neuroshard._html import in_notebook, progress_bar
 from neuroshard.costs import ModelChoice, model_for
 from neuroshard.errors import InvalidProblem
 from neuroshard.plans import Plan
@@ -159,7 +161,8 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     in device memory, as far as that does not hold all ("hbm,dram" and "hbm,ssd": in one of them). The
     explanation of the result names them; a plan with tables on disk needs a tier_directory.
     progress: called with a Progress several times a second, and ends the search by returning
-    False; True shows a line on stderr after a second, when that is a terminal; False nothing.
+    False; True shows a line on stderr after a second, when that is a terminal, and in notebooks with tqdm
+    a bar; False nothing.
 
     Raises PlanningError with the binding limit when there is no plan. Ctrl-C ends the search.
     """
@@ -178,20 +181,26 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
         if options.get(key):
             _only_for(algorithm, key, "dreamshard")
     model = model_for(cost_model, problem)
-    answer = _planner.search(problem._native, model, json.dumps(options), _report(progress))
+    with _report(progress) as report:
+        answer = _planner.search(problem._native, model, json.dumps(options), report)
     return result_of_plain(json.loads(answer))
 
 
 def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto",
-            objective: Union[ObjectiveKind, Objective] = "step") -> PlanResult:
+            objective: Union[ObjectiveKind, Objective] = "step",
+            previous: Plan | None = None) -> PlanResult:
     """The PlanResult of a given plan for a problem: cost, memory, lower bound and remarks.
 
-    cost_model, objective: as for plan(). explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an invalid
-    plan.
+    cost_model, objective: as for plan(). previous: a plan in use; the result's migration then says what
+    changing from it moves. explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an
+    invalid plan; previous may be one for other tables or devices.
     """
     started = time.perf_counter()
-    arguments = _given(problem, plan, "inspect", cost_model, objective)
-    answer = json.loads(_planner.inspect(*arguments))
+    native, planned, model, options = _given(problem, plan, "inspect", cost_model, objective)
+    if previous is not None and not isinstance(previous, Plan):
+        raise TypeError(f"inspect: previous: expected a Plan, got: {_fields.shown(previous)}")
+    options = json.dumps({**json.loads(options), **_warm_start(previous)})
+    answer = json.loads(_planner.inspect(native, planned, model, options))
     answer["remarks"] = [*answer.get("remarks", ()), *_wire_remarks(problem, plan)]
     return result_of_plain({**answer, "seconds": time.perf_counter() - started})
 
@@ -246,13 +255,18 @@ def algorithms() -> tuple[str, ...]:
     return tuple(_planner.algorithms())
 
 
-def _report(progress: Callable[[Progress], object] | bool) -> object:
-    if isinstance(progress, bool):
-        return progress
-    if not callable(progress):
+@contextmanager
+def _report(progress: Callable[[Progress], object] | bool) -> Iterator[object]:
+    if progress is True and in_notebook():
+        with progress_bar() as bar:
+            yield bar or False
+    elif isinstance(progress, bool):
+        yield progress
+    elif callable(progress):
+        yield lambda *values: progress(Progress(*values))
+    else:
         raise TypeError("progress: expected a function, True or False, "
                         f"got: {_fields.shown(progress)}")
-    return lambda *values: progress(Progress(*values))
 
 
 def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelChoice,

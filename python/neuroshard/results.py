@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from neuroshard import _fields, _planner
+from neuroshard import _fields, _planner, _plots
 from neuroshard._html import html_table
 from neuroshard.plans import Plan, plan_of_plain
+from neuroshard.problem import ShardingProblem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +37,12 @@ class DeviceCost(_fields.Record):
     def exchange_ms(self) -> float:
         """All communication."""
         return self.input_ms + self.forward_communication_ms + self.backward_communication_ms
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What the device does in a step, in milliseconds."""
+        return {"forward": self.forward_ms, "backward": self.backward_ms, "exchange": self.exchange_ms,
+                "fetch": self.fetch_ms}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +109,12 @@ class Breakdown(_fields.Record):
         return (self.input_ms + self.exposed_forward_communication_ms
                 + self.backward_communication_ms)
 
+    @property
+    def parts(self) -> dict[str, float]:
+        """The parts of a step, in milliseconds; under objective="step" they add up to cost_ms."""
+        return {"forward": self.max_forward_ms, "backward": self.max_backward_ms, "exchange": self.exchange_ms,
+                "fetch": self.fetch_ms, "dense": self.dense_ms, "fixed": self.fixed_ms}
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceMemory(_fields.Record):
@@ -124,6 +140,17 @@ class DeviceMemory(_fields.Record):
         """What tables must leave free, of peak_bytes."""
         return (self.communicator_bytes + self.dense_reserve_bytes
                 + self.fragmentation_reserve_bytes)
+
+    @property
+    def step_bytes(self) -> int:
+        """What a step takes beside the tables, of peak_bytes."""
+        return self.ids_bytes + max(self.forward_bytes, self.backward_bytes)
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Bytes by what they are for; they add up to peak_bytes."""
+        return {"weights": self.weights_bytes, "optimizer state": self.optimizer_state_bytes,
+                "step data": self.step_bytes, "reserves": self.reserved_bytes}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +228,23 @@ class PlanResult(_fields.Record):
         """Writes the plan to the file `path`; Plan.load() reads it. Raises an OSError if it cannot be
         written."""
         self.plan.save(path)
+
+    def plot(self, problem: ShardingProblem | None = None) -> Figure:
+        """A matplotlib Figure (needs the extra "plot") of the parts of a step and of memory on each
+        device. problem: that of the plan, whose usable memory is then marked.
+
+        Notebooks show the figure; .savefig(path) writes it. Raises ImportError without matplotlib."""
+        limits: list[int] = []
+        if problem is not None:
+            if not isinstance(problem, ShardingProblem):
+                raise TypeError(f"PlanResult.plot: expected a ShardingProblem, got: {_fields.shown(problem)}")
+            devices = problem.topology.devices if problem.topology else ()
+            if len(devices) != self.plan.device_count:
+                raise ValueError(f"PlanResult.plot: expected the problem of the plan, with {self.plan.device_count} "
+                                 f"devices, got one with {len(devices)}")
+            limits = [one.memory_bytes for one in devices]
+        return _plots.draw(self._headline(), [one.parts for one in self.breakdown.devices],
+                           [one.parts for one in self.memory.devices], limits)
 
     def _headline(self) -> str:
         tables = len({shard.table for shard in self.plan.shards})

@@ -8,7 +8,7 @@
 #include "Replan/KeepShards.h"
 #include "Replan/Migration.h"
 #include "Replan/RenameDevices.h"
-#include "neuroshard/Model/TableFingerprint.h"
+#include "neuroshard/Planner/Migrate.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -48,7 +48,6 @@ public:
   tl::expected<SearchResult, PlanningError> run();
 
 private:
-  void judgePrevious();
   std::optional<ShardingPlan> tryCarriedOver();
   void tryNear(const ShardingPlan &carried);
   tl::expected<SearchResult, PlanningError> tryFresh();
@@ -61,25 +60,13 @@ private:
   const SearchOptions &options;
   WarmStart warm; ///< with the devices of withoutCopies().
   SearchOptions plain;
-  std::optional<double> previousCostMs;
-  std::string whyNotPrevious;
+  Migration previous; ///< its cost, without moves.
   /// One sentence for each table that cannot stay.
   std::vector<std::string> released;
   std::vector<Candidate> candidates;
   int64_t evaluations = 0;
   double seconds = 0;
 };
-
-/// Is the previous plan valid today, and at what cost?
-void WarmSearch::judgePrevious() {
-  ShardingPlan plan = options.warmStart->previous;
-  plan.fingerprint = tableFingerprint(problem.tables);
-  Diagnostics errors = verify(plan, problem);
-  if (errors.empty())
-    previousCostMs = evaluate(problem, plan, model, options.objective).costMs;
-  else
-    whyNotPrevious = errors.front().str();
-}
 
 void WarmSearch::consider(SearchResult result, const std::string &what) {
   ShardingPlan found = result.plan;
@@ -221,8 +208,8 @@ SearchResult WarmSearch::finish() {
                    });
   const Candidate &best = candidates.front();
   SearchResult result = best.result;
-  result.migration->previousCostMs = previousCostMs;
-  result.migration->whyNotPrevious = whyNotPrevious;
+  result.migration->previousCostMs = previous.previousCostMs;
+  result.migration->whyNotPrevious = previous.whyNotPrevious;
   char horizon[64];
   std::snprintf(horizon, sizeof horizon, " (horizon: %.3g steps)",
                 warm.horizonSteps);
@@ -239,7 +226,8 @@ SearchResult WarmSearch::finish() {
 }
 
 tl::expected<SearchResult, PlanningError> WarmSearch::run() {
-  judgePrevious();
+  previous = pricePrevious(problem, options.warmStart->previous, model,
+                           options.objective);
   if (std::optional<ShardingPlan> carried = tryCarriedOver())
     tryNear(*carried);
   auto fresh = tryFresh();

@@ -6,6 +6,7 @@ import pytest
 
 import neuroshard as ns
 from neuroshard.runs import TERMS
+from support import accessible_html
 from support.commands import make_runner
 from support.planning import small_problem
 
@@ -53,11 +54,21 @@ def test_explain_puts_a_run_beside_the_prediction(run):
 def test_the_report_has_the_run(run, tmp_path):
     assert run("plan", "problem.json", "--given", "plan.json", "--run", "run.json", "--html",
                "report.html", *MODEL).code == 0
-    page = (tmp_path / "report.html").read_text()
-    section = page[page.index('<section id="run">'):]
-    assert "<td>cold</td>" in section and "75.0 %" in section
+    page = accessible_html.read((tmp_path / "report.html").read_text())
+    assert accessible_html.faults(page) == []
+    terms, caches = [table.rows()[1:] for table in page.with_id("run").all("table")]
+    result = ns.inspect(ns.ShardingProblem.load("problem.json"), ns.Plan.load("plan.json"), cost_model="roofline")
+    assert ["fetch", f"{result.breakdown.devices[0].fetch_ms:.3f}", f"{0.5 + TERMS.index('fetch'):.3f}"] in terms
+    assert caches[0][0] == "cold" and caches[0][2:] == ["200", caches[0][3], "75.0 %", "1.250"]
     run("plan", "problem.json", "--given", "plan.json", "--html", "report.html", *MODEL)
-    assert '<section id="run">' not in (tmp_path / "report.html").read_text()
+    assert accessible_html.read((tmp_path / "report.html").read_text()).with_id("run") is None
+
+
+def test_a_run_needs_its_plan(run):
+    failed = run("plan", "problem.json", "--run", "run.json")
+    assert failed.code == 2 and "name that with --given" in failed.err
+    failed = run("explain", "problem.json", "plan.json", "--run", "none.json", *MODEL)
+    assert failed.code == 1 and "cannot be read" in failed.err
 
 
 @pytest.mark.parametrize(("change", "text"), [

@@ -1,8 +1,13 @@
 """What notebooks and consoles show of problems, plans, results and what-if: short, and with every value."""
 
+import time
 import xml.etree.ElementTree as ET
 
+import pytest
+
 import neuroshard as ns
+from neuroshard import _html
+from support import accessible_html
 from support.planning import small_problem
 
 
@@ -40,6 +45,8 @@ def test_plans_and_results_have_a_row_for_each_device():
             [str(device), str(len(result.plan.shards_on(device)))] for device in range(result.plan.device_count)]
     html = result._repr_html_()
     assert html.count("<li>") == len(result.explanation) + len(result.remarks)
+    many = result.replace(explanation=[f"sentence {one}" for one in range(90)], remarks=[])._repr_html_()
+    assert many.count("<li>") == 90 and "<summary>78 more</summary>" in many
 
 
 def test_what_if_has_a_row_for_each_topology():
@@ -62,3 +69,25 @@ def test_names_are_shown_as_text():
 def test_device_classes_show_their_numbers():
     text = repr(ns.device_classes()["H200"])
     assert text.startswith("DeviceClass('H200', 139.0 GiB at ") and "8 a node at 372 GB/s" in text
+    h200 = ns.device_classes()["H200"]
+    caption, rows = cells(h200)
+    assert caption == "Device class H200" and ["usable memory", "139.0 GiB"] in rows
+    assert ["inside a node", f"372 GB/s, {h200.node_latency_us:g} us"] in rows and ["devices of a node", "8"] in rows
+
+
+def test_everybody_can_read_the_tables():
+    problem = small_problem()
+    result = ns.plan(problem, progress=False)
+    for shown in (problem, result, result.plan, ns.what_if(problem, topologies=["2xCPU", "nothing"]),
+                  *ns.device_classes().values()):
+        assert accessible_html.faults(accessible_html.read(shown._repr_html_())) == [], shown
+
+
+def test_notebooks_have_a_bar(capsys):
+    pytest.importorskip("tqdm", reason="the bar of notebooks is tqdm's")
+    with _html.progress_bar() as show:
+        show(0.1, 0.25, 1e31, "starting")
+        time.sleep(1.1)  # It shows itself after a second.
+        show(1.2, 0.5, 1.25, "local search")
+    assert "planning: local search:  50%" in (shown := capsys.readouterr().err) and "best 1.250 ms" in shown
+    assert not _html.in_notebook()

@@ -17,16 +17,23 @@ from neuroshard.cli._input import options, search_options, workload
 @search_options.algorithm_option(
     multiple=True, help="Plan with this one; several times for several. Without plans and "
                         "algorithms: all of them.")
+@click.option("--html", type=click.Path(), metavar="FILE",
+              help="Of two PLANS: write a report of the second, with what changing from the first moves, costs "
+                   "and saves.")
 @options.json_option
-def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
+def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None, as_json: bool,
             **values: Any) -> None:
     """Costs the files PLANS, and plans that algorithms make for WORKLOAD, under one cost
     model."""
     import neuroshard as ns
     from neuroshard.cli._analysis import comparison
     from neuroshard.cli._input import input_files
+    from neuroshard.cli._input.user_code import code_files
     from neuroshard.cli._output import terminal
 
+    if html is not None and len(set(plans)) != 2:
+        raise click.UsageError(f"--html is of two plans, one before and one after, got: {len(set(plans))}")
+    input_files.check_outputs({"--html": html}, (values["workload"], *code_files([values["workload"]]), *plans))
     loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)
     names = algorithm or (() if plans else ns.algorithms())
@@ -39,12 +46,29 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
         with terminal.searching(f"planning ({name})") as progress:
             entries.append(comparison.of_algorithm(problem, name, model, search, progress))
     entries = comparison.ranked(entries)
+    if html is not None:
+        write_report(html, problem, loaded, entries, model)
     if as_json:
         terminal.print_json(as_plain(entries))
     else:
         print_entries(problem, entries)
     if entries and not any(one.result for one in entries):
         raise click.exceptions.Exit(1)
+    if html is not None:
+        terminal.messages().print(f"wrote the report to {html}", markup=False)
+
+
+def write_report(path: str, problem: Any, loaded: dict[str, Any], entries: list[Any], model: dict[str, Any]) -> None:
+    """Of the last plan, beside the first. Raises InvalidPlan if the last does not serve the problem."""
+    import neuroshard as ns
+    from neuroshard.cli._analysis import comparison
+    from neuroshard.cli._output import report
+
+    before, *_, after = loaded
+    result = ns.inspect(problem, loaded[after], previous=loaded[before], **model)
+    others = [comparison.Entry(one.name, one.made, result) if one.name == after else one for one in entries]
+    report.write(path, problem, result, others, report.reasons(problem, result, model),
+                 previous=report.Previous(before, next(one.result for one in entries if one.name == before)))
 
 
 def as_plain(entries: list[Any]) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from neuroshard.planning import OPTIONS
 @search_options.algorithm_option()
 @search_options.warm_options
 @click.option("--given", type=click.Path(), metavar="PLAN",
-              help="Show this plan instead of making one.")
+              help="Show this plan instead of making one; with --previous, also what changing to it "
+                   "moves.")
 @click.option("-o", "--output", type=click.Path(), metavar="PLAN", help="Write the plan here.")
 @click.option("--html", type=click.Path(), metavar="FILE",
               help="Write a report, one file that opens offline; it also plans with the other "
@@ -39,6 +40,7 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
                               (values["workload"], *code_files([values["workload"]]), given,
                                values["previous"], run))
     brought = input_files.load_plan(given) if given is not None else None
+    previous_name = values["previous"]
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
     if run is not None and given is None:
@@ -51,7 +53,8 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
     search = search_options.take_search(values, *(() if given is not None else (algorithm,)))
     if brought is not None:
         check_given(warm, output, search, html)
-        result = ns.inspect(problem, brought, **model)
+        result = ns.inspect(problem, brought, **model,
+                            previous=warm["warm_start"].previous if warm else None)
     else:
         with terminal.searching("planning") as progress:
             result = ns.plan(problem, algorithm=algorithm, progress=progress, **warm, **model,
@@ -65,7 +68,10 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
 
         left_out = "" if brought is not None else algorithm
         others = report.baselines(problem, result, left_out, model, search)
-        report.write(html, problem, result, others, compared)
+        start = warm.get("warm_start")
+        before = (None if start is None else
+                  report.previous_of(problem, previous_name, start.previous, model))
+        report.write(html, problem, result, others, report.reasons(problem, result, model), compared, before)
     if as_json:
         measured = {} if compared is None else {"run": run_tables.as_plain(compared)}
         terminal.print_json({**json_results.result(result), **measured})
@@ -80,9 +86,14 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
 
 def check_given(warm: Any, output: str | None, search: Any, html: str | None) -> None:
     """Raises where an option would have no effect on a plan that is shown."""
-    if warm or output:
-        raise click.UsageError("--given shows an existing plan: --previous and --output have "
-                               "no effect")
+    import neuroshard as ns
+
+    if output:
+        raise click.UsageError("--given shows an existing plan: --output has no effect")
+    start = warm.get("warm_start")
+    if start is not None and start != ns.WarmStart(start.previous):
+        raise click.UsageError("--given shows an existing plan without a search: --horizon-steps and "
+                               "--tolerance have no effect")
     if search and not html:
         raise click.UsageError("--given shows an existing plan without a search: "
                                f"--{next(iter(search)).replace('_', '-')} has no effect")

@@ -3,54 +3,62 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jinja2
 
 import neuroshard as ns
 from neuroshard import _planner
+from neuroshard._plots import COLORS
 from neuroshard._printable import printable
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
+from neuroshard.cli._analysis.assumptions import assumptions_of
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
-from neuroshard.cli._output import result_tables, run_tables, terminal
+from neuroshard.cli._output import charts, glossary, result_tables, run_tables, terminal
+from neuroshard.planning import other_placements
 
 TEMPLATE = "report.html"
 MAX_TABLES = 400
-QUOTED = re.compile(r"^table '(.*?)' .*?; (.*)$", re.DOTALL)
-
-
-class Section(NamedTuple):
-    """A section of a bar. percent: of the longest bar."""
-
-    kind: str
-    percent: float
-    text: str
-
-
-class Bar(NamedTuple):
-    """A bar of a chart. limit: the position of a line, in percent; None for none."""
-
-    label: str
-    sections: tuple[Section, ...]
-    total: str
-    limit: float | None = None
+MAX_MOVES = 40
 
 
 class Row(NamedTuple):
-    """A table of the plan."""
+    """A table of the plan. why: what a step would take with it elsewhere."""
 
     cut: Cut
     size: str
     why: str
 
 
+class Previous(NamedTuple):
+    """A plan that the report compares with. result: None if it does not serve the problem."""
+
+    name: str
+    result: ns.PlanResult | None
+
+
+class DeviceChange(NamedTuple):
+    """Memory and time of a device, before and after, as texts."""
+
+    device: str
+    peaks: tuple[str, str]
+    times: tuple[str, str]
+
+
+class PartChange(NamedTuple):
+    """A part of a step, in ms."""
+
+    name: str
+    before: float
+    after: float
+
+
 def baselines(problem: ns.ShardingProblem, result: ns.PlanResult, algorithm: str,
               model: dict[str, Any], search: dict[str, Any]) -> list[comparison.Entry]:
     """This plan and those of all other algorithms, the cheapest first."""
-    entries = [comparison.Entry("this plan", True, result)]
+    entries = [comparison.Entry(charts.THIS, True, result)]
     for name in ns.algorithms():
         if name != algorithm:
             with terminal.searching(f"planning ({name})") as progress:
@@ -58,96 +66,75 @@ def baselines(problem: ns.ShardingProblem, result: ns.PlanResult, algorithm: str
     return comparison.ranked(entries)
 
 
-def write(path: str, problem: ns.ShardingProblem, result: ns.PlanResult,
-          others: Sequence[comparison.Entry], run: run_tables.Comparison | None = None) -> None:
-    _planner.write_file(os.fspath(path), render(problem, result, others, run))
+def reasons(problem: ns.ShardingProblem, result: ns.PlanResult, model: dict[str, Any]) -> dict[str, str]:
+    """Of each table that the report shows, what a step would take with it elsewhere."""
+    names = [cut.table.name for cut in shown_cuts(problem, result)[:MAX_TABLES]]
+    return {name: other.text for name, other in
+            zip(names, other_placements(problem, result.plan, names, **model), strict=True)}
 
 
-def render(problem: ns.ShardingProblem, result: ns.PlanResult,
-           others: Sequence[comparison.Entry], run: run_tables.Comparison | None = None) -> str:
-    """run: what steps took, beside what is predicted."""
+def previous_of(problem: ns.ShardingProblem, name: str, plan: ns.Plan, model: dict[str, Any]) -> Previous:
+    return Previous(name, comparison.of_plan(problem, name, plan, model).result)
+
+
+def write(path: str, *args: Any, **kwargs: Any) -> None:
+    _planner.write_file(os.fspath(path), render(*args, **kwargs))
+
+
+def render(problem: ns.ShardingProblem, result: ns.PlanResult, others: Sequence[comparison.Entry],
+           why: Mapping[str, str] | None = None, run: run_tables.Comparison | None = None,
+           previous: Previous | None = None) -> str:
+    """others: plans to compare with. why: see reasons(). run: what steps took, beside what is predicted.
+    previous: the plan that the result's migration starts from."""
     loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined,
                                      finalize=lambda one: printable(one) if isinstance(one, str)
                                      else one)
-    rows = table_rows(problem, result)
+    rows = table_rows(problem, result, why or {})
     devices = result_tables.shown_devices(result)
+    before = previous.result if previous else None
     return environment.get_template(TEMPLATE).render(
-        problem=problem, result=result, devices=devices,
-        times=time_bars(result, devices), memory=memory_bars(problem, result, devices),
-        step=step_bar(result), others=other_bars(result, others),
+        problem=problem, result=result, devices=devices, colors=COLORS,
+        times=charts.times(result, devices), memory=charts.memory(problem, result, devices),
+        step=charts.step(result, before), others=charts.others(result, others) if any(one.result for one in others) else None,
         failures=[one for one in others if one.result is None],
-        rows=rows[:MAX_TABLES], row_count=len(rows),
+        rows_of_tables=rows[:MAX_TABLES], row_count=len(rows),
         cut_count=sum(one.cut.kind != "whole" for one in rows),
-        notes=[line for line in result.explanation if not QUOTED.match(line)],
+        notes=[line for line in result.explanation if not line.startswith("table '")],
+        assumptions=assumptions_of(problem, result), terms=glossary.terms(),
         bound=result_tables.bound_of(result), peak=terminal.size(result.memory.peak_bytes),
-        provenance=result.plan.provenance, run=run, most_caches=run_tables.MAX_CACHES)
+        provenance=result.plan.provenance, run=run, most_caches=run_tables.MAX_CACHES,
+        previous=previous, migration=result.migration, most_moves=MAX_MOVES, size=terminal.size,
+        part_changes=part_changes(before, result) if before else [],
+        device_changes=device_changes(before, result, devices) if before else [])
 
 
-def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
-    """The tables, those that are cut first, then by size."""
-    reasons = dict(match.groups() for line in result.explanation
-                   if (match := QUOTED.match(line)))
-    rows = [Row(cut, terminal.size(cut.table.rows * cut.table.dim * ELEMENT_BYTES[cut.table.type]),
-                reasons.get(cut.table.name, "")) for cut in cuts_of(problem, result.plan)]
-    return sorted(rows, key=lambda one: one.cut.kind == "whole")
+def shown_cuts(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Cut]:
+    """Of the tables, those that are cut first, then by size."""
+    return sorted(cuts_of(problem, result.plan), key=lambda one: one.kind == "whole")
 
 
-def bars(lines: Sequence[tuple[str, Sequence[tuple[str, float]], float | None]],
-         shown: Any) -> list[Bar]:
-    """Bars of (label, [(kind, value)], limit), all to one scale."""
-    longest = max([sum(value for _, value in sections) for _, sections, _ in lines]
-                  + [limit for _, _, limit in lines if limit is not None], default=0) or 1
-    return [Bar(label,
-                tuple(Section(kind, 100 * value / longest, f"{kind}: {shown(value)}")
-                      for kind, value in sections if value > 0),
-                shown(sum(value for _, value in sections)),
-                None if limit is None else 100 * limit / longest)
-            for label, sections, limit in lines]
+def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult, why: Mapping[str, str]) -> list[Row]:
+    return [Row(cut, terminal.size(cut.table.rows * cut.table.dim * ELEMENT_BYTES[cut.table.type]),
+                why.get(cut.table.name, "")) for cut in shown_cuts(problem, result)]
 
 
-def in_ms(value: float) -> str:
-    return f"{value:.3f} ms"
+def part_changes(before: ns.PlanResult, after: ns.PlanResult) -> list[PartChange]:
+    old = before.breakdown.parts
+    changes = [PartChange(kind, old[kind], value) for kind, value in after.breakdown.parts.items()]
+    return [*(one for one in changes if one.before or one.after),
+            PartChange("step", before.cost_ms, after.cost_ms)]
 
 
-def time_bars(result: ns.PlanResult, devices: Sequence[int]) -> list[Bar]:
-    lines = []
-    for device in devices:
-        cost = result.breakdown.devices[device]
-        lines.append((str(device), [("forward", cost.forward_ms), ("backward", cost.backward_ms),
-                                    ("exchange", cost.exchange_ms),
-                                    ("fetch", cost.fetch_ms)], None))
-    return bars(lines, in_ms)
+def device_changes(before: ns.PlanResult, after: ns.PlanResult, devices: Sequence[int]) -> list[DeviceChange]:
+    return [DeviceChange(str(device),
+                         two(terminal.size(one.memory.devices[device].peak_bytes) for one in (before, after)),
+                         two(terminal.ms(sum(one.breakdown.devices[device].parts.values()))
+                             for one in (before, after)))
+            for device in devices]
 
 
-def memory_bars(problem: ns.ShardingProblem, result: ns.PlanResult,
-                devices: Sequence[int]) -> list[Bar]:
-    lines = []
-    for device in devices:
-        memory = result.memory.devices[device]
-        lines.append((str(device), [("weights", memory.weights_bytes),
-                                    ("optimizer state", memory.optimizer_state_bytes),
-                                    ("step data", result_tables.step_bytes(memory)),
-                                    ("reserves", memory.reserved_bytes)],
-                      problem.topology.devices[device].memory_bytes))
-    return bars(lines, terminal.size)
-
-
-def step_sections(result: ns.PlanResult) -> list[tuple[str, float]]:
-    """The terms of a step; under objectives other than "step" they need not add up to its cost."""
-    parts = result.breakdown
-    return [("forward", parts.max_forward_ms), ("backward", parts.max_backward_ms),
-            ("exchange", parts.exchange_ms), ("fetch", parts.fetch_ms), ("dense", parts.dense_ms)]
-
-
-def step_bar(result: ns.PlanResult) -> Bar:
-    return bars([("step", step_sections(result), None)], in_ms)[0]
-
-
-def other_bars(result: ns.PlanResult, others: Sequence[comparison.Entry]) -> list[Bar]:
-    lines = [(one.name, [("this" if one.result is result else "other", one.result.cost_ms)], None)
-             for one in others if one.result is not None]
-    if result.lower_bound_ms > 0:
-        lines.append(("lower bound", [("bound", result.lower_bound_ms)], None))
-    return bars(lines, in_ms)
+def two(texts: Any) -> tuple[str, str]:
+    first, second = texts
+    return first, second

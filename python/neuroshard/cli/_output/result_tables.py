@@ -128,7 +128,7 @@ def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
     rooms = [problem.topology.devices[device].memory_bytes for device in devices]
     return {"weights": [terminal.size(one.weights_bytes) for one in memory],
             "state": [terminal.size(one.optimizer_state_bytes) for one in memory],
-            "step data": [terminal.size(step_bytes(one)) for one in memory],
+            "step data": [terminal.size(one.step_bytes) for one in memory],
             "reserves": [terminal.size(one.reserved_bytes) for one in memory],
             "peak": [terminal.size(one.peak_bytes) for one in memory],
             "of": [f"{one.peak_bytes / room:.0%}" for one, room in zip(memory, rooms)]}
@@ -150,10 +150,6 @@ def shown_devices(result: ns.PlanResult) -> list[int]:
     costs = result.breakdown.devices
     order = sorted(range(len(costs)), key=lambda one: -compute_ms(costs[one]))
     return sorted(order[:MAX_DEVICES])
-
-
-def step_bytes(memory: ns.DeviceMemory) -> int:
-    return memory.ids_bytes + max(memory.forward_bytes, memory.backward_bytes)
 
 
 def compute_ms(cost: ns.DeviceCost) -> float:
