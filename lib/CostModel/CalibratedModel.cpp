@@ -92,6 +92,9 @@ public:
 
   std::vector<std::string> remarks(std::span<const ShardSet> sets,
                                    const Topology &topology) const override;
+  std::optional<std::string> answerError() const override {
+    return model->answerError();
+  }
   CostBound lowerBound(std::span<const BoundTable> tables,
                        const Topology &topology) const override;
 

@@ -2,13 +2,16 @@
 
 #include "neuroshard/CostModel/Registry.h"
 
+#include "Plugin/Registered.h"
 #include "RouteRemarks.h"
 #include "neuroshard/CostModel/CalibratedModel.h"
 #include "neuroshard/CostModel/ModelLibrary.h"
+#include "neuroshard/CostModel/Plugin.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Objective.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/ClosestName.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -93,7 +96,24 @@ Expected<std::unique_ptr<CostModel>> makeFromMachine(const std::string &path,
   return calibrate(*std::move(model), *machine, std::move(name));
 }
 
+std::string unknownName(std::string_view name) {
+  std::vector<std::string> registered = registeredCostModels();
+  std::string text = "expected auto, roofline, reference, .safetensors files "
+                     "separated by commas or a machine file (.json)";
+  for (size_t i = 0; i < registered.size(); ++i)
+    text += (i == 0 ? ", or a registered model (" : ", ") + registered[i];
+  text += (registered.empty() ? ", got: '" : "), got: '") + std::string(name);
+  registered.insert(registered.end(), {"auto", "roofline", "reference"});
+  return text + "'" + didYouMean(name, registered);
+}
+
 } // namespace
+
+bool neuroshard::isBuiltInCostModel(std::string_view name) {
+  return name == kDefaultCostModel || name == "roofline" ||
+         name == "reference" || name.ends_with(kEnding) ||
+         name.ends_with(kMachineEnding);
+}
 
 Expected<std::unique_ptr<CostModel>>
 neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
@@ -105,13 +125,13 @@ neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
     return makeReferenceModel();
   if (name.ends_with(kMachineEnding))
     return makeFromMachine(std::string(name), topology);
+  if (!isBuiltInCostModel(name))
+    if (auto model = makeRegistered(name, topology); !model || *model)
+      return model;
   std::vector<std::string> paths = split(name);
   for (const std::string &path : paths)
     if (!path.ends_with(kEnding))
-      return failure("cost_model",
-                     "expected auto, roofline, reference, .safetensors files "
-                     "separated by commas or a machine file (.json), got: '" +
-                         std::string(name) + "'");
+      return failure("cost_model", unknownName(name));
   return makeFromFiles(paths, topology);
 }
 

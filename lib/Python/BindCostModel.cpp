@@ -167,6 +167,8 @@ void bindShardWork(nb::module_ &module) {
 void python::bindCostModel(nb::module_ &module) {
   bindDeviceClass(module);
   bindShardWork(module);
+  module.def("is_built_in_cost_model", &isBuiltInCostModel, nb::arg("name"),
+             "Whether the name means a model of NeuroShard, or a file.");
   nb::class_<CostModelHandle>(module, "Model", "A cost model for one problem.")
       .def_static(
           "by_name",

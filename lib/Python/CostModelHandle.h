@@ -3,9 +3,12 @@
 #ifndef NEUROSHARD_LIB_PYTHON_COSTMODELHANDLE_H
 #define NEUROSHARD_LIB_PYTHON_COSTMODELHANDLE_H
 
+#include "Errors.h"
 #include "PythonCostModel.h"
 
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace neuroshard::python {
 
@@ -15,10 +18,13 @@ struct CostModelHandle {
   const PythonCostModel *python = nullptr;
 
   bool failed() const { return python && python->failed(); }
-  /// Raises what the user's model raised. The GIL must be held.
+  /// Raises what the user's model raised, or what was wrong with an answer of
+  /// a library's. The GIL must be held.
   void rethrow() const {
     if (python)
       python->rethrow();
+    if (std::optional<std::string> error = model->answerError())
+      raise("CostModelError", *error);
   }
 };
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib import metadata
 from typing import Literal, NamedTuple, Union
 
 from neuroshard import _fields, _planner
 from neuroshard._html import html_table
 from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes
-from neuroshard.errors import CostModelError
+from neuroshard.errors import CostModelError, UnknownCostModel
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
 
@@ -89,6 +90,9 @@ class CostModel:
         raise _missing(self, "communication_ms")
 
 
+# The group of entry points by which installed packages name cost models.
+ENTRY_POINTS = "neuroshard.cost_models"
+
 # What cost_model= may be: a name, a model file or several, a user's own model.
 ModelChoice = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], CostModel]
 
@@ -105,12 +109,55 @@ def model_for(cost_model: ModelChoice, problem: ShardingProblem) -> _planner.Mod
     if isinstance(cost_model, (str, os.PathLike)):
         cost_model = (cost_model,)
     if isinstance(cost_model, (list, tuple)):
-        names = (_fields.path(one, "cost_model") for one in cost_model)
-        return _planner.Model.by_name(",".join(names), problem._native)
+        names = [_fields.path(one, "cost_model") for one in cost_model]
+        installed = _installed(names[0]) if len(names) == 1 else None
+        if installed is not None:
+            return _own(installed, problem)
+        return _named(",".join(names), problem)
     hint = "; an instance, not the class" if isinstance(cost_model, type) else ""
     raise TypeError("cost_model: expected a name ('auto', 'roofline', 'reference'), model "
                     f"files, or an object derived from neuroshard.CostModel{hint}, "
                     f"got: {_fields.shown(cost_model)}")
+
+
+def _named(name: str, problem: ShardingProblem) -> _planner.Model:
+    """One of ours, one of a library (NEUROSHARD_COST_MODEL_PLUGINS), or a file's."""
+    try:
+        return _planner.Model.by_name(name, problem._native)
+    except UnknownCostModel as error:
+        others = sorted({point.name for point in metadata.entry_points(group=ENTRY_POINTS)})
+        if not others:
+            raise
+        (where, message), *rest = error.diagnostics
+        message += f"; installed packages have {', '.join(others)}"
+        raise UnknownCostModel([(where, message), *rest]) from None
+
+
+def _installed(name: str) -> CostModel | None:
+    """The cost model that an installed package gives this name, if one does."""
+    if _planner.is_built_in_cost_model(name):
+        return None
+    points = tuple(metadata.entry_points(group=ENTRY_POINTS, name=name))
+    if not points:
+        return None
+    where = f"cost model {name!r}"
+    packages = sorted({point.dist.name if point.dist else point.value for point in points})
+    if len(points) > 1:
+        raise CostModelError(f"{where}: expected one package with this name, got: "
+                             f"{', '.join(packages)}; uninstall all but one")
+    where += f" of the package {packages[0]}"
+    try:
+        model = points[0].load()
+        if not isinstance(model, CostModel) and callable(model):
+            model = model()
+    except Exception as error:
+        raise CostModelError(f"{where}: {points[0].value} cannot be loaded: "
+                             f"{type(error).__name__}: {error}") from error
+    if not isinstance(model, CostModel):
+        raise CostModelError(f"{where}: expected {points[0].value} to be an object derived from "
+                             "neuroshard.CostModel, or to make one when called without "
+                             f"arguments, got: {_fields.shown(model)}")
+    return model
 
 
 def _own(model: CostModel, problem: ShardingProblem) -> _planner.Model:

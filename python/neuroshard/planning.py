@@ -144,7 +144,8 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
 
     cost_model: "auto" (the measured models of the devices, else the roofline), "roofline",
     "reference" (of the published tasks), a path of a .safetensors model file or a list of
-    them, or an object derived from CostModel. objective: "step", "published" or an Objective.
+    them, the name that an installed package or a library gives a model (docs/cost-models.md), or
+    an object derived from CostModel. objective: "step", "published" or an Objective.
     algorithm: one of neuroshard.algorithms(). target: in place of the problem's. deadline_s:
     seconds after which the best plan so far is returned; without it the result depends on
     nothing but the arguments. seed: of random choices. threads: 0 for as many as the machine runs at once; the plan does

@@ -53,11 +53,11 @@ WITHOUT_COMPILER = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON"
                     for name in ("MLIR", "LLVM", "nlohmann_json")]
 
 
-def build_consumer(name, prefix, folder, *options):
+def build_consumer(name, prefix, folder, *options, target="consumer"):
     run("cmake", "-G", "Ninja", "-S", HERE / name, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_PREFIX_PATH={prefix}", *options)
     run("cmake", "--build", folder)
-    return folder / "consumer"
+    return folder / target
 
 
 def test_planner_needs_no_llvm(prefix, tmp_path):
@@ -100,6 +100,116 @@ def test_installed_plugin(prefix, tmp_path):
                   "--pass-pipeline=builtin.module(neuroshard-plan{topology=2xCPU})")
     # The installed models are found from the plugin.
     assert 'cost_model = "cpu_compute' in printed
+
+
+MODEL = ("module attributes {neuroshard.batch = 64 : i64} {\n"
+         "  neuroshard.table @user : 1000 x 16 x f32\n"
+         "  neuroshard.table @item : 500 x 8 x f32\n}\n")
+
+
+def refusal(*command, **variables):
+    """What a command that has to fail prints."""
+    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600,
+                            env={**os.environ, **variables})
+    assert result.returncode == 1, result.stdout
+    return result.stdout
+
+
+def test_opt_tool_of_others(prefix, tmp_path):
+    """Our passes, a pass that reads the plan, and a cost model, in another project's tool."""
+    program = build_consumer("opt", prefix, tmp_path)
+    module = tmp_path / "model.mlir"
+    module.write_text(MODEL)
+    plan = "--neuroshard-plan=topology=2xCPU algorithm=size cost-model=mine"
+    printed = run(program, module, plan, "--my-count-numbers")
+    assert "device 0 holds 16000 numbers" in printed
+    assert "device 1 holds 4000 numbers" in printed
+    assert 'cost_model = "mine"' in printed
+    assert "no plan" in refusal(program, module, "--my-count-numbers")
+
+
+@pytest.fixture(scope="module")
+def cost_models(prefix, tmp_path_factory):
+    """A library with cost models, which only unsanitized programs can load."""
+    if SANITIZED:
+        pytest.skip("a library without sanitizers has other symbols than a program with them")
+    return build_consumer("cost_model", prefix, tmp_path_factory.mktemp("cost_model"),
+                          *WITHOUT_COMPILER, target="libcost_model.so")
+
+
+def test_cost_model_plugin(prefix, cost_models, tmp_path):
+    """Each of our programs takes the library's models by name."""
+    module = tmp_path / "model.mlir"
+    module.write_text(MODEL)
+    load = f"--load-cost-model-plugin={cost_models}"
+    plan = "--neuroshard-plan=topology=2xCPU cost-model=bytes"
+    expected = 'cost_model = "bytes"'
+    assert expected in run(prefix / "bin" / "neuroshard-opt", module, load, plan)
+    run(prefix / "bin" / "neuroshard-compile", module, load, "--topology", "2xCPU",
+        "--cost-model", "bytes", "-o", tmp_path / "artifact")
+    assert '"bytes"' in (tmp_path / "artifact" / "plan.json").read_text()
+    plugin = prefix / "lib" / "libneuroshard_plugin.so"
+    by_environment = ("env", f"NEUROSHARD_COST_MODEL_PLUGINS={cost_models}")
+    assert expected in run(*by_environment, llvm_tools() / "mlir-opt", module,
+                           f"--load-dialect-plugin={plugin}", f"--load-pass-plugin={plugin}",
+                           "--pass-pipeline=builtin.module("
+                           "neuroshard-plan{topology=2xCPU cost-model=bytes})")
+    folder, = prefix.glob("lib/python3.*/site-packages")
+    script = ("import neuroshard as ns\n"
+              "problem = ns.ShardingProblem(tables=[ns.Table('t', 1000, 64)], batch=64,\n"
+              "    features=[ns.Feature('f', 't')], topology='2xCPU')\n"
+              "print(ns.plan(problem, cost_model='bytes').plan.provenance.cost_model)\n"
+              "try:\n"
+              "    ns.plan(problem, cost_model='wrong.nan')\n"
+              "except ns.CostModelError as error:\n"
+              "    print(error)\n")
+    printed = run(*by_environment, f"PYTHONPATH={folder}", sys.executable, "-c", script)
+    assert printed.startswith("bytes\n'wrong.nan': computeMs: time[0] forward: expected")
+
+
+@pytest.mark.parametrize("model, message", [
+    ("wrong.nan", "computeMs: time[0] forward: expected a finite number of milliseconds, at "
+                  "least 0, got none, or nan"),
+    ("wrong.negative", "computeMs: time[0] backward: expected a finite number of milliseconds, "
+                       "at least 0, got: -1.5"),
+    ("wrong.missing", "computeMs: time[0] forward: expected a finite number"),
+    ("wrong.devices", "communicationMs: expected 2 times, one per device, got: 1"),
+    ("wrong.throws", "computeMs threw: no licence"),
+])
+def test_wrong_answers_of_a_plugin_are_one_error(prefix, cost_models, tmp_path, model, message):
+    module = tmp_path / "model.mlir"
+    module.write_text(MODEL)
+    opt = prefix / "bin" / "neuroshard-opt"
+    load = f"--load-cost-model-plugin={cost_models}"
+    printed = refusal(opt, module, load,
+                      f"--neuroshard-plan=topology=2xCPU cost-model={model}")
+    assert f"cost_model: '{model}': {message}" in printed
+    assert printed.count("error:") == 1
+    planned = tmp_path / "planned.mlir"
+    run(opt, module, "--neuroshard-plan=topology=2xCPU", "-o", planned)
+    printed = refusal(opt, planned, load, f"--neuroshard-price=cost-model={model}")
+    assert f"cost model '{model}': {message}" in printed
+
+
+def test_what_is_no_cost_model_plugin(prefix, cost_models, tmp_path):
+    module = tmp_path / "model.mlir"
+    module.write_text(MODEL)
+    opt = prefix / "bin" / "neuroshard-opt"
+    plan = "--neuroshard-plan=topology=2xCPU cost-model=bits"
+    other = prefix / "lib" / "libneuroshard_emulator.so"
+    assert "expected the function neuroshardCostModelPlugin" in refusal(
+        opt, module, f"--load-cost-model-plugin={other}", plan)
+    assert "none.so: cannot be loaded as a library with cost models" in refusal(
+        opt, module, "--load-cost-model-plugin=none.so", plan)
+    assert "NEUROSHARD_COST_MODEL_PLUGINS: none.so: cannot be loaded" in refusal(
+        opt, module, plan, NEUROSHARD_COST_MODEL_PLUGINS="none.so")
+    # Twice the same library has no effect, and an unknown name lists the known ones.
+    load = f"--load-cost-model-plugin={cost_models}"
+    assert "or a registered model (bytes, wrong.devices" in refusal(opt, module, load, load, plan)
+    many = "--neuroshard-plan=topology=65xCPU cost-model=bytes"
+    assert "cost model 'bytes': topology: expected at most 64 devices" in refusal(
+        opt, module, load, many)
 
 
 def test_unknown_component_is_named(prefix, tmp_path):

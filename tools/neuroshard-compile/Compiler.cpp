@@ -10,6 +10,7 @@
 #include "ArtifactDirectory.h"
 #include "GpuCompiler.h"
 #include "Lowering.h"
+#include "Raising.h"
 
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Conversion/Manifest/IRToManifest.h"
@@ -32,6 +33,7 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult checkTables();
   LogicalResult goToPartitioned();
   LogicalResult compileReference();
   LogicalResult compilePrograms();
@@ -57,6 +59,17 @@ LogicalResult Compiler::writeIR(ModuleOp level, StringRef name) {
   return directory.write(("ir/" + name + ".mlir").str(), text, loc);
 }
 
+/// A module without tables is one that was not raised, or has no lookup.
+LogicalResult Compiler::checkTables() {
+  if (!module.getOps<ir::TableOp>().empty())
+    return success();
+  return emitError(module.getLoc())
+         << "expected a module with at least one 'neuroshard.table'"
+         << (options.raises ? "; nothing in it was raised to a lookup"
+                            : "; with --raise tables and lookups are made of "
+                              "what other dialects spell out");
+}
+
 LogicalResult Compiler::goToPartitioned() {
   if (isPartitioned(module)) {
     if (options.beforePartitioning.empty())
@@ -65,8 +78,11 @@ LogicalResult Compiler::goToPartitioned() {
                           << ": no effect on this input, which is partitioned "
                              "already";
   }
-  if (failed(writeIR(module, "1-logical")) || failed(plan(module, options)) ||
-      failed(writeIR(module, "2-planned")))
+  if (options.raises && (failed(writeIR(module, "0-input")) ||
+                         failed(raiseLookups(module, options))))
+    return failure();
+  if (failed(writeIR(module, "1-logical")) || failed(checkTables()) ||
+      failed(plan(module, options)) || failed(writeIR(module, "2-planned")))
     return failure();
   if (options.reference && failed(compileReference()))
     return failure();
@@ -163,6 +179,8 @@ LogicalResult Compiler::run() {
 
 LogicalResult compile(const CompileOptions &options, llvm::SourceMgr &sources,
                       MLIRContext &context) {
+  // Those of torch-mlir and StableHLO are found by name.
+  context.allowUnregisteredDialects(options.raises);
   OwningOpRef<ModuleOp> module = readModule(options.input, sources, context);
   if (!module)
     return failure();

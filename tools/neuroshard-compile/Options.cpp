@@ -4,6 +4,7 @@
 
 #include "CommandLine.h"
 
+#include "neuroshard/CostModel/Plugin.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
@@ -16,8 +17,38 @@ struct GivenOptions {
   std::vector<CommandOption> ofGpus;
   /// Say how to plan, shard or partition.
   std::vector<CommandOption> beforePartitioning;
+  /// Have an effect with --raise alone.
+  std::vector<CommandOption> ofRaising;
+  /// Libraries with cost models.
+  std::vector<std::string> costModelPlugins;
   std::string gpuOutput = "f32";
 };
+
+void addRaiseOptions(Command &command, CompileOptions &options,
+                     GivenOptions &given) {
+  const std::string group = "Raising (see neuroshard-raise-lookups)";
+  given.beforePartitioning.push_back(
+      command
+          .addFlag("--raise", options.raises,
+                   "first make lookups of what other dialects spell out, and "
+                   "say what looked like one and stays")
+          .group(group));
+  RaiseLookupsOptions &raise = options.raise;
+  given.ofRaising = {
+      command.addFlag("--strict", raise.strict,
+                      "what looks like a lookup and stays is an error"),
+      command.addFlag("--jagged-arguments", raise.jaggedArguments,
+                      "ids, offsets and weights that are arguments become one "
+                      "jagged argument"),
+      command.addFlag("--assume-valid-inputs", raise.assumeValidInputs,
+                      "ids are rows of their tables, and offsets begin at 0"),
+      command
+          .add("--weights-file", raise.weightsFile,
+               "file for the rows of constants, as safetensors")
+          .output("file")};
+  for (CommandOption &option : given.ofRaising)
+    option.group(group);
+}
 
 void addPlanOptions(Command &command, CompileOptions &options,
                     GivenOptions &given) {
@@ -28,6 +59,9 @@ void addPlanOptions(Command &command, CompileOptions &options,
             .group("Planning (see neuroshard-plan)")
             .withoutDefault());
   };
+  add("--load-cost-model-plugin", given.costModelPlugins,
+      "libraries with cost models for --cost-model, separated by commas");
+  given.beforePartitioning.back().commas();
   add("--device-class", options.grid.deviceClass,
       "devices of the module's shard.grid, such as H200");
   auto addSearch = [&](std::string_view key, auto &value) {
@@ -104,6 +138,7 @@ void addOptions(Command &command, CompileOptions &options,
            "neuroshard-opt --run-reproducer")
       .output("file");
   addGpuOptions(command, options, given);
+  addRaiseOptions(command, options, given);
   addPlanOptions(command, options, given);
 }
 
@@ -114,6 +149,12 @@ Expected<void> finish(CompileOptions &options, const GivenOptions &given) {
       llvm::any_of(given.ofGpus, isGiven))
     return failure("", "--gpu-output and --cuda-toolkit have an effect only "
                        "with --gpu or --emulate");
+  for (const CommandOption &option : given.ofRaising)
+    if (option.isGiven() && !options.raises)
+      return failure("", option.name() + " has an effect only with --raise");
+  for (const std::string &library : given.costModelPlugins)
+    if (Expected<void> loaded = loadCostModelPlugin(library); !loaded)
+      return tl::unexpected(loaded.error());
   options.gpu.crashReproducer = options.native.crashReproducer;
   options.gpuProgram.output = *parseElementType(given.gpuOutput);
   for (const CommandOption &option : given.beforePartitioning)

@@ -29,6 +29,9 @@ struct CompileOptions {
   GpuTargetOptions gpu;
   GpuProgramOptions gpuProgram;
   bool emulate = false;
+  /// Whether lookups that other dialects spell out are raised, and how.
+  bool raises = false;
+  RaiseLookupsOptions raise;
   PlanOptions plan;
   TopologyFromGridOptions grid;
   /// Flags of the command line that have no effect on partitioned IR.

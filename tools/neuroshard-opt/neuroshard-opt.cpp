@@ -2,6 +2,7 @@
 
 #include "WriteFailure.h"
 #include "neuroshard/InitAll.h"
+#include "neuroshard/Transforms/CostModelPluginOption.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/FileSystem.h"
@@ -11,6 +12,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   neuroshard::registerAllDialects(registry);
   neuroshard::registerAllPasses();
+  neuroshard::addCostModelPluginOption();
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "NeuroShard modular optimizer driver\n", registry);
   // MLIR empties the output before it reads the input.

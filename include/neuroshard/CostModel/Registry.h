@@ -20,8 +20,12 @@ inline constexpr std::string_view kDefaultCostModel = "auto";
 /// What `name` may be, in one line, for help texts.
 inline constexpr std::string_view kCostModelNames =
     "auto (the measured models for the topology, else the closed form), "
-    "roofline, reference, model files separated by commas, or the machine file "
-    "(.json) of neuroshard calibrate";
+    "roofline, reference, model files separated by commas, the machine file "
+    "(.json) of neuroshard calibrate, or the name of a registered model "
+    "(--load-cost-model-plugin)";
+
+/// Whether the name means a model of ours, or a file with one.
+bool isBuiltInCostModel(std::string_view name);
 
 /// A cost model for problems on `topology`:
 ///
@@ -33,6 +37,7 @@ inline constexpr std::string_view kCostModelNames =
 ///              these compute and communication models, measured or simulated
 ///   machine.json
 ///              the model that this machine file names, as it corrects it
+///   others     the registered model of this name (Plugin.h)
 ///
 /// An error says what is wrong with the name, or with which file.
 Expected<std::unique_ptr<CostModel>> makeCostModel(std::string_view name,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -177,6 +178,13 @@ public:
   /// to. The default knows of none.
   virtual std::vector<std::string> remarks(std::span<const ShardSet> sets,
                                            const Topology &topology) const;
+
+  /// What was wrong with an answer, of a model that checks those of someone
+  /// else's; its answers from then on mean nothing. search() returns it as an
+  /// error, other callers ask once they have their answers.
+  virtual std::optional<std::string> answerError() const {
+    return std::nullopt;
+  }
 
   /// Bounds no plan can be below; zeros (the default) are always valid.
   virtual CostBound lowerBound(std::span<const BoundTable> tables,

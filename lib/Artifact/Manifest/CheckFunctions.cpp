@@ -312,10 +312,15 @@ Values jaggedParts(const Values &arguments) {
 
 /// The tables that a function of the reference takes: weights, and with the
 /// update the states of trained ones. An update takes frozen tables too where
-/// the gradients of sample weights depend on them.
+/// the gradients of sample weights depend on them. A function that makes
+/// inputs of exchanges of its tensors reads tables that only its own
+/// arguments, `listed`, tell.
 Values tableArguments(const Manifest &manifest, const Values &jagged,
-                      bool isUpdate) {
+                      const Values &listed, bool isUpdate) {
   std::set<int32_t> tables;
+  if (!isUpdate)
+    for (const ValueSpec &value : listed)
+      tables.insert(value.table);
   for (const ValueSpec &value : jagged)
     if (value.exchange)
       for (const ExchangeLookup &lookup :
@@ -370,10 +375,11 @@ void checkReference(const Manifest &manifest, const FunctionSpec &function,
                        "those of $.functions." + function.name +
                            (isUpdate ? ", with the ids of all inputs" : "") +
                            ", then tables");
+  Values tables = filter(function.arguments, isTable);
   checker.expectValues(
-      function, "args", filter(function.arguments, isTable),
+      function, "args", tables,
       tableArguments(manifest, isUpdate ? start->arguments : other->arguments,
-                     isUpdate),
+                     tables, isUpdate),
       isSameTable,
       isUpdate ? "weights and states of each trained table, and weights of "
                  "frozen ones with sample weights, at the end"

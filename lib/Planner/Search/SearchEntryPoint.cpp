@@ -230,13 +230,27 @@ searchBesideIdMaps(const ShardingProblem &problem, const CostModel &model,
   return result;
 }
 
-tl::expected<SearchResult, PlanningError>
-neuroshard::search(const ShardingProblem &problem, const CostModel &given,
-                   const SearchOptions &options) {
+static tl::expected<SearchResult, PlanningError>
+searchAnyMode(const ShardingProblem &problem, const CostModel &given,
+              const SearchOptions &options) {
   if (hasDynamicIds(problem))
     return searchBesideIdMaps(problem, given, options);
   ModelOfMode ofMode(problem, given);
   const CostModel &model = *ofMode;
   return options.wireTypes.empty() ? searchOneType(problem, model, options)
                                    : searchTypes(problem, model, options);
+}
+
+tl::expected<SearchResult, PlanningError>
+neuroshard::search(const ShardingProblem &problem, const CostModel &model,
+                   const SearchOptions &options) {
+  SearchOptions watched = options;
+  watched.progress = [&](const SearchProgress &progress) {
+    return !model.answerError() &&
+           (!options.progress || options.progress(progress));
+  };
+  auto result = searchAnyMode(problem, model, watched);
+  if (std::optional<std::string> error = model.answerError())
+    return tl::unexpected(diagnoseBadInput({{"cost_model", *error}}));
+  return result;
 }

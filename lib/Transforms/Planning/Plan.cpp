@@ -301,6 +301,9 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   numShards = result->plan.shards.size();
   numEvaluations = result->evaluations;
   emitPlanRemarks(plan.getLoc(), plan.getSymName(), *result);
+  emitCountsRemark(plan.getLoc(), plan.getSymName(), *result,
+                   problem.tables.size(),
+                   problem.constraints.fixedShards.size());
   emitModelRemarks(plan.getLoc(), plan.getSymName(), (*model)->name(),
                    remarksOnPlan(problem, result->plan, **model));
   return success();

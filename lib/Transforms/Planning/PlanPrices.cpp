@@ -287,7 +287,11 @@ FailureOr<std::vector<Price>> neuroshard::pricePlan(PlanOp op,
       makeCostModel(costModel.str(), problem->topology);
   if (!model)
     return emitDiagnostics(op.getLoc(), model.error());
-  return Pricer(op, *problem, *plan, **model).prices();
+  FailureOr<std::vector<Price>> prices =
+      Pricer(op, *problem, *plan, **model).prices();
+  if (std::optional<std::string> error = (*model)->answerError())
+    return emitError(op.getLoc(), "cost model ") << *error;
+  return prices;
 }
 
 void neuroshard::emitPrices(llvm::ArrayRef<Price> prices) {

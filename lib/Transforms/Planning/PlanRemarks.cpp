@@ -99,6 +99,15 @@ void neuroshard::emitModelRemarks(Location loc, llvm::StringRef plan,
     remark::analysis(loc, optionsFor("Model", plan)) << printable(text);
 }
 
+void neuroshard::emitCountsRemark(Location loc, llvm::StringRef plan,
+                                  const SearchResult &result, size_t tables,
+                                  size_t kept) {
+  remark::analysis(loc, optionsFor("Counts", plan)) << remark::add(
+      "{0} tables in {1} shards, of which {2} were given; {3} "
+      "candidate plans evaluated",
+      tables, result.plan.shards.size(), kept, result.evaluations);
+}
+
 void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,
                                 size_t shards) {
   // One text: each further << would be an argument of its own.

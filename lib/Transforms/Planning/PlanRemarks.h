@@ -23,6 +23,10 @@ void emitModelRemarks(mlir::Location loc, llvm::StringRef plan,
                       const std::string &model,
                       const std::vector<std::string> &remarks);
 
+/// Counts what was planned, and what it took.
+void emitCountsRemark(mlir::Location loc, llvm::StringRef plan,
+                      const SearchResult &result, size_t tables, size_t kept);
+
 /// Says that a complete plan was left alone.
 void emitKeptRemark(mlir::Location loc, llvm::StringRef plan, size_t shards);
 

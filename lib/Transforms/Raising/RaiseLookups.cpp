@@ -280,6 +280,7 @@ void Raiser::rewrite() {
     LookupEmitter &emitter = emitters[function];
     for (const Raised &raised : lookups) {
       ir::LookupOp lookup = emitter.emit(*raised.found, raised.table);
+      ++numLookups;
       remark::passed(lookup.getLoc(), remarkNamed("Raised"))
           << describe(lookup) + " for '" + textOf(raised.found->op->getName()) +
                  "'";
@@ -356,6 +357,9 @@ void RaiseLookups::runOnOperation() {
   }
   numRaised += raiser.numLookups;
   numTables += raiser.numTables;
+  remark::analysis(getOperation().getLoc(), remarkNamed("Counts"))
+      << remark::add("{0} lookups made, of {1} tables", raiser.numLookups,
+                     raiser.numTables);
 }
 
 } // namespace

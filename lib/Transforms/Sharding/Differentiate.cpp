@@ -3,6 +3,7 @@
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace neuroshard {
@@ -137,6 +138,9 @@ void Differentiate::createUpdate(StepFunctions &step, ContextType context,
                      group.gradients, rate, stepNumber);
     ++numTrained;
   }
+  remark::passed(loc, remark::RemarkOpts::name("Differentiated")
+                          .category("neuroshard-differentiate"))
+      << remark::add("{0} tables get an update", trained.size());
   func::ReturnOp::create(builder, loc, results);
   SmallVector<Type> resultTypes(results.size(), weightsType);
   update.setFunctionType(builder.getFunctionType(inputs, resultTypes));

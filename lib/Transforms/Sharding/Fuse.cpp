@@ -4,6 +4,7 @@
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -179,6 +180,9 @@ struct Fuse : neuroshard::impl::FuseBase<Fuse> {
   template <typename OpT>
   void replaceUnbundle(OpT &op, ArrayRef<unsigned> positions);
   void fuseUpdate(StepFunctions &step);
+
+  /// The same as the statistic, which counts only where LLVM does.
+  size_t merged = 0;
 };
 
 template <typename OpT> void Fuse::mergeAll(func::FuncOp function) {
@@ -189,14 +193,15 @@ template <typename OpT> void Fuse::mergeAll(func::FuncOp function) {
     if (group.size() < 2 || !canMoveToLast(group))
       continue;
     OpBuilder builder(group.back());
-    Operation *merged = merge(builder, group);
+    Operation *all = merge(builder, group);
     bool shared =
-        merged->getNumResults() < group.size() * group.front()->getNumResults();
+        all->getNumResults() < group.size() * group.front()->getNumResults();
     unsigned position = 0;
     for (OpT op : group)
       for (Value result : op->getResults())
-        result.replaceAllUsesWith(merged->getResult(shared ? 0 : position++));
+        result.replaceAllUsesWith(all->getResult(shared ? 0 : position++));
     numMerged += group.size() - 1;
+    merged += group.size() - 1;
     for (OpT op : group)
       op.erase();
   }
@@ -246,12 +251,16 @@ void Fuse::runOnOperation() {
   FailureOr<StepFunctions> step = StepFunctions::find(getOperation());
   if (failed(step))
     return signalPassFailure();
+  merged = 0;
   mergeAll<DistributeIdsOp>(step->start);
   replaceUnbundle(step->resume, dropDuplicates(step->suspend));
   mergeAll<FusedLookupOp>(step->wait);
   mergeAll<CombineOp>(step->wait);
   if (step->isTraining())
     fuseUpdate(*step);
+  remark::passed(step->start.getLoc(),
+                 remark::RemarkOpts::name("Fused").category("neuroshard-fuse"))
+      << remark::add("{0} ops merged into others", merged);
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Artifact/StepNames.h"
 
+#include <algorithm>
 #include <functional>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -159,6 +160,24 @@ TEST(Functions, UpdatesOfSampleWeightsTakeFrozenTables) {
   fits["functions"][kGradientsName]["results"].erase(0);
   EXPECT_THAT(errorOf(fits),
               HasSubstr("weights of frozen ones with sample weights"));
+}
+
+/// A function that packs its tensors has no argument of an exchange.
+TEST(Functions, ReferencesOfPackedTensorsTakeTables) {
+  Manifest manifest = parseManifest(makeManifest().dump());
+  ValueSpec flat = value(ValueKind::Tensor, "i64", {-1});
+  for (auto *functions : {&manifest.functions, &manifest.reference->functions})
+    for (FunctionSpec &function : *functions)
+      if (function.name == "forward")
+        std::replace_if(
+            function.arguments.begin(), function.arguments.end(),
+            [](const ValueSpec &one) { return one.kind == ValueKind::Jagged; },
+            flat);
+  json fits = json::parse(writeManifest(manifest));
+  EXPECT_EQ(errorOf(fits), "");
+  json &arguments = fits["reference"]["functions"]["forward"]["args"];
+  arguments.push_back(arguments.back());
+  EXPECT_THAT(errorOf(fits), HasSubstr("weights of each table"));
 }
 
 TEST(Functions, ErrorsNameThePlace) {
