@@ -297,9 +297,19 @@ except ValueError as error:
 tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut").eval()
 generator = torch.Generator().manual_seed(rank)
 ids = torch.randint(0, 30, (3, 4), generator=generator)
-found = tables({"u": ids, "i": ids})
-for name, table in (("u", "user"), ("i", "item")):
-    wanted = weights[table][ids].sum(1)
+factors = torch.rand(3, 4, generator=generator)
+weighted = (ids.flatten(), torch.arange(0, 13, 4), factors.flatten())
+found = tables({"u": ids, "i": ids, "w": weighted})
+whole = tables(ns.distributed.Jagged(ids.flatten().repeat(3), torch.arange(0, 37, 4), factors.flatten().repeat(3)))
+assert all(torch.equal(found[name], whole[name]) for name in found)
+for wrong, text in (({"u": (*weighted,)}, 'feature "u": expected no weights'), ({"w": ids}, "expected weights for all")):
+    try:
+        tables({"u": ids, "i": ids, "w": weighted} | wrong)
+        raise AssertionError(text)
+    except ns.errors.TensorError as error:
+        assert text in str(error), error
+for name, table in (("u", "user"), ("i", "item"), ("w", "user")):
+    wanted = (weights[table][ids] * (factors if name == "w" else torch.ones(3, 4))[..., None]).sum(1)
     torch.testing.assert_close(found[name], wanted, rtol=0, atol=1e-5)
     assert not found[name].requires_grad
 held = [torch.ops.neuroshard.memory_bytes(tables.name, kind) for kind in (0, 1)]  # weights, states
@@ -314,7 +324,8 @@ dist.destroy_process_group()
 
 def test_ranks_serve_cut_tables(small, tmp_path):
     problem, weights, _ = small
-    problem = problem.replace(topology="2xCPU", features=[ns.Feature("u", "user"), ns.Feature("i", "item")])
+    problem = problem.replace(topology="2xCPU", features=[ns.Feature("u", "user"), ns.Feature("i", "item"),
+                                                          ns.Feature("w", "user", weighted=True)])
     plan = ns.Plan(device_count=2, shards=[
         ns.Shard(table="user", rows=(0, 40), cols=(0, 4), devices=0),
         ns.Shard(table="user", rows=(0, 40), cols=(4, 8), devices=1),
