@@ -98,7 +98,7 @@ void Cases::collectRules() {
     const Optimizer &optimizer = source.tables[i].optimizer;
     bool exactRows = source.optimizerSemantics == OptimizerSemantics::Exact &&
                      optimizer.kind == OptimizerKind::RowWiseAdagrad;
-    bool noColumns = exactRows && (torchRec || optimizer.weightDecay != 0);
+    bool noColumns = exactRows && torchRec;
     if (noColumns)
       tableRules[i].kinds[static_cast<size_t>(kColumn)] = false;
     if (noColumns || torchRec)

@@ -259,9 +259,9 @@ constexpr bool needsNormExchange(OptimizerKind kind,
          normsPerRow(kind) > 0;
 }
 
-/// True if the states per row depend on the weights, by L2 weight decay. The
-/// owners of columns exchange norms of gradients alone, so that such an
-/// optimizer cannot be exact over column shards.
+/// True if the states per row depend on the weights, by L2 weight decay: the
+/// norms that the owners of a row's columns exchange are then of gradients with
+/// decay, so that weights are read for them.
 constexpr bool normsNeedWeights(const Optimizer &optimizer) {
   return optimizerStates(optimizer.kind).perRow > 0 &&
          weightDecayOf(optimizer) == WeightDecayMode::L2;

@@ -66,9 +66,9 @@ typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
 /// part of these sums, norms[u * n] to norms[u * n + n - 1] with n =
 /// normsPerRow of Model/Optimizer.h, and a row for the second phase,
 /// reduced[u * reduced_stride + c]. reduced_stride is the padded f32 row of the
-/// shard. Row-wise optimizers sum g[c]^2 and write g; they read neither
-/// weights, states nor rows. Those with a trust ratio also step the moments
-/// that need no sum; docs/kernels.md says what they sum and write.
+/// shard. Row-wise optimizers sum g[c]^2 and write g; under L2 decay they
+/// read weights for it. Those with a trust ratio also step the moments that
+/// need no sum; docs/kernels.md says what they sum and write.
 typedef void (*nsrt_reduce_kernel)(
     const void *weights, float *state0, float *state1, const int64_t *rows,
     const int64_t *segments, const int64_t *gradient_offsets,

@@ -35,6 +35,13 @@ typedef struct nsrt_lookup_info {
   int32_t weighted; ///< 1: reads the weights of the batch.
 } nsrt_lookup_info;
 
+/// Grows when functions are added. Structs and the meaning of functions stay.
+/// 2: nsrt_look_up_by_feature.
+#define NSRT_LOOKUP_VERSION 2
+
+/// NSRT_LOOKUP_VERSION of the library.
+int32_t nsrt_lookup_version(void);
+
 int32_t nsrt_world_num_features(const nsrt_world *);
 /// Null if there is no such feature.
 const char *nsrt_world_feature(const nsrt_world *, int32_t index);
@@ -53,7 +60,8 @@ typedef struct nsrt_batch {
   int64_t num_ids;
   const int64_t *offsets; ///< features x batch + 1 of them.
   int64_t batch;          ///< bags of each feature.
-  const float *weights;   ///< one for each id, or null.
+  const float *weights;   ///< one for each id, if some lookup is weighted;
+                          ///< else null. Lookups without weights read none.
   /// 0: ids that no row has fail the call. 1: they are left out of their bags;
   /// an unpooled lookup gives zeros for them.
   int32_t drop_unknown;
@@ -66,6 +74,13 @@ typedef struct nsrt_batch {
 /// as many values as said cannot be checked.
 int32_t nsrt_look_up(const nsrt_world *, const nsrt_batch *, float *const *outs,
                      const int64_t *strides);
+
+/// The same, with weights of each feature apart: weights[f] has one for each id
+/// of feature f, or is null, where no lookup of the feature is weighted.
+/// batch->weights must be null.
+int32_t nsrt_look_up_by_feature(const nsrt_world *, const nsrt_batch *batch,
+                                const float *const *weights, float *const *outs,
+                                const int64_t *strides);
 
 #ifdef __cplusplus
 }

@@ -192,8 +192,9 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
                                  /*invariant=*/false);
     body.partialStride = sorted.index(offsetof(nsg_sorted, partial_stride));
   }
-  bool hasTrustRatio = propertiesOf(spec.kernel.optimizer.kind).hasTrustRatio;
-  if ((!isReduce && !isPartial) || hasTrustRatio)
+  bool readsTable =
+      isReduce ? reduceReadsTable(spec.kernel.optimizer) : !isPartial;
+  if (readsTable)
     bindTable(slot, body);
   emitBody(body);
 }

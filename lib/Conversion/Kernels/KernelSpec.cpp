@@ -54,9 +54,6 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
     return std::string("a two-phase update needs an optimizer with norms of "
                        "rows, got: ") +
            std::string(toString(spec.optimizer.kind));
-  if (normsNeedWeights(spec.optimizer))
-    return "a two-phase update cannot have l2 weight decay: norms are of the "
-           "gradients alone";
   return std::nullopt;
 }
 
@@ -113,7 +110,7 @@ std::string getKernelName(const KernelSpec &spec) {
     return "nsk_update_" + optimizer + "_" + element + dim + weighted +
            getOptimizerSuffix(spec) + getClipSuffix(spec.optimizer);
   case KernelKind::Reduce:
-    if (propertiesOf(spec.optimizer.kind).hasTrustRatio)
+    if (reduceReadsTable(spec.optimizer))
       return "nsk_reduce_" + optimizer + "_" + element + dim + weighted +
              getOptimizerSuffix(spec) + getClipSuffix(spec.optimizer);
     return "nsk_reduce" + dim + weighted + getClipSuffix(spec.optimizer);

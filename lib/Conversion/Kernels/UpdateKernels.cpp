@@ -138,9 +138,31 @@ static void emitUpdate(const UpdateBody &body) {
   emitElementwiseUpdate(body);
 }
 
+/// The first phase under L2 weight decay: the gradient has it.
+static void emitDecayedReduce(const UpdateBody &body) {
+  RowBuilder &rows = body.rows;
+  body.inputs.forEachItem([&](Value item) {
+    Value row = body.inputs.getRow(item);
+    Value ahead = body.inputs.getRowAhead(item);
+    Span run = body.inputs.getRun(item);
+    Value norm = rows.sumColumns([&](const ColumnBlock &block) {
+      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/true);
+      RowBefore reads(body, row, block, {});
+      Row sum = readGradient(body, block, run);
+      Row gradient =
+          addWeightDecay(rows, body.spec.optimizer, sum, reads.get().weights);
+      rows.write(gradient, {body.reduced, item}, block);
+      return rows.multiply(gradient, gradient);
+    });
+    rows.writeScalar(norm, body.norms, item);
+  });
+}
+
 static void emitReduce(const UpdateBody &body) {
   if (hasTrustRatio(body))
     return emitTrustReduce(body);
+  if (normsNeedWeights(body.spec.optimizer))
+    return emitDecayedReduce(body);
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
     Span run = body.inputs.getRun(item);

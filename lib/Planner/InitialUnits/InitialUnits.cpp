@@ -160,10 +160,7 @@ void UnitMaker::addTable(int table) {
                         "constraint and the target allow";
   bool exactRows = context.rulesOf(table).exactRows;
   std::string optimizer(toString(source.optimizer.kind));
-  if (exactRows && normsNeedWeights(source.optimizer))
-    message += "; " + optimizer +
-               " with l2 weight decay cannot be exact over column shards";
-  else if (exactRows && context.problem.target == Target::TorchRec19)
+  if (exactRows && context.problem.target == Target::TorchRec19)
     message += "; target torchrec-1.9 keeps one state per column shard, which "
                "optimizer_semantics exact forbids for " +
                optimizer;

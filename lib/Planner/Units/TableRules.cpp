@@ -56,8 +56,6 @@ void restrictKinds(const ShardingProblem &problem, int index,
   bool exactRows =
       needsNormExchange(table.optimizer.kind, problem.optimizerSemantics, true);
   rule.exactRows = exactRows;
-  // The exchanged norms are of gradients without weight decay.
-  bool noNorms = exactRows && normsNeedWeights(table.optimizer);
   auto forbid = [&](ShardingKind kind) {
     rule.allowed[static_cast<size_t>(kind)] = false;
   };
@@ -68,10 +66,6 @@ void restrictKinds(const ShardingProblem &problem, int index,
   }
   if (rule.cacheShare > 0)
     forbid(ShardingKind::Replicated);
-  if (noNorms) {
-    forbid(ShardingKind::RowColumn);
-    forbid(ShardingKind::ColumnWise);
-  }
 }
 
 void joinCoLocatedSets(const std::vector<std::vector<int>> &sets,

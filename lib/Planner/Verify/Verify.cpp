@@ -39,7 +39,6 @@ private:
   void checkTable(size_t index);
   void checkReplicas(const Table &table,
                      const std::vector<const Shard *> &shards);
-  void checkDecay(const Table &table, const std::vector<const Shard *> &shards);
   void checkMemory();
   void collectDevices();
   void checkPlaces();
@@ -106,26 +105,6 @@ void Verifier::checkReplicas(const Table &table,
                  "shard '" + shard->name + "'", errors);
 }
 
-/// Column owners of the same rows exchange norms of the gradients, without the
-/// decay that the whole row's update would have added to them.
-void Verifier::checkDecay(const Table &table,
-                          const std::vector<const Shard *> &shards) {
-  if (!normsNeedWeights(table.optimizer) ||
-      !needsNormExchange(table.optimizer.kind, problem.optimizerSemantics,
-                         true))
-    return;
-  for (const Shard *shard : shards)
-    if (shard->width() != table.dim)
-      return error("table '" + table.name + "'",
-                   std::string(toString(table.optimizer.kind)) +
-                       " with l2 weight decay cannot be exact over column "
-                       "shards such as '" +
-                       shard->name +
-                       "'; set weight_decay_mode = decoupled, weight_decay = "
-                       "0, or optimizer_semantics = per_shard to accept one "
-                       "state per shard");
-}
-
 void Verifier::checkTable(size_t index) {
   const Table &table = problem.tables[index];
   const std::vector<const Shard *> &shards = shardsOfTable[index];
@@ -137,7 +116,6 @@ void Verifier::checkTable(size_t index) {
     return;
   checkReplicas(table, shards);
   checkRoutes(problem, index, shards, errors);
-  checkDecay(table, shards);
   verifyTarget(problem, table, shards, innerGroupOfDevice, errors);
 }
 

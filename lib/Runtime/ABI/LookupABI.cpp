@@ -69,15 +69,37 @@ NSRT_EXPORT int32_t nsrt_world_lookup_info(const nsrt_world *world,
   });
 }
 
+/// Throws a RuntimeError if there is none.
+static DirectRequest requestOf(const nsrt_world *world,
+                               const nsrt_batch *batch) {
+  if (!world || !batch)
+    fail("expected open tables and a batch, found a null pointer");
+  return {{batch->ids, batch->num_ids, batch->offsets, 0, batch->weights},
+          batch->batch,
+          batch->drop_unknown != 0};
+}
+
 NSRT_EXPORT int32_t nsrt_look_up(const nsrt_world *world,
                                  const nsrt_batch *batch, float *const *outs,
                                  const int64_t *strides) {
+  return status(
+      [&] { lookUpDirectly(*world, requestOf(world, batch), outs, strides); });
+}
+
+NSRT_EXPORT int32_t nsrt_look_up_by_feature(const nsrt_world *world,
+                                            const nsrt_batch *batch,
+                                            const float *const *weights,
+                                            float *const *outs,
+                                            const int64_t *strides) {
   return status([&] {
-    if (!world || !batch)
-      fail("expected open tables and a batch, found a null pointer");
-    JaggedInput input{batch->ids, batch->num_ids, batch->offsets, 0,
-                      batch->weights};
-    lookUpDirectly(*world, input, batch->batch, batch->drop_unknown != 0, outs,
-                   strides);
+    DirectRequest request = requestOf(world, batch);
+    if (!weights)
+      fail("expected weights by feature, found a null pointer");
+    if (batch->weights)
+      fail("expected weights either of the batch or by feature, found both");
+    request.featureWeights = weights;
+    lookUpDirectly(*world, request, outs, strides);
   });
 }
+
+NSRT_EXPORT int32_t nsrt_lookup_version() { return NSRT_LOOKUP_VERSION; }

@@ -14,6 +14,7 @@
 #include "neuroshard/Runtime/Numerics.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -37,11 +38,12 @@ struct Part {
 
 template <typename Id> class Request {
 public:
-  Request(const nsrt_world &world, const JaggedInput &input, int64_t batch,
-          bool dropsUnknown)
+  Request(const nsrt_world &world, const DirectRequest &request)
       : manifest(world.manifest()), device(*world.devices.front()),
-        exchange(manifest.exchanges.front()), input(input), batch(batch),
-        dropsUnknown(dropsUnknown), ids(static_cast<const Id *>(input.ids)) {}
+        exchange(manifest.exchanges.front()), input(request.input),
+        batch(request.batch), dropsUnknown(request.dropsUnknown),
+        featureWeights(request.featureWeights),
+        ids(static_cast<const Id *>(input.ids)) {}
 
   void run(float *const *outs, const int64_t *strides) const {
     const std::vector<LookupBinding> &bound = manifest.bindings.front().lookups;
@@ -111,9 +113,22 @@ private:
     if (!part.lookup->pooled())
       return runKernel(part, ids + begin, nullptr, nullptr, out, stride,
                        part.offsets[batch] - begin);
-    const float *weights = part.lookup->weighted ? input.weights : nullptr;
-    runKernel(part, ids, part.offsets, weights, out, stride, batch);
+    runKernel(part, ids, part.offsets, weightsOf(part), out, stride, batch);
     divideMeans(part, part.offsets, out, stride);
+  }
+
+  /// The weights of a lookup, where weight i is that of id i of the input; null
+  /// if it reads none.
+  const float *weightsOf(const Part &part) const {
+    if (!part.lookup->weighted)
+      return nullptr;
+    if (!featureWeights)
+      return input.weights;
+    // Not a pointer difference: there is no array that both are in.
+    auto first = reinterpret_cast<uintptr_t>(
+        featureWeights[static_cast<size_t>(part.lookup->feature)]);
+    return reinterpret_cast<const float *>(
+        first - static_cast<uintptr_t>(part.offsets[0]) * sizeof(float));
   }
 
   void runKernel(const Part &part, const Id *from, const int64_t *offsets,
@@ -135,6 +150,7 @@ private:
   /// With the ids that stay, copied.
   void answerWithout(const Part &part, float *out, int64_t stride) const {
     Id last = lastRowOf<Id>(part.shard->table().rows);
+    const float *given = weightsOf(part);
     std::vector<Id> kept;
     std::vector<float> weights;
     std::vector<int64_t> offsets = {0};
@@ -145,8 +161,8 @@ private:
         if (isPadding || outOfRange(ids[i], last) < 0)
           continue;
         kept.push_back(ids[i]);
-        if (part.lookup->weighted)
-          weights.push_back(input.weights[i]);
+        if (given)
+          weights.push_back(given[i]);
       }
       offsets.push_back(static_cast<int64_t>(kept.size()));
     }
@@ -173,6 +189,7 @@ private:
   const JaggedInput &input;
   int64_t batch;
   bool dropsUnknown;
+  const float *const *featureWeights;
   const Id *ids;
 };
 
@@ -191,15 +208,43 @@ void requireDirect(const nsrt_world &world) {
     fail("lookups without a step need all rows in memory of the host");
 }
 
-void checkInput(const ExchangeSpec &exchange, const JaggedInput &input) {
+bool readsWeights(const ExchangeSpec &exchange, size_t feature) {
+  return std::ranges::any_of(
+      exchange.lookups, [&](const ExchangeLookup &lookup) {
+        return lookup.weighted &&
+               static_cast<size_t>(lookup.feature) == feature;
+      });
+}
+
+/// Of valid offsets.
+void checkFeatureWeights(const ExchangeSpec &exchange,
+                         const DirectRequest &request) {
+  for (size_t i = 0; i < exchange.features.size(); ++i) {
+    const int64_t *bags =
+        request.input.offsets + static_cast<int64_t>(i) * request.batch;
+    bool reads = readsWeights(exchange, i), has = request.featureWeights[i];
+    if (reads && !has && bags[request.batch] > bags[0])
+      fail(exchange.where, "feature \"", exchange.features[i],
+           "\": expected a weight for each id, found none");
+    if (has && !reads)
+      fail(exchange.where, "feature \"", exchange.features[i],
+           "\": expected no weights, as no lookup reads them, found some");
+  }
+}
+
+void checkInput(const ExchangeSpec &exchange, const DirectRequest &request) {
+  const JaggedInput &input = request.input;
   if (!input.offsets || input.numIds < 0 || (!input.ids && input.numIds > 0))
     fail(exchange.where, "expected offsets, and ",
          std::max<int64_t>(0, input.numIds), " ids, found a null pointer");
-  if (exchange.weighted != (input.weights != nullptr) && input.numIds > 0)
+  if (!request.featureWeights && input.numIds > 0 &&
+      exchange.weighted != (input.weights != nullptr))
     fail(exchange.where, exchange.weighted
                              ? "expected a weight for each id, found none"
                              : "expected no weights, found some");
   checkOffsets(exchange, input);
+  if (request.featureWeights)
+    checkFeatureWeights(exchange, request);
 }
 
 void checkResults(const Manifest &manifest, const int64_t *offsets,
@@ -221,20 +266,21 @@ void checkResults(const Manifest &manifest, const int64_t *offsets,
 
 } // namespace
 
-void lookUpDirectly(const nsrt_world &world, JaggedInput input, int64_t batch,
-                    bool dropsUnknown, float *const *outs,
-                    const int64_t *strides) {
+void lookUpDirectly(const nsrt_world &world, DirectRequest request,
+                    float *const *outs, const int64_t *strides) {
   requireDirect(world);
   const ExchangeSpec &exchange = world.manifest().exchanges.front();
+  int64_t batch = request.batch;
   if (batch < 0 || batch > std::numeric_limits<int32_t>::max())
     fail(exchange.where, "expected a batch in [0, 2^31), found ", batch);
-  input.numOffsets = static_cast<int64_t>(exchange.features.size()) * batch + 1;
-  checkInput(exchange, input);
-  checkResults(world.manifest(), input.offsets, batch, outs, strides);
+  request.input.numOffsets =
+      static_cast<int64_t>(exchange.features.size()) * batch + 1;
+  checkInput(exchange, request);
+  checkResults(world.manifest(), request.input.offsets, batch, outs, strides);
   if (exchange.idType == IdType::I32)
-    Request<int32_t>(world, input, batch, dropsUnknown).run(outs, strides);
+    Request<int32_t>(world, request).run(outs, strides);
   else
-    Request<int64_t>(world, input, batch, dropsUnknown).run(outs, strides);
+    Request<int64_t>(world, request).run(outs, strides);
 }
 
 } // namespace neuroshard::runtime

@@ -25,7 +25,7 @@ using ir::TopologyOp;
 namespace {
 
 /// Features that share one jagged argument: own batch size (0: the module's),
-/// weighted.
+/// whether ids have weights.
 using InputKey = std::pair<int64_t, unsigned>;
 
 /// Runs of equal devices; what the class says by default is left out.
@@ -89,6 +89,7 @@ private:
   void writeTables();
   LogicalResult writePartialPlan(TopologyOp topology);
   void writeFunction();
+  InputKey inputOf(const Feature &feature) const;
   llvm::MapVector<InputKey, SmallVector<StringAttr>> inputs();
   Value writeLookup(const Feature &feature, Value ids, Type elementType);
 
@@ -142,11 +143,21 @@ LogicalResult ModuleWriter::writePartialPlan(TopologyOp topology) {
   return planToIR(fixed, plan);
 }
 
+/// Serving takes all features of a batch as one input, of which lookups read
+/// the weights that they need.
+InputKey ModuleWriter::inputOf(const Feature &feature) const {
+  if (problem.mode != StepMode::Inference)
+    return {feature.batch, feature.weighted};
+  return {feature.batch,
+          llvm::any_of(problem.features, [&](const Feature &other) {
+            return other.batch == feature.batch && other.weighted;
+          })};
+}
+
 llvm::MapVector<InputKey, SmallVector<StringAttr>> ModuleWriter::inputs() {
   llvm::MapVector<InputKey, SmallVector<StringAttr>> result;
   for (const Feature &feature : problem.features)
-    result[{feature.batch, feature.weighted}].push_back(
-        builder.getStringAttr(feature.name));
+    result[inputOf(feature)].push_back(builder.getStringAttr(feature.name));
   return result;
 }
 
@@ -180,8 +191,7 @@ void ModuleWriter::writeFunction() {
   SmallVector<Value> results;
   for (const Feature &feature : problem.features)
     results.push_back(
-        writeLookup(feature, argumentOfKey[{feature.batch, feature.weighted}],
-                    elementType));
+        writeLookup(feature, argumentOfKey[inputOf(feature)], elementType));
   func::ReturnOp::create(builder, loc, results);
   function.setType(
       builder.getFunctionType(argumentTypes, TypeRange(ValueRange(results))));

@@ -24,7 +24,7 @@ from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
-from neuroshard.distributed._inputs import as_tensors, is_keyed, pick_features, require_values
+from neuroshard.distributed._inputs import as_tensors, fill_weights, is_keyed, pick_features, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
@@ -377,8 +377,8 @@ class _Sharded(Learning, torch.nn.Module):
     def _as_jagged(self, features: object, counts: bool = True) -> Jagged:
         """counts: whether ids out of range count."""
         expected = self._session.input
-        ids = as_tensors(as_jagged(pick_features(features, expected, self._keys), expected),
-                         expected)
+        given = fill_weights(pick_features(features, expected, self._keys), expected)
+        ids = as_tensors(as_jagged(given, expected), expected)
         if not expected.weighted and ids.weights is not None:
             ids = ids._replace(weights=None)
         return self._out_of_range.apply(ids, counts)

@@ -11,7 +11,7 @@ import torch
 
 from neuroshard._artifact.dtypes import DTYPES, ID_DTYPES
 from neuroshard._artifact.manifest import Manifest
-from neuroshard._jagged import Exchange, Jagged, from_keyed, inverse_of, with_offsets
+from neuroshard._jagged import Exchange, Jagged, from_keyed, inverse_of, spread, with_offsets
 from neuroshard.distributed._operators import InputShapes, Result, Shapes
 from neuroshard.errors import TensorError
 
@@ -19,7 +19,7 @@ from neuroshard.errors import TensorError
 @dataclass(frozen=True)
 class Input:
     """A model's jagged input (the Exchange of neuroshard._jagged). key: the compiler's name for it.
-    name: for messages."""
+    name: for messages. unweighted: features of a weighted input of which no lookup reads weights."""
 
     key: str
     name: str
@@ -27,14 +27,21 @@ class Input:
     unpooled: bool
     weighted: bool
     id_dtype: torch.dtype
+    unweighted: tuple[str, ...]
 
 
 def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
     """In the order of the step's arguments."""
     return tuple(Input(one["input"], name_of(one["features"]), tuple(one["features"]),
                        any(lookup["pooling"] == "none" for lookup in one["lookups"]),
-                       one["weighted"], ID_DTYPES[one["id_type"]])
+                       one["weighted"], ID_DTYPES[one["id_type"]], unweighted_of(one))
                  for one in manifest.exchanges)
+
+
+def unweighted_of(exchange: Mapping) -> tuple[str, ...]:
+    reading = {lookup["feature"] for lookup in exchange["lookups"] if lookup["weighted"]}
+    return tuple(name for number, name in enumerate(exchange["features"])
+                 if exchange["weighted"] and number not in reading)
 
 
 def only_input_of(manifest: Manifest) -> Input:
@@ -127,6 +134,23 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
     require_lengths(features)
     return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
                       inverse_of(features))
+
+
+def fill_weights(features: object, expected: Input) -> object:
+    """In a dict, weights of 1 for features of which no lookup reads any, where others have weights."""
+    if not expected.unweighted or not isinstance(features, Mapping):
+        return features
+    filled = dict(features)
+    for name in expected.unweighted:
+        value = features.get(name)
+        if isinstance(value, torch.Tensor):
+            value = spread(value, name)
+        if not isinstance(value, (tuple, list)) or not value or not isinstance(value[0], torch.Tensor):
+            continue
+        if len(value) > 2:
+            raise TensorError(f"feature \"{name}\": expected no weights, as no lookup reads them, found some")
+        filled[name] = (*value, torch.ones(value[0].shape, device=value[0].device))
+    return filled
 
 
 def require_lengths(features: object) -> None:

@@ -82,11 +82,8 @@ def _require_one_input(problem: ShardingProblem) -> None:
         if feature.weighted and feature.pooling != "sum":
             raise TensorError(f"feature \"{feature.name}\": weights of ids are for sums, found pooling "
                               f"\"{feature.pooling}\"")
-    weighted = {feature.weighted for feature in problem.features}
-    if len(weighted) != 1:
-        what = "features with and without weights of ids" if weighted else "no features"
-        raise TensorError(f"freeze: expected features of one kind, found {what}; freeze them apart, or let all have "
-                          "weights, of 1 where there were none")
+    if not problem.features:
+        raise TensorError("freeze: expected a problem with features, found none")
     if len({feature.batch for feature in problem.features}) > 1:
         raise TensorError("freeze: expected features of one batch, found some with batches of their own; freeze them "
                           "apart")

@@ -31,4 +31,6 @@ def runtime() -> ctypes.CDLL:
         ("nsrt_world_num_lookups", c_int32, [c_void_p]),
         ("nsrt_world_lookup_info", c_int32, [c_void_p, c_int32, POINTER(LookupInfo)]),
         ("nsrt_look_up", c_int32,
-         [c_void_p, POINTER(Batch), POINTER(POINTER(c_float)), POINTER(c_int64)])))
+         [c_void_p, POINTER(Batch), POINTER(POINTER(c_float)), POINTER(c_int64)]),
+        ("nsrt_look_up_by_feature", c_int32,
+         [c_void_p, POINTER(Batch), POINTER(c_void_p), POINTER(POINTER(c_float)), POINTER(c_int64)])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, NoReturn
 
 import torch
@@ -32,6 +32,7 @@ class _Lookup(NamedTuple):
     feature: int
     dim: int
     unpooled: bool
+    weighted: bool
 
 
 def serve(folder: str | os.PathLike) -> ServedTables:
@@ -45,7 +46,9 @@ class ServedTables:
 
     tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor or a Jagged; every
     feature, and the same batch for each. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
-    feature is not pooled. folder: of freeze(). drop_unknown: ids that no row has are left out of their bags instead of raising a
+    feature is not pooled. Of features with and without weights, a dict has them for the former alone; a
+    KeyedJaggedTensor or a Jagged has one for each id, of which the latter read none. folder: of freeze().
+    drop_unknown: ids that no row has are left out of their bags instead of raising a
     TensorError."""
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
@@ -67,8 +70,10 @@ class ServedTables:
         features = tuple(self._runtime.nsrt_world_feature(self._world, index).decode()
                          for index in range(self._runtime.nsrt_world_num_features(self._world)))
         infos = [self._info(index) for index in range(self._runtime.nsrt_world_num_lookups(self._world))]
-        self._lookups = [_Lookup(info.feature.decode(), info.feature_index, info.dim, info.pooling == UNPOOLED)
-                         for info in infos]
+        self._lookups = [_Lookup(info.feature.decode(), info.feature_index, info.dim, info.pooling == UNPOOLED,
+                                 bool(info.weighted)) for info in infos]
+        # Weights of some features and not of others.
+        self._mixed = len({lookup.weighted for lookup in self._lookups}) > 1
         self._input = _Input("ids", features, any(lookup.unpooled for lookup in self._lookups))
         wide = self._runtime.nsrt_world_id_bytes(self._world) == 8
         self._id_type = torch.int64 if wide else torch.int32
@@ -79,6 +84,9 @@ class ServedTables:
         return self._input.features
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor]:
+        if self._mixed and isinstance(ids, Mapping):
+            ids, weights = _split_weights(ids)
+            return self._prepare(as_jagged(ids, self._input), weights)()
         return self._prepare(as_jagged(ids, self._input))()
 
     def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
@@ -93,22 +101,28 @@ class ServedTables:
                               f"{self._id_type} and offsets of torch.int64")
         return self._prepare(as_jagged(ids, self._input))
 
-    def _prepare(self, jagged: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
+    def _prepare(self, jagged: Jagged, of_feature: Mapping[str, torch.Tensor] | None = None,
+                 ) -> Callable[[], dict[str, torch.Tensor]]:
         offsets = self._offsets(jagged)
         batch = (offsets.numel() - 1) // max(1, len(self.features))
         values, weights = self._ids(jagged), self._weights(jagged)
+        parts = [] if of_feature is None else self._weights_by_feature(of_feature, offsets, batch)
+        pointers = (ctypes.c_void_p * len(parts))(*(None if one is None else one.data_ptr() for one in parts))
         results = {lookup.name: self._result(lookup, offsets, batch) for lookup in self._lookups}
         outs = (ctypes.POINTER(ctypes.c_float) * len(results))(
             *(ctypes.cast(one.data_ptr(), ctypes.POINTER(ctypes.c_float)) for one in results.values()))
         strides = (ctypes.c_int64 * len(results))(*(one.stride(0) for one in results.values()))
         given = Batch(values.data_ptr(), values.numel(), offsets.data_ptr(), batch,
                       None if weights is None else weights.data_ptr(), self.drop_unknown)
-        keeps = values, offsets, weights, given  # as long as the function
+        keeps = values, offsets, weights, parts, given  # as long as the function
 
         def look_up() -> dict[str, torch.Tensor]:
             if self._world is None:
                 raise TensorError("these tables were closed")
-            if self._runtime.nsrt_look_up(self._world, ctypes.byref(keeps[-1]), outs, strides):
+            batch = ctypes.byref(keeps[-1])
+            failed = (self._runtime.nsrt_look_up(self._world, batch, outs, strides) if of_feature is None else
+                      self._runtime.nsrt_look_up_by_feature(self._world, batch, pointers, outs, strides))
+            if failed:
                 raise TensorError(self._error())
             return results
         return look_up
@@ -150,13 +164,19 @@ class ServedTables:
 
     @staticmethod
     def _weights(jagged: Jagged) -> torch.Tensor | None:
-        weights = jagged.weights
-        if weights is None:
-            return None
-        if weights.shape != jagged.ids.shape or not weights.dtype.is_floating_point:
-            raise TensorError(f"expected a weight for each of {jagged.ids.numel()} ids, found {weights.dtype} "
-                              f"{list(weights.shape)}")
-        return weights.detach().to("cpu", torch.float32).contiguous()
+        return None if jagged.weights is None else _as_weights(jagged.weights, jagged.ids.numel())
+
+    def _weights_by_feature(self, given: Mapping[str, torch.Tensor], offsets: torch.Tensor,
+                            batch: int) -> list[torch.Tensor | None]:
+        """In the order of the features."""
+        parts: list[torch.Tensor | None] = []
+        for number, name in enumerate(self.features):
+            count = int(offsets[(number + 1) * batch] - offsets[number * batch])
+            try:
+                parts.append(_as_weights(given[name], count) if name in given else None)
+            except TensorError as error:
+                raise TensorError(f"feature \"{name}\": {error}") from None
+        return parts
 
     def _offsets(self, jagged: Jagged) -> torch.Tensor:
         if jagged.batches is not None or jagged.inverse is not None:
@@ -182,3 +202,22 @@ class ServedTables:
 
     def _error(self) -> str:
         return self._runtime.nsrt_last_error().decode(errors="replace")
+
+
+def _split_weights(ids: Mapping) -> tuple[dict[str, object], dict[str, torch.Tensor]]:
+    """The ids by feature without weights, and the weights of the features that have some."""
+    bare, weights = {}, {}
+    for name, value in ids.items():
+        if isinstance(value, (tuple, list)) and len(value) == 3:
+            *value, weights[name] = value
+        bare[name] = value
+    return bare, weights
+
+
+def _as_weights(weights: object, count: int) -> torch.Tensor:
+    """f32 weights on the host; a TensorError unless there is one for each id."""
+    if not isinstance(weights, torch.Tensor):
+        raise TensorError(f"expected a weight for each of {count} ids, found {type(weights).__name__}")
+    if weights.shape != (count,) or not weights.dtype.is_floating_point:
+        raise TensorError(f"expected a weight for each of {count} ids, found {weights.dtype} {list(weights.shape)}")
+    return weights.detach().to("cpu", torch.float32).contiguous()

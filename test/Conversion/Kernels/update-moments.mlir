@@ -4,7 +4,7 @@
 // RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=momentum" --canonicalize --cse | FileCheck %s --check-prefix=MOMENTUM
 // RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=adamw weight-decay=0.25" --canonicalize --cse | FileCheck %s --check-prefix=ADAMW
 // RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=apply dim=16 optimizer=partial_rowwise_adam table-dim=64 weight-decay=0.25" --canonicalize --cse | FileCheck %s --check-prefix=PARTIAL
-// RUN: not neuroshard-test-opt %s --neuroshard-emit-kernel="kind=apply dim=16 optimizer=partial_rowwise_adam table-dim=64 weight-decay=0.25 weight-decay-mode=l2" 2>&1 | FileCheck %s --check-prefix=L2
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=reduce dim=16 optimizer=partial_rowwise_adam table-dim=64 weight-decay=0.25 weight-decay-mode=l2" --canonicalize --cse | FileCheck %s --check-prefix=L2
 // RUN: not neuroshard-test-opt %s --neuroshard-emit-kernel="kind=apply dim=16 optimizer=adamw" 2>&1 | FileCheck %s --check-prefix=ELEMENTWISE
 
 module {}
@@ -64,5 +64,16 @@ module {}
 // PARTIAL: arith.subf %[[REST]], %[[D]]
 // PARTIAL: vector.transfer_write %[[M]], %[[FIRST]]
 
-// L2: a two-phase update cannot have l2 weight decay: norms are of the gradients alone
+// g = sum + decay w, and the sum of g * g.
+// L2: func.func private @nsk_reduce_partial_rowwise_adam_f32_d16_of64_{{[^(]*}}_d3fd0000000000000(
+// L2-SAME: %[[WEIGHTS:[^:]*]]: memref<1099511627776x16xf32>
+// L2-DAG: %[[DECAY:.*]] = arith.constant dense<2.500000e-01> : vector<16xf32>
+// L2: %[[SUM:.*]] = scf.for
+// L2: scf.yield
+// L2: %[[W:.*]] = vector.transfer_read %[[WEIGHTS]]
+// L2: %[[DW:.*]] = arith.mulf %[[W]], %[[DECAY]]
+// L2: %[[G:.*]] = arith.addf %[[SUM]], %[[DW]]
+// L2-DAG: vector.transfer_write %[[G]]
+// L2-DAG: arith.mulf %[[G]], %[[G]]
+
 // ELEMENTWISE: a two-phase update needs an optimizer with norms of rows, got: adamw

@@ -107,8 +107,12 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
     program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, false});
     rowwise.weightDecay = 0.125;
-    rowwise.weightDecayMode = WeightDecayMode::Decoupled;
-    program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
+    rowwise.maxGradient = 2;
+    for (WeightDecayMode mode :
+         {WeightDecayMode::L2, WeightDecayMode::Decoupled}) {
+      rowwise.weightDecayMode = mode;
+      program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
+    }
   }
   if (program.slots.size() % 2 != 0)
     program.slots.push_back(

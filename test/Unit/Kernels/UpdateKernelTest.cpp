@@ -168,6 +168,16 @@ void checkRowwiseRow(UpdatedSlot &shard, int64_t row,
   }
 }
 
+/// The summed gradient of a row, with L2 weight decay.
+std::vector<float> decayedGradient(const UpdatedSlot &shard, int64_t row,
+                                   std::vector<float> gradient) {
+  const SlotSpec &slot = shard.spec;
+  for (int64_t column = 0; column < slot.dim; ++column)
+    gradient[column] = withDecay(*slot.optimizer, gradient[column],
+                                 shard.initialWeights[row * slot.dim + column]);
+  return gradient;
+}
+
 void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
                   Data data) {
   UpdatedSlot shard(slot, data);
@@ -175,11 +185,8 @@ void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
   runUpdate(entry, shard, segments);
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
     int64_t row = segments.rows[unique];
-    std::vector<float> gradient = segments.sum(unique, slot);
-    for (int64_t column = 0; column < slot.dim; ++column)
-      gradient[column] =
-          withDecay(*slot.optimizer, gradient[column],
-                    shard.initialWeights[row * slot.dim + column]);
+    std::vector<float> gradient =
+        decayedGradient(shard, row, segments.sum(unique, slot));
     ASSERT_NO_FATAL_FAILURE(
         checkRowwiseRow(shard, row, gradient, squaredNorm(gradient), data));
   }
@@ -194,7 +201,8 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
   runReduce(entry, shard, segments, reduced);
   std::vector<std::vector<float>> sums;
   for (int64_t unique = 0; unique < segments.size(); ++unique) {
-    sums.push_back(segments.sum(unique, slot));
+    sums.push_back(decayedGradient(shard, segments.rows[unique],
+                                   segments.sum(unique, slot)));
     for (int64_t column = 0; column < slot.dim; ++column)
       ASSERT_EQ(bitsOf(reduced.rows.get(unique, column)),
                 bitsOf(sums.back()[column]));

@@ -14,19 +14,20 @@ COUNT = 24
 TYPES = ("f32", "f16", "bf16")
 DIMS = (1, 4, 12, 20, 64, 10, 36, 8)
 ROWS = (17, 5, 40, 1, 23, 64, 9, 31)
+# A kind of sharding meets few of these: their places decide which (kinds_of).
 OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
               ns.Optimizer("rowwise_adagrad"), ns.Optimizer("adam"),
               ns.Optimizer("sgd", weight_decay=0.25),
-              ns.Optimizer("rowwise_adagrad", eps=1e-3, initial_accumulator=0.25),
-              ns.Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4),
+              ns.Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
+              ns.Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25, weight_decay_mode="l2"),
               ns.Optimizer("momentum", beta1=0.8, weight_decay=0.25),
               ns.Optimizer("adamw", eps=1e-4, weight_decay=0.25),
-              ns.Optimizer("partial_rowwise_adam", eps=1e-3),
               ns.Optimizer("partial_rowwise_adam", eps=1e-3, weight_decay=0.25),
-              ns.Optimizer("rowwise_adagrad", weight_decay=0.25, weight_decay_mode="decoupled"),
-              ns.Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3),
+              ns.Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4),
+              ns.Optimizer("rowwise_adagrad", eps=1e-3, initial_accumulator=0.25, weight_decay=0.25),
               ns.Optimizer("ftrl", eps=0.5, initial_accumulator=0.25, l1_penalty=0.125,
                            l2_penalty=0.5),
+              ns.Optimizer("rowwise_rmsprop", beta2=0.9, eps=1e-3, weight_decay=0.25),
               ns.Optimizer("rowwise_adagrad", eps=1e-3, max_gradient=0.25),
               ns.Optimizer("adam", eps=1e-4, weight_decay=0.25, max_gradient=0.25),
               ns.Optimizer("lars_sgd", beta1=0.8, eta=0.5, weight_decay=0.25),

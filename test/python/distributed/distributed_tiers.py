@@ -17,7 +17,7 @@ ROWS = 600
 def problem_of(context, optimizer, type="f32", groups=1):
     optimizer = ns.Optimizer(optimizer, stochastic_rounding=type != "f32")
     tables = [ns.Table("a", ROWS, 12, type=type, optimizer=optimizer),
-              ns.Table("b", 90, 8, optimizer="rowwise_adagrad"), ns.Table("c", 20, 4)]
+              ns.Table("b", 90, 8, optimizer=ns.Optimizer("rowwise_adagrad", weight_decay=0.25)), ns.Table("c", 20, 4)]
     features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("a1", "a", "mean", 3),
                 ns.Feature("b0", "b", "mean", 3), ns.Feature("c0", "c", "sum", 3)]
     return ns.ShardingProblem(tables=tables, features=features, batch=16 * context.size,

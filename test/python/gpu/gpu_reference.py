@@ -192,6 +192,7 @@ def norms_of_rows(optimizer, stored, states, gradient, size):
     """The sums over columns that steps of rows need; as update()."""
     gradient = clipped(optimizer, gradient)
     if optimizer.kind not in TRUST:
+        gradient = with_decay(optimizer, gradient, as_f32(stored))
         return [column_sums(gradient * gradient)]
     _, products, _ = gpu_trust.first_phase(optimizer, as_f32(stored), states, gradient, size[3])
     return [column_sums(product) for product in products]
@@ -222,8 +223,7 @@ def update(optimizer, stored, states, gradient, size, norms=None, columns=None):
             new[0] = at_random(new[0], gradient, size[2], stored.dtype)
         return new
     size, kept, seed, _ = size
-    if decay_mode(optimizer) == "l2":
-        gradient = gradient + F32(optimizer.weight_decay) * weights
+    gradient = with_decay(optimizer, gradient, weights)
     if decay_mode(optimizer) == "decoupled":
         weights = kept * weights
     if is_rowwise(optimizer):
@@ -248,6 +248,13 @@ def at_random(values, gradient, seed, dtype):
 def clipped(optimizer, gradient):
     bound = F32(optimizer.max_gradient or numpy.inf)
     return numpy.clip(gradient, -bound, bound)
+
+
+def with_decay(optimizer, gradient, weights):
+    """With L2 weight decay, if there is some."""
+    if decay_mode(optimizer) != "l2":
+        return gradient
+    return gradient + F32(optimizer.weight_decay) * weights
 
 
 def elementwise(optimizer, weights, states, gradient, size):

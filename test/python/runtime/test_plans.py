@@ -8,7 +8,7 @@ import torch
 from support import artifact, matrix, plans
 from support.batch import from_features, random_values
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
-from support.optimizers import TRUST, is_rowwise
+from support.optimizers import TRUST, decay_mode, is_rowwise
 from support.session import Session
 
 
@@ -60,7 +60,11 @@ def has_trust_ratio(optimizer):
     return optimizer is not None and optimizer.kind in TRUST
 
 
-@pytest.mark.parametrize("is_wanted", [is_rowwise, has_trust_ratio])
+def has_rows_with_l2_decay(optimizer):
+    return is_rowwise(optimizer) and decay_mode(optimizer) == "l2"
+
+
+@pytest.mark.parametrize("is_wanted", [is_rowwise, has_trust_ratio, has_rows_with_l2_decay])
 def test_some_rows_whole_and_others_cut_by_columns(is_wanted, tmp_path, generator):
     model = next(model for model in map(matrix.model, range(matrix.COUNT))
                  if any(is_wanted(t.optimizer) and t.dim >= 8

@@ -32,6 +32,7 @@ def draw_case(seed):
                        optimizer=rng.choice(("sgd", "adagrad", "rowwise_adagrad"))) for i in range(rng.randint(1, 4))]
     features = [ns.Feature(f"f{i}", rng.choice(tables).name, pooling=rng.choice(("sum", "mean", "none")))
                 for i in range(rng.randint(1, 6))]
+    features = [one.replace(weighted=one.pooling == "sum" and rng.random() < 0.4) for one in features]
     problem = ns.ShardingProblem(tables=tables, features=features, batch=8, topology="1xCPU")
     generator = torch.Generator().manual_seed(seed)
     weights = {table.name: torch.randn(table.rows, table.dim, generator=generator) for table in tables}
@@ -39,24 +40,27 @@ def draw_case(seed):
 
 
 def draw_ids(problem, batch, generator):
-    """{feature: (ids, offsets)}, with empty bags."""
+    """{feature: (ids, offsets)}, with empty bags; of weighted ones also weights."""
     rows = {table.name: table.rows for table in problem.tables}
     drawn = {}
     for feature in problem.features:
         lengths = torch.randint(0, 12, (batch,), generator=generator)
         ids = torch.randint(0, rows[feature.table], (int(lengths.sum()),), generator=generator)
         drawn[feature.name] = (ids, torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]))
+        if feature.weighted:
+            drawn[feature.name] += (torch.randn(len(ids), generator=generator),)
     return drawn
 
 
 def expected(problem, weights, types, drawn):
     results = {}
     for feature in problem.features:
-        dtype, (ids, offsets) = types[feature.table], drawn[feature.name]
+        dtype, (ids, offsets, *factors) = types[feature.table], drawn[feature.name]
         values = weights[feature.table]
         rows = dequantize(quantize(values, dtype), values.shape[1], dtype)
         results[feature.name] = rows[ids] if feature.pooling == "none" else torch.nn.functional.embedding_bag(
-            ids, rows, offsets, mode=feature.pooling, include_last_offset=True)
+            ids, rows, offsets, mode=feature.pooling, include_last_offset=True,
+            per_sample_weights=factors[0] if factors else None)
     return results
 
 
@@ -86,6 +90,46 @@ def test_weights_of_ids(tmp_path):
                                    atol=LARGEST_GAP)
         with pytest.raises(TensorError, match="expected a weight for each id, found none"):
             tables({"f": (ids, offsets)})
+
+
+def test_features_with_and_without_weights(tmp_path):
+    """In the order of the problem, by feature in a dict and for all ids in a Jagged; with ids left out."""
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("t", 50, 12), ns.Table("u", 20, 5)], batch=4, topology="1xCPU",
+        features=[ns.Feature("a", "t"), ns.Feature("b", "u", weighted=True), ns.Feature("c", "t", pooling="none"),
+                  ns.Feature("d", "t", weighted=True)])
+    weights = {"t": torch.randn(50, 12), "u": torch.randn(20, 5)}
+    generator = torch.Generator().manual_seed(7)
+    drawn = draw_ids(problem, 6, generator)
+    folder = ns.freeze(weights, problem, tmp_path / "frozen", dtype="f32")
+    wanted = expected(problem, weights, {"t": "f32", "u": "f32"}, drawn)
+    with ns.serve(folder) as tables:
+        assert tables.features == ("a", "b", "c", "d")
+        found = tables(drawn)
+        begin = [0, *torch.tensor([len(one[0]) for one in drawn.values()]).cumsum(0).tolist()]
+        offsets = torch.cat([one[1][:-1] + first for one, first in zip(drawn.values(), begin)] +
+                            [torch.tensor([begin[-1]])])
+        factors = [one[2] if len(one) == 3 else torch.full((len(one[0]),), float("nan")) for one in drawn.values()]
+        whole = tables(Jagged(torch.cat([one[0] for one in drawn.values()]), offsets, torch.cat(factors)))
+        for name, value in wanted.items():
+            torch.testing.assert_close(found[name], value, rtol=0, atol=LARGEST_GAP, msg=name)
+            assert torch.equal(found[name], whole[name]), name
+        assert not tables({name: (torch.tensor([], dtype=torch.int64), torch.tensor([0])) for name in drawn})["b"].numel()
+        ids, ends, factor = drawn["b"]
+        for wrong, message in (
+                ({"b": (ids, ends)}, "feature \"b\": expected a weight for each id, found none"),
+                ({"a": (*drawn["a"], torch.ones(len(drawn["a"][0])))}, "feature \"a\": expected no weights"),
+                ({"b": (ids, ends, factor[1:])}, f"feature \"b\": expected a weight for each of {len(ids)} ids"),
+                ({"b": (ids, ends, None)}, "feature \"b\": expected a weight for each of .* found NoneType"),
+                ({"b": (ids, ends, factor.long())}, "feature \"b\": expected a weight .* found torch.int64")):
+            with pytest.raises(TensorError, match=message):
+                tables(drawn | wrong)
+        with pytest.raises(TensorError, match="expected a weight for each id, found none"):
+            tables(Jagged(torch.tensor([0]), torch.tensor([0, 1, 1, 1, 1])))
+    with ns.ServedTables(folder, drop_unknown=True) as tables:
+        unknown = drawn | {"b": (torch.cat([torch.tensor([77]), ids]), torch.cat([ends[:1], ends[1:] + 1]),
+                                 torch.cat([torch.tensor([9.0]), factor]))}
+        assert torch.equal(tables(unknown)["b"], found["b"])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -253,9 +297,19 @@ except ValueError as error:
 tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut").eval()
 generator = torch.Generator().manual_seed(rank)
 ids = torch.randint(0, 30, (3, 4), generator=generator)
-found = tables({"u": ids, "i": ids})
-for name, table in (("u", "user"), ("i", "item")):
-    wanted = weights[table][ids].sum(1)
+factors = torch.rand(3, 4, generator=generator)
+weighted = (ids.flatten(), torch.arange(0, 13, 4), factors.flatten())
+found = tables({"u": ids, "i": ids, "w": weighted})
+whole = tables(ns.distributed.Jagged(ids.flatten().repeat(3), torch.arange(0, 37, 4), factors.flatten().repeat(3)))
+assert all(torch.equal(found[name], whole[name]) for name in found)
+for wrong, text in (({"u": (*weighted,)}, 'feature "u": expected no weights'), ({"w": ids}, "expected weights for all")):
+    try:
+        tables({"u": ids, "i": ids, "w": weighted} | wrong)
+        raise AssertionError(text)
+    except ns.errors.TensorError as error:
+        assert text in str(error), error
+for name, table in (("u", "user"), ("i", "item"), ("w", "user")):
+    wanted = (weights[table][ids] * (factors if name == "w" else torch.ones(3, 4))[..., None]).sum(1)
     torch.testing.assert_close(found[name], wanted, rtol=0, atol=1e-5)
     assert not found[name].requires_grad
 held = [torch.ops.neuroshard.memory_bytes(tables.name, kind) for kind in (0, 1)]  # weights, states
@@ -270,7 +324,8 @@ dist.destroy_process_group()
 
 def test_ranks_serve_cut_tables(small, tmp_path):
     problem, weights, _ = small
-    problem = problem.replace(topology="2xCPU", features=[ns.Feature("u", "user"), ns.Feature("i", "item")])
+    problem = problem.replace(topology="2xCPU", features=[ns.Feature("u", "user"), ns.Feature("i", "item"),
+                                                          ns.Feature("w", "user", weighted=True)])
     plan = ns.Plan(device_count=2, shards=[
         ns.Shard(table="user", rows=(0, 40), cols=(0, 4), devices=0),
         ns.Shard(table="user", rows=(0, 40), cols=(4, 8), devices=1),
@@ -328,10 +383,9 @@ def test_wrong_arguments(small, tmp_path):
         assert not target.exists()
     with pytest.raises(CheckpointError, match="nowhere"):
         ns.freeze(tmp_path / "nowhere", problem, target)
-    mixed = problem.replace(features=[ns.Feature("u", "user", weighted=True), ns.Feature("i", "item")])
     mean = problem.replace(features=[ns.Feature("u", "user", weighted=True, pooling="mean")])
-    for wrong, message in ((mixed, "features with and without weights of ids"), (mean, "weights of ids are for sums"),
-                           (problem.replace(features=[]), "found no features")):
+    for wrong, message in ((mean, "weights of ids are for sums"),
+                           (problem.replace(features=[]), "expected a problem with features, found none")):
         with pytest.raises(TensorError, match=message):
             ns.freeze(weights, wrong, target)
     with pytest.raises(TypeError, match="expected a checkpoint's folder"):

@@ -14,7 +14,7 @@ DIMS = (1, 3, 4, 10, 64, 100, 128, 200)
 DTYPES = ("f32", "f16", "bf16")
 OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
               Optimizer("rowwise_adagrad"), Optimizer("adam"),
-              Optimizer("sgd", weight_decay=0.25), Optimizer("rowwise_adagrad", eps=1e-3),
+              Optimizer("sgd", weight_decay=0.25), Optimizer("rowwise_adagrad", eps=1e-3, weight_decay=0.25),
               Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4), None,
               Optimizer("momentum", beta1=0.8, weight_decay=0.25),
               Optimizer("adamw", eps=1e-4, weight_decay=0.25),

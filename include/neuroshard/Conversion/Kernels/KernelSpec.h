@@ -35,8 +35,8 @@ struct KernelSpec {
   KernelKind kind = KernelKind::Lookup;
   /// Columns of the shard, at least 1.
   int64_t dim = 0;
-  /// Element type of the weights (of Reduce with a trust ratio); quantized only
-  /// for Lookup and WeightGradient.
+  /// Element type of the weights (of Reduce if it reads the table); quantized
+  /// only for Lookup and WeightGradient.
   ElementType element = ElementType::F32;
   /// Type of the ids (Lookup, WeightGradient).
   IdType id = IdType::I64;
@@ -45,12 +45,19 @@ struct KernelSpec {
   /// Terms are multiplied by sample weights (pooled Lookup, Update, Reduce).
   bool weighted = false;
   /// The optimizer (Update, Apply; of Reduce its bound of gradients, and all of
-  /// it with a trust ratio).
+  /// it if it reads the table).
   Optimizer optimizer;
   /// Columns of the whole table, the divisor of a row-wise optimizer's mean
   /// (Update, Apply); at least `dim`. 0 stands for `dim`.
   int64_t tableDim = 0;
 };
+
+/// Whether Reduce reads weights or states: with a trust ratio, and under L2
+/// weight decay of a row-wise optimizer.
+constexpr bool reduceReadsTable(const Optimizer &optimizer) {
+  return propertiesOf(optimizer.kind).hasTrustRatio ||
+         normsNeedWeights(optimizer);
+}
 
 /// What is wrong with the specification, or nothing.
 std::optional<std::string> findProblem(const KernelSpec &spec);

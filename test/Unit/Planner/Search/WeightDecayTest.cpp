@@ -1,5 +1,4 @@
-//===- WeightDecayTest.cpp - Weight decay: exact norms, no column cuts ----===//
-//-===//
+//===- WeightDecayTest.cpp - Weight decay and cuts by columns -------------===//
 
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
@@ -16,14 +15,14 @@ using testing::HasSubstr;
 namespace {
 
 /// One table so wide, read so often, that any search would cut its columns.
-ShardingProblem wideTable(double decay) {
+ShardingProblem wideTable() {
   ShardingProblem problem;
   problem.batch.globalSize = 4096;
   problem.topology = *parseTopology("2x2xA100-40GB");
   problem.constraints.reserves = {0, 0, 0};
   addTable(problem, makeTable("wide", 1000, 64, OptimizerKind::RowWiseAdagrad),
            50);
-  problem.tables[0].optimizer.weightDecay = decay;
+  problem.tables[0].optimizer.weightDecay = 0.1;
   return problem;
 }
 
@@ -50,57 +49,37 @@ protected:
   }
 };
 
-TEST_P(WeightDecayTest, NoColumnCutsWithExactNorms) {
-  for (Target target : {Target::Native, Target::TorchRec19}) {
-    ShardingProblem problem = wideTable(0.1);
-    problem.target = target;
-    auto found = find(problem);
-    ASSERT_TRUE(found.has_value()) << found.error().str();
-    EXPECT_FALSE(cutsColumns(found->plan));
-  }
+/// Owners of columns exchange norms of gradients with the decay.
+TEST_P(WeightDecayTest, ColumnsAreCut) {
+  ShardingProblem problem = wideTable();
+  problem.constraints.tables = {{0, {ShardingKind::ColumnWise}, 1}};
+  for (WeightDecayMode mode : {WeightDecayMode::L2, WeightDecayMode::Decoupled})
+    for (OptimizerKind kind :
+         {OptimizerKind::RowWiseAdagrad, OptimizerKind::PartialRowWiseAdam}) {
+      problem.tables[0].optimizer = {
+          .kind = kind, .weightDecay = 0.1, .weightDecayMode = mode};
+      auto found = find(problem);
+      ASSERT_TRUE(found.has_value()) << found.error().str();
+      EXPECT_TRUE(cutsColumns(found->plan));
+    }
 }
 
-TEST_P(WeightDecayTest, ColumnCutsWithoutDecayOrWithOneStatePerShard) {
-  ShardingProblem problem = wideTable(0);
-  problem.constraints.tables = {{0, {ShardingKind::ColumnWise}, 1}};
+/// Where states stay one per shard, decay makes no difference.
+TEST_P(WeightDecayTest, TorchRecCutsNoColumnsOfExactRowStates) {
+  ShardingProblem problem = wideTable();
+  problem.target = Target::TorchRec19;
   auto found = find(problem);
   ASSERT_TRUE(found.has_value()) << found.error().str();
-  EXPECT_TRUE(cutsColumns(found->plan));
-  problem.tables[0].optimizer.weightDecay = 0.1;
+  EXPECT_FALSE(cutsColumns(found->plan));
+  problem.constraints.tables = {{0, {ShardingKind::ColumnWise}, 1}};
+  found = find(problem);
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().limit, Limit::Constraint);
+  EXPECT_THAT(found.error().message, HasSubstr("torchrec-1.9"));
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   found = find(problem);
   ASSERT_TRUE(found.has_value()) << found.error().str();
   EXPECT_TRUE(cutsColumns(found->plan));
-}
-
-TEST_P(WeightDecayTest, ColumnCutsWithDecoupledDecay) {
-  ShardingProblem problem = wideTable(0.1);
-  problem.constraints.tables = {{0, {ShardingKind::ColumnWise}, 1}};
-  for (Optimizer optimizer :
-       {Optimizer{.kind = OptimizerKind::RowWiseAdagrad,
-                  .weightDecay = 0.1,
-                  .weightDecayMode = WeightDecayMode::Decoupled},
-        Optimizer{.kind = OptimizerKind::PartialRowWiseAdam,
-                  .weightDecay = 0.1}}) {
-    problem.tables[0].optimizer = optimizer;
-    auto found = find(problem);
-    ASSERT_TRUE(found.has_value()) << found.error().str();
-    EXPECT_TRUE(cutsColumns(found->plan));
-  }
-}
-
-TEST_P(WeightDecayTest, ColumnsOnlyIsRefusedWithTheReason) {
-  ShardingProblem problem = wideTable(0.1);
-  for (ShardingKind kind :
-       {ShardingKind::ColumnWise, ShardingKind::RowColumn}) {
-    problem.constraints.tables = {{0, {kind}, 1}};
-    auto found = find(problem);
-    ASSERT_FALSE(found.has_value());
-    EXPECT_EQ(found.error().limit, Limit::Constraint);
-    EXPECT_THAT(found.error().message,
-                HasSubstr("rowwise_adagrad with l2 weight decay cannot be "
-                          "exact over column shards"));
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, WeightDecayTest,
@@ -108,34 +87,14 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, WeightDecayTest,
                                          Algorithm::TorchRec,
                                          Algorithm::Threshold));
 
-TEST(DecayVerifyTest, ColumnShardsAreRefused) {
-  ShardingProblem problem = wideTable(0.1);
-  EXPECT_EQ(text(verify(halves(problem), problem)),
-            "table 'wide': rowwise_adagrad with l2 weight decay cannot be "
-            "exact over column shards such as 'w0'; set weight_decay_mode = "
-            "decoupled, weight_decay = 0, or optimizer_semantics = per_shard "
-            "to accept one state per shard");
-  problem.tables[0].optimizer.weightDecayMode = WeightDecayMode::Decoupled;
+TEST(DecayVerifyTest, ColumnShardsOfAnyKindOfRowsAreSound) {
+  ShardingProblem problem = wideTable();
   EXPECT_EQ(text(verify(halves(problem), problem)), "");
-  problem.tables[0].optimizer = {.kind = OptimizerKind::PartialRowWiseAdam,
-                                 .weightDecay = 0.1,
-                                 .weightDecayMode = WeightDecayMode::L2};
-  EXPECT_THAT(text(verify(halves(problem), problem)),
-              HasSubstr("partial_rowwise_adam with l2 weight decay cannot be "
-                        "exact over column shards such as 'w0'"));
-  problem.optimizerSemantics = OptimizerSemantics::PerShard;
-  EXPECT_EQ(text(verify(halves(problem), problem)), "");
-  problem = wideTable(0);
-  EXPECT_EQ(text(verify(halves(problem), problem)), "");
-}
-
-TEST(DecayVerifyTest, HandWrittenColumnShardsAreRefusedWithTheReason) {
-  ShardingProblem problem = wideTable(0.1);
-  problem.constraints.fixedShards = {halves(problem).shards.front()};
-  auto found = search(problem, *makeRooflineModel(), {});
-  ASSERT_FALSE(found.has_value());
-  EXPECT_EQ(found.error().limit, Limit::Constraint);
-  EXPECT_THAT(found.error().message, HasSubstr("weight decay"));
+  ShardingPlan bands =
+      makePlan(problem, {makeShard("w0", "wide", 0, 500, 0, 64, {0}),
+                         makeShard("w1", "wide", 500, 1000, 0, 32, {1}),
+                         makeShard("w2", "wide", 500, 1000, 32, 64, {2})});
+  EXPECT_EQ(text(verify(bands, problem)), "");
 }
 
 } // namespace
