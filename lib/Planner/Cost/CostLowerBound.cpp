@@ -370,8 +370,9 @@ double neuroshard::lowerBoundMs(const ShardingProblem &problem,
                                 const CostModel &model,
                                 const ObjectiveOptions &options) {
   if (hasDynamicIds(problem))
-    return lowerBoundMs(withoutIdMaps(problem),
-                        LongerSteps(model, idMapsMs(problem, model)), options);
+    return lowerBoundMs(
+        withoutIdMaps(problem),
+        LongerSteps(model, idMapsCost(problem, model).totalMs()), options);
   if (problem.snapshots.empty())
     return boundMs(problem, model, options, kMaxNodes);
   std::vector<double> shares = snapshotShares(problem);

@@ -21,10 +21,21 @@ bool hasDynamicIds(const ShardingProblem &problem);
 /// maps take: 0 at least.
 ShardingProblem withoutIdMaps(ShardingProblem problem);
 
-/// What the two exchanges of the maps take: distinct ids of each device's part
-/// of the batch to their owners, and rows back. The time in which owners look
-/// ids up is not in it.
-double idMapsMs(const ShardingProblem &problem, const CostModel &model);
+/// What the maps add to a step: the term kIdMapsTerm (Artifact/IdMapSpans.h).
+struct IdMapsCost {
+  /// Distinct ids of each device's part of the batch to their owners, and rows
+  /// back: two exchanges.
+  double exchangeMs = 0;
+  /// Finding the distinct ids of a part, and an owner's look-up of those that
+  /// it is asked for, on the host; by rates that were measured
+  /// (docs/planner.md, dynamic ids).
+  double lookUpMs = 0;
+
+  double totalMs() const { return exchangeMs + lookUpMs; }
+};
+
+/// 0 of a problem without dynamic ids.
+IdMapsCost idMapsCost(const ShardingProblem &problem, const CostModel &model);
 
 /// Another model, each step of which takes `ms` more. The model must outlive
 /// it.

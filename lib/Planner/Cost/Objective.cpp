@@ -381,7 +381,8 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ObjectiveOptions &options) {
   if (hasDynamicIds(problem))
     return evaluate(withoutIdMaps(problem), plan,
-                    LongerSteps(given, idMapsMs(problem, given)), options);
+                    LongerSteps(given, idMapsCost(problem, given).totalMs()),
+                    options);
   if (!problem.snapshots.empty())
     return evaluateSnapshots(problem, plan, given, options);
   ModelOfMode ofMode(problem, given);

@@ -81,7 +81,7 @@ public:
   Pricer(const ShardingProblem &given, const ShardingPlan &plan,
          const CostModel &model, const ObjectiveOptions &objective)
       : problem(withoutIdMaps(given)),
-        longer(model, hasDynamicIds(given) ? idMapsMs(given, model) : 0),
+        longer(model, idMapsCost(given, model).totalMs()),
         ofMode(problem, longer), options(optionsFor(plan, objective)),
         context(problem, *ofMode, options), plan(plan),
         hasCopies(countCopiedTables(context, plan) > 0),

@@ -10,6 +10,7 @@
 #include "Replan/KeepShards.h"
 #include "Units/SearchContext.h"
 #include "WarmStart.h"
+#include "neuroshard/Artifact/IdMapSpans.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
@@ -217,16 +218,22 @@ searchBesideIdMaps(const ShardingProblem &problem, const CostModel &model,
           {},
           "take more hosts, or fewer rows or candidates of tables with dynamic "
           "ids"});
-  double ms = idMapsMs(problem, model);
-  auto result = search(withoutIdMaps(problem), LongerSteps(model, ms), options);
+  IdMapsCost cost = idMapsCost(problem, model);
+  auto result = search(withoutIdMaps(problem),
+                       LongerSteps(model, cost.totalMs()), options);
   if (!result)
     return result;
   result->memory = planMemory(problem, result->plan.shards);
   int64_t most = *std::ranges::max_element(maps);
+  result->explanation.push_back("maps of dynamic ids take up to " +
+                                formatBytes(most) + " of a host's memory");
+  auto text = [](double ms) {
+    return shortestText(std::round(ms * 1e4) / 1e4) + " ms";
+  };
   result->explanation.push_back(
-      "maps of dynamic ids take up to " + formatBytes(most) +
-      " of a host's memory, and a step asks them for " +
-      shortestText(std::round(ms * 1e4) / 1e4) + " ms");
+      std::string(kIdMapsTerm) + " takes " + text(cost.totalMs()) +
+      " of every step: " + kIdMapsExchange + " " + text(cost.exchangeMs) +
+      ", " + kIdMapsLookUp + " " + text(cost.lookUpMs));
   return result;
 }
 

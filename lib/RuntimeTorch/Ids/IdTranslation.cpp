@@ -9,6 +9,10 @@
 
 #include "Ids/IdTranslation.h"
 
+#include "neuroshard/Artifact/IdMapSpans.h"
+
+#include <ATen/record_function.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -55,6 +59,21 @@ void appendWide(Numbers &to, std::span<const int64_t> packed, int64_t count) {
   }
 }
 
+/// A span of torch's traces while it lives.
+class Span {
+public:
+  explicit Span(const std::string &name) : record(at::RecordScope::USER_SCOPE) {
+    if (record.isActive())
+      record.before(name.c_str());
+  }
+
+private:
+  at::RecordFunction record;
+};
+
+const std::string kExchangeSpan = idMapsSpan(kIdMapsExchange);
+const std::string kLookUpSpan = idMapsSpan(kIdMapsLookUp);
+
 bool isIn(std::span<const Range> ranges, int64_t row) {
   return std::ranges::any_of(ranges, [&](const Range &range) {
     return row >= range.begin && row < range.end;
@@ -79,7 +98,7 @@ TranslatedBatch IdTranslation::translate(const Owners &owners,
   TranslatedBatch result;
   result.anew.resize(tables.size());
   ask(batch);
-  exchange->swap(IdExchange::Questions, sent, questions);
+  swap(IdExchange::Questions, questions);
   for (const IdMessage &question : questions)
     result.states.push_back(static_cast<StepState>(question.head.front()));
   bool areAlike = std::ranges::all_of(result.states, [&](StepState state) {
@@ -87,12 +106,16 @@ TranslatedBatch IdTranslation::translate(const Owners &owners,
   });
   if (areAlike) {
     answer(owners, batch);
-    exchange->swap(IdExchange::Answers, sent, answers);
-    take(result);
+    swap(IdExchange::Answers, answers);
   }
-  if (batch.state != StepState::Failed)
-    place(batch, areAlike, rows);
+  take(result, batch, areAlike, rows);
   return result;
+}
+
+void IdTranslation::swap(IdExchange::Use use,
+                         std::vector<IdMessage> &received) {
+  Span span(kExchangeSpan);
+  exchange->swap(use, sent, received);
 }
 
 void IdTranslation::gather(const DynamicTable &table, const Batch &batch) {
@@ -107,6 +130,7 @@ void IdTranslation::gather(const DynamicTable &table, const Batch &batch) {
 }
 
 void IdTranslation::ask(const Batch &batch) {
+  Span span(kLookUpSpan);
   for (IdMessage &message : sent) {
     message.head = {static_cast<int64_t>(batch.state)};
     message.values.clear();
@@ -126,6 +150,7 @@ void IdTranslation::ask(const Batch &batch) {
 }
 
 void IdTranslation::answer(const Owners &owners, const Batch &batch) {
+  Span span(kLookUpSpan);
   for (IdMessage &message : sent) {
     message.head = {kNone, 0};
     message.values.clear();
@@ -172,7 +197,16 @@ void IdTranslation::tellHolders(size_t table,
   }
 }
 
-void IdTranslation::take(TranslatedBatch &result) {
+void IdTranslation::take(TranslatedBatch &result, const Batch &batch,
+                         bool areFound, std::span<int64_t> rows) {
+  Span span(kLookUpSpan);
+  if (areFound)
+    readAnswers(result);
+  if (batch.state != StepState::Failed)
+    place(batch, areFound, rows);
+}
+
+void IdTranslation::readAnswers(TranslatedBatch &result) {
   for (Numbers &rows : found)
     rows.clear();
   for (size_t rank = 0; rank < answers.size(); ++rank) {

@@ -69,7 +69,10 @@ private:
   void gather(const DynamicTable &table, const Batch &batch);
   void answer(const Owners &owners, const Batch &batch);
   void tellHolders(size_t table, const std::vector<NewRow> &admitted);
-  void take(TranslatedBatch &result);
+  void swap(IdExchange::Use use, std::vector<IdMessage> &received);
+  void take(TranslatedBatch &result, const Batch &batch, bool areFound,
+            std::span<int64_t> rows);
+  void readAnswers(TranslatedBatch &result);
   void place(const Batch &batch, bool areFound, std::span<int64_t> rows) const;
 
   /// The same for all messages of a table.

@@ -6,9 +6,11 @@ import torch
 import torch.distributed as dist
 from torch.profiler import ProfilerActivity, profile, record_function
 
+import neuroshard as ns
 from distributed_models import make_plan, random_parts
 from distributed_steps import given, small
 from neuroshard.results import DeviceCost
+from support.dynamic_batches import Batches, policy_of, problem_of, tensors
 
 
 class Dense(torch.autograd.Function):
@@ -100,3 +102,27 @@ def check_terms(tables, names):
     for term, ms in terms.items():
         assert abs(ms - sum(phases[phase][0] for phase, own in by_phase.items()
                             if own == term)) < 1e-6 * max(ms, 1)
+
+
+def id_map_parts(names):
+    """The parts of the term of the maps of dynamic ids that have spans."""
+    return {name.split("::")[2] for name in names if name.startswith("neuroshard::id_maps::")}
+
+
+def case_id_maps(context):
+    """Maps of dynamic ids have the spans of the parts that the planner prices; static tables have none."""
+    problem = problem_of(context)
+    plan = make_plan(problem, ["table_wise", "rows"], context.size, 3)
+    batch = tensors(Batches(context).take()[context.rank])
+    for policies in ({"a": policy_of("lru")}, {}):
+        module = context.make(plan, problem, dynamic_ids=policies)
+        if not policies:
+            batch = {name: (torch.zeros_like(ids), offsets) for name, (ids, offsets) in batch.items()}
+        with profile(activities=[ProfilerActivity.CPU], acc_events=True) as profiler:
+            sum(one.sum() for one in module(batch).values()).backward()
+        priced = ns.plan(problem.replace(tables=[one.replace(dynamic_ids=one.name in policies)
+                                                 for one in problem.tables])).explanation
+        lines = [line.split(": ")[1] for line in priced if line.startswith("id_maps ")]
+        parts = {part.split()[0] for line in lines for part in line.split(", ")}
+        assert id_map_parts(one.name for one in profiler.events()) == parts, parts
+        assert len(parts) == 2 * len(policies)

@@ -36,7 +36,7 @@ HELD = [*(f"dynamic.held:way={way}" for way in ("accumulate", "two_forwards", "s
 MODES = [*(f"dynamic.modes:mode={mode}" for mode in ("eval", "no_grad", "frozen")),
          "dynamic.modes:device=emulator"]
 ERRORS = ["dynamic.refuse", "dynamic.errors", "dynamic.wrong_steps", "dynamic.static_errors"]
-OTHERS = ["dynamic.threads", "dynamic.compiled", "dynamic.memory", "dynamic.two_tables"]
+OTHERS = ["dynamic.threads", "dynamic.compiled", "dynamic.memory", "trace.id_maps", "dynamic.two_tables"]
 SAVED = [*(f"dynamic_checkpoints.resume:policy={one}" for one in POLICIES),
          "dynamic_checkpoints.resume:by=state_dict", "dynamic_checkpoints.whole",
          "dynamic_checkpoints.errors"]

@@ -1,5 +1,7 @@
 """Maps of dynamic ids: hosts have less memory for the rest of a plan, and steps are longer by the exchanges."""
 
+import re
+
 import pytest
 
 import neuroshard as ns
@@ -14,6 +16,13 @@ def problem_of(topology="2x2xCPU", rows=ROWS, dynamic=True, **rest):
               ns.Table("s", 5000, 8)]
     features = [ns.Feature("f", "d", mean_pooling=10), ns.Feature("g", "s")]
     return ns.ShardingProblem(tables=tables, features=features, batch=256, topology=topology, **rest)
+
+
+def id_maps(result):
+    """The milliseconds of the term and of its parts, as the explanation has them."""
+    line, = (line for line in result.explanation if line.startswith("id_maps "))
+    found = re.fullmatch(r"id_maps takes (\S+) ms of every step: exchange (\S+) ms, look_up (\S+) ms", line)
+    return tuple(map(float, found.groups()))
 
 
 def with_host_memory(topology, count):
@@ -40,9 +49,25 @@ def test_steps_are_longer_by_the_same_for_every_plan(topology):
     assert len(longer) == 1 and longer.pop() > 0
 
 
-def test_more_ids_take_longer():
-    few, many = (problem_of("4xH200").replace(batch=batch) for batch in (4096, 409_600))
-    assert ns.plan(many).breakdown.fixed_ms > ns.plan(few).breakdown.fixed_ms
+@pytest.mark.parametrize("batch", (4096, 409_600))
+def test_the_term_is_what_steps_are_longer_by(batch):
+    dynamic, static = (ns.plan(problem_of("4xH200", dynamic=one).replace(batch=batch)) for one in (True, False))
+    total, exchange, look_up = id_maps(dynamic)
+    assert exchange > 0 and look_up > 0 and total == pytest.approx(exchange + look_up, abs=2e-4)
+    assert dynamic.breakdown.fixed_ms - static.breakdown.fixed_ms == pytest.approx(total, abs=1e-4)
+    assert static.breakdown.fixed_ms == 0 and not any("id_maps" in line for line in static.explanation)
+
+
+def test_what_looking_up_depends_on():
+    few, many = (id_maps(ns.plan(problem_of("4xH200").replace(batch=batch))) for batch in (4096, 409_600))
+    assert many[1] > few[1] and many[2] > few[2]
+    larger = id_maps(ns.plan(problem_of("4xH200", rows=100 * ROWS).replace(batch=4096)))
+    assert larger[2] > 2 * few[2]  # memory that is further away
+    # Ids that are all different: 15.5 ns to find one, 38 ns to look it up in a map of 25 000 rows.
+    table = ns.Table("d", 100_000, 16, dynamic_ids=True)
+    one = ns.ShardingProblem(tables=[table], features=[ns.Feature("f", "d")], batch=4, topology="4xH200")
+    wide = one.replace(batch=4000)
+    assert id_maps(ns.plan(wide))[2] == pytest.approx(1000 * (15.5 + 38) * 1e-6, rel=0.01)
 
 
 def test_too_little_memory_is_one_error():
