@@ -34,7 +34,7 @@ static constexpr double kFindMs = 15.5e-6;
 /// lie in slower memory: a power of their rows that is within an eighth of what
 /// was measured from 25 000 to 2 500 000 rows.
 static double lookUpMs(double rowsOfOwner) {
-  constexpr double kMs = 38e-6, kRows = 25'000, kPower = 0.25;
+  constexpr double kMs = 30e-6, kRows = 25'000, kPower = 0.3;
   return kMs * std::pow(std::max(rowsOfOwner / kRows, 1.0), kPower);
 }
 

@@ -206,8 +206,10 @@ void GroupWatch::look() {
       adopt(store.read(key("cause")));
     if (store.has(key("store-left")))
       storeHasLeft = true;
+    readNotices();
     answerCall(call); // last: the rank with the store leaves when all have
   }
+  judgeNotices();
   if (Clock::now() - lastBeat < kBeatEvery)
     return;
   beat();

@@ -79,6 +79,15 @@ public:
   /// can say why exchanges with it fail.
   void markClosed(const std::string &user) noexcept;
 
+  /// Says why a notice that some rank gave ends the group; "" if it does not,
+  /// or not yet.
+  using Judge = std::function<std::string(const std::string &notice)>;
+  /// Asks `judge`, as long as it lives, about the last notice of the topic, at
+  /// each look and in the watcher's thread.
+  void listen(const std::string &topic, const std::shared_ptr<Judge> &judge);
+  /// Gives all ranks that listen a notice.
+  void tell(const std::string &topic, const std::string &notice) noexcept;
+
   /// The caller must go on as hasEnded, causeOfEnd and throwIfEnded say: the
   /// process has then noticed the end.
   bool hasEnded();
@@ -98,6 +107,8 @@ private:
   void waitForOthers();
   bool sleepUntilNextLook();
   void look();
+  void readNotices();
+  void judgeNotices();
   void answerCall(int64_t call);
   void beat();
   bool isNextSilent();
@@ -147,6 +158,12 @@ private:
   bool stopping = false;
   std::string cause;
   std::vector<const Messages *> awaited; ///< of each thread that waits.
+  struct Topic {
+    std::string name;
+    std::weak_ptr<Judge> judge;
+    std::string notice; ///< the last; "": none.
+  };
+  std::vector<Topic> topics;
   std::thread watcher;
 };
 

@@ -58,6 +58,7 @@ IdExchange::IdExchange(const std::string &groupName) : name(groupName) {
   watch = findWatch(name);
   messages.emplace(group, watch);
   messages->receiveInto(receiveMemory);
+  mappedAhead.emplace(watch, "mapped ahead " + name, group->getRank());
   auto count = static_cast<size_t>(size);
   sendMemory.resize(count);
   rooms.fill({Counts(count), Counts(count)});

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDEXCHANGE_H
 #define NEUROSHARD_LIB_RUNTIMETORCH_IDS_IDEXCHANGE_H
 
+#include "Group/MappedAhead.h"
 #include "Group/PeerMessages.h"
 
 #include <ATen/core/Tensor.h>
@@ -36,6 +37,8 @@ public:
   explicit IdExchange(const std::string &groupName);
 
   int32_t ranks() const { return size; }
+  /// Null: there is one rank.
+  MappedAhead *ahead() { return mappedAhead ? &*mappedAhead : nullptr; }
 
   /// `sent` and `taken`: how many values go to each rank, and come from it;
   /// those of rank 0 come first.
@@ -81,6 +84,7 @@ private:
   KeptBuffer receiveMemory;
   std::optional<PeerMessages> messages; ///< none on one rank.
   std::array<Rooms, kNumUses> rooms;    ///< of the next messages.
+  std::optional<MappedAhead> mappedAhead;
 };
 
 } // namespace neuroshard::runtime

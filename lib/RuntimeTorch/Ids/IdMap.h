@@ -101,8 +101,11 @@ void IdMap::forSlots(std::span<const int64_t> ids,
     found[i % kAhead] = slot;
     if (slot == IdIndex::kNone)
       continue;
-    __builtin_prefetch(&entries[place(slot)]);
-    __builtin_prefetch(&lastUse[place(slot)]);
+    // To be written. An entry may lie in two lines of the cache.
+    const auto *entry = reinterpret_cast<const char *>(&entries[place(slot)]);
+    __builtin_prefetch(entry, 1);
+    __builtin_prefetch(entry + sizeof(IdEntry) - 1, 1);
+    __builtin_prefetch(&lastUse[place(slot)], 1);
   }
 }
 

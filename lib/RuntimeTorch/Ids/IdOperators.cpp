@@ -111,8 +111,6 @@ struct OwnerOfPython : torch::CustomClassHolder {
     owner.restore(entriesOf(saved), entriesOf(candidates), batches);
   }
 
-  void keepAhead() { owner.keepAhead(); }
-
   IdOwner owner;
 };
 
@@ -136,7 +134,8 @@ struct TranslationOfPython : torch::CustomClassHolder {
   TranslationOfPython(const c10::intrusive_ptr<ExchangeOfPython> &exchange,
                       const Rows &sharedRows, const std::vector<Rows> &readers,
                       const std::vector<std::vector<Rows>> &held)
-      : translation(exchange->exchange, tablesOf(sharedRows, readers, held)) {}
+      : exchange(exchange->exchange),
+        translation(exchange->exchange, tablesOf(sharedRows, readers, held)) {}
 
   static std::vector<DynamicTable>
   tablesOf(const Rows &sharedRows, const std::vector<Rows> &readers,
@@ -200,8 +199,19 @@ struct TranslationOfPython : torch::CustomClassHolder {
     return first.get();
   }
 
-  /// Undoes what was begun and not kept by its owners.
-  void recall(const Owners &owners) {
+  /// The step of the first lookup that was begun has begun.
+  void keep(const Owners &owners, int64_t lookup) {
+    if (MappedAhead *others = exchange->ahead())
+      others->keep(lookup);
+    for (const auto &one : owners)
+      one->owner.keepAhead();
+  }
+
+  /// Undoes what was begun and not kept, from a lookup on. `tells`: ranks that
+  /// have kept it end the group.
+  void recall(const Owners &owners, int64_t lookup, bool tells) {
+    if (MappedAhead *others = exchange->ahead())
+      others->drop(lookup, tells);
     for (const auto &one : ahead)
       one.wait();
     ahead.clear();
@@ -227,6 +237,7 @@ struct TranslationOfPython : torch::CustomClassHolder {
     return {rows, states, anew, refusal};
   }
 
+  std::shared_ptr<IdExchange> exchange;
   IdTranslation translation;
   std::deque<std::shared_future<Result>> ahead; ///< in their order.
 };
@@ -249,7 +260,6 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
       .def("entries", &OwnerOfPython::entries)
       .def("candidates", &OwnerOfPython::candidates)
       .def("batches", &OwnerOfPython::batches)
-      .def("keep_ahead", &OwnerOfPython::keepAhead)
       .def("restore", &OwnerOfPython::restore);
   m.class_<ExchangeOfPython>("IdExchange")
       .def(torch::init<const std::string &>())
@@ -261,5 +271,6 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
       .def("translate", &TranslationOfPython::translate)
       .def("begin", &TranslationOfPython::begin)
       .def("finish", &TranslationOfPython::finish)
+      .def("keep", &TranslationOfPython::keep)
       .def("recall", &TranslationOfPython::recall);
 }

@@ -33,7 +33,7 @@ class MapsAhead(Protocol[P]):
 
     def keep(self, mapped: object) -> bool: ...
 
-    def recall(self) -> None: ...
+    def recall(self, tells: bool = True) -> None: ...
 
 
 @dataclass(eq=False)
@@ -132,8 +132,8 @@ class SentIds(Generic[P]):
     def close(self) -> None:
         """Sends nothing more; drops what was not taken."""
         self._entries.clear()
-        if self._mapping:
-            self._mapping.recall()
+        if self._mapping:  # the end of a program tells others itself
+            self._mapping.recall(tells=False)
 
     def recall(self) -> None:
         """Drops all that was sent and not taken."""

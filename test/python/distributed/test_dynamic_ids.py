@@ -2,6 +2,7 @@
 distributed_dynamic.py and distributed_dynamic_checkpoints.py."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,15 +86,30 @@ def test_deal(used, free, shares):
     assert deal(used, free) == shares
 
 
-def test_killed(tmp_path):
-    """When a rank is killed the others end with an error that names it, before the timeout of the group."""
-    worker = Path(__file__).with_name("dynamic_ids_killed.py")
-    ranks = [subprocess.Popen([sys.executable, worker, str(rank), tmp_path / "store"], text=True,
-                              env={**os.environ, "NEUROSHARD_CACHE": str(tmp_path / "cache"),
+def three_ranks(folder, does):
+    """The end of ranks of which the second alone does something: (return codes, texts of errors)."""
+    worker = Path(__file__).with_name("dynamic_ids_alone.py")
+    ranks = [subprocess.Popen([sys.executable, worker, str(rank), folder / "store", does], text=True,
+                              env={**os.environ, "NEUROSHARD_CACHE": str(folder / "cache"),
                                    "OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE)
              for rank in range(3)]
-    texts = [one.communicate(timeout=50)[1] for one in ranks]
-    assert ranks[1].returncode == -9
+    texts = [one.communicate(timeout=100)[1] for one in ranks]
+    return [one.returncode for one in ranks], texts
+
+
+def test_killed(tmp_path):
+    """When a rank is killed the others end with an error that names it, before the timeout of the group."""
+    codes, texts = three_ranks(tmp_path, "killed")
+    assert codes == [1, -9, 1], texts
     for rank in (0, 2):
-        assert ranks[rank].returncode == 1, texts[rank]
         assert "rank 1" in texts[rank] and "DistBackendError" in texts[rank], texts[rank]
+
+
+@pytest.mark.parametrize("does", ("evaluates", "others", "skips") if ALL else ("evaluates",))
+def test_alone(tmp_path, does):
+    """A rank that alone departs from what was mapped ahead is one error on all, before the timeout."""
+    codes, texts = three_ranks(tmp_path, does)
+    assert codes == [1, 1, 1], texts
+    causes = {re.search(r"DistBackendError: (rank 1 does not begin its step as its ids were mapped ahead, and "
+                        r"rank [02] does; .*)", text).group(1) for text in texts}
+    assert len(causes) == 1, texts

@@ -65,6 +65,6 @@ class MappingAhead:
         self._translation.keep(mapped.ahead)
         return True
 
-    def recall(self) -> None:
-        """Undoes all that was begun and not kept."""
-        self._translation.recall()
+    def recall(self, tells: bool = True) -> None:
+        """Undoes all that was begun and not kept. tells: a rank that keeps it instead ends the group."""
+        self._translation.recall(tells)

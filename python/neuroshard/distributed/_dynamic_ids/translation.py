@@ -3,6 +3,7 @@ a row of the table. Rows that get another id begin anew on all ranks that hold a
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -45,7 +46,7 @@ class Translation:
         self._native = torch.classes.neuroshard.IdTranslation(
             exchange.native, [table.shared_row for table in tables], readers, held)
         self._lookup = 0
-        self._num_ahead = 0  # begun and not kept
+        self._ahead: deque[int] = deque()  # lookups that are begun and not kept
         self._open: list[tuple[int, int]] = []  # lookups that use rows still, and their steps
 
     def fail(self) -> None:
@@ -78,7 +79,7 @@ class Translation:
         state = FAILED if counts is None else TRAINING if learns else LOOKUP
         self._lookup += 1
         values = torch.empty(0, dtype=torch.int64) if counts is None else ids.ids.cpu().contiguous()
-        self._num_ahead += 1
+        self._ahead.append(self._lookup)
         self._native.begin(self._owners, values, counts or [], state, self._lookup)
         return Ahead(ids, state, self._lookup)
 
@@ -97,16 +98,15 @@ class Translation:
 
     def keep(self, ahead: Ahead) -> None:
         """Lets the maps be as finish() has left them. To be called when the step begins: rows begin anew."""
-        self._num_ahead -= 1
-        for owner in self._owners:
-            owner.keep_ahead()
+        self._native.keep(self._owners, self._ahead.popleft())
         self._assign(ahead.anew)
 
-    def recall(self) -> None:
-        """Lets the maps be as they were before all that was begun and not kept. All ranks call it."""
-        if self._num_ahead:
-            self._native.recall(self._owners)
-        self._num_ahead = 0
+    def recall(self, tells: bool = True) -> None:
+        """Lets the maps be as they were before all that was begun and not kept. All ranks call it; ranks that
+        keep() the first of that instead end the group, if this one tells them."""
+        if self._ahead:
+            self._native.recall(self._owners, self._ahead[0], tells)
+        self._ahead.clear()
 
     @property
     def _owners(self) -> list[torch.ScriptObject]:
