@@ -254,6 +254,47 @@ def case_cuts(context):
         training.step(random_parts(problem, sizes, generator), generator)
 
 
+def case_decay_of_all_rows(context):
+    """What docs/distributed.md shows: with it SGD and Adagrad are torch's optimizers of dense gradients and AdamW's
+    decay, as they do not move rows with gradients of 0. The plan has columns, rows and copies."""
+    rate, decay, ranks = 0.25, 0.5, context.size
+    tables = [ns.Table("a", 20, 12, optimizer="sgd"), ns.Table("c", 7, 4, optimizer="sgd"),
+              ns.Table("b", 9, 4, optimizer=ns.Optimizer("adagrad", eps=1e-3)),
+              ns.Table("d", 8, 1, optimizer=ns.Optimizer("rowwise_adagrad", eps=1e-3))]
+    problem = ns.ShardingProblem(tables=tables, features=[ns.Feature(f"of_{one.name}", one.name) for one in tables],
+                                 batch=4 * ranks, topology=f"{ranks}x{context.devices}")
+    last = ranks - 1
+    plan = ns.Plan(device_count=ranks, shards=[
+        ns.Shard(table="a", rows=(0, 20), cols=(0, 8), devices=0),
+        ns.Shard(table="a", rows=(0, 20), cols=(8, 12), devices=last),
+        ns.Shard(table="b", rows=(0, 5), cols=(0, 4), devices=last),
+        ns.Shard(table="b", rows=(5, 9), cols=(0, 4), devices=0),
+        ns.Shard(table="c", rows=(0, 7), cols=(0, 4), devices=tuple(range(ranks))),
+        ns.Shard(table="d", rows=(0, 8), cols=(0, 1), devices=0)])
+    module = context.make(plan, problem, learning_rate=rate, gradient_division=False)
+    dense = {name: torch.nn.Parameter(weights.clone()) for name, (weights, _) in whole(module).items()}
+    theirs = [torch.optim.SGD([dense["a"], dense["c"]], lr=rate),
+              torch.optim.Adagrad([dense["b"], dense["d"]], lr=rate, eps=1e-3)]
+    generator = context.generator()
+    for _ in range(3):
+        ids = {one.name: torch.randint(0, one.rows, (ranks, 2, 2), generator=generator) for one in tables}
+        vectors = module({f"of_{name}": every[context.rank] for name, every in ids.items()})
+        with torch.no_grad():
+            for shard in module.local_shards():
+                shard.weights.mul_(1 - rate * decay)
+        sum(one.square().sum() for one in vectors.values()).backward()
+        for name, every in ids.items():
+            torch.nn.functional.embedding_bag(every.reshape(-1, 2), dense[name], mode="sum").square().sum().backward()
+        with torch.no_grad():
+            for parameter in dense.values():
+                parameter.mul_(1 - rate * decay)
+        for one in theirs:
+            one.step()
+            one.zero_grad()
+    for name, (weights, _) in whole(module).items():
+        torch.testing.assert_close(weights, dense[name].detach(), rtol=1e-5, atol=1e-6, msg=name)
+
+
 def case_seeds(context):
     """The seed changes the first weights; without it they are those of seed 0."""
     problem, plan = describe(context, 0, False)

@@ -93,11 +93,11 @@ RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
 INITIAL = ["training.initial_values", "training.initial_values:number=5"]
 
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *PIPELINE, *TIERS, *UPDATES, *TORCH,
-            "training.seeds", *INITIAL]
+            "training.seeds", "training.decay_of_all_rows", *INITIAL]
 SOME = {
     1: [*TIERS, *UPDATES[2::3], *PIPELINE[1::2], CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], ERRORS[-1], *STEPS[:4], *TORCH],
     2: [*PIPELINE, *TIERS, *UPDATES, "updates.disagreement", "updates.kept_memory", *FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
-        "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", *INITIAL, "errors.disagreement",
+        "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", "training.decay_of_all_rows", *INITIAL, "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "traffic.frozen_mixed", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
         "trace.overlap", "training.cuts"],

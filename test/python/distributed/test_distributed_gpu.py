@@ -49,7 +49,7 @@ MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
               for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
                                policy=policy)]
 UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"), same("traffic/frozen_updates"), same("traffic/frozen", number=1),
-           same("updates/rates"),
+           same("updates/rates"), same("training/decay_of_all_rows"),
            same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
            same("updates/clipped", number=4), same("inputs/variable_batches"),
            same("inputs/out_of_range", form="drop")]
