@@ -20,9 +20,6 @@ using namespace neuroshard;
 
 namespace {
 
-constexpr std::string_view kEnding = ".safetensors";
-constexpr std::string_view kMachineEnding = ".json";
-
 /// Splits a text at its commas; parts may be empty.
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> pieces;
@@ -84,7 +81,7 @@ Expected<std::unique_ptr<CostModel>> makeFromMachine(const std::string &path,
   Expected<Machine> machine = readMachine(path);
   if (!machine)
     return tl::unexpected(machine.error());
-  if (std::string_view(machine->costModel).ends_with(kMachineEnding))
+  if (std::string_view(machine->costModel).ends_with(kMachineFileEnding))
     return failure(path + ": cost_model",
                    "expected a model, not another machine file, got: '" +
                        machine->costModel + "'");
@@ -109,12 +106,6 @@ std::string unknownName(std::string_view name) {
 
 } // namespace
 
-bool neuroshard::isBuiltInCostModel(std::string_view name) {
-  return name == kDefaultCostModel || name == "roofline" ||
-         name == "reference" || name.ends_with(kEnding) ||
-         name.ends_with(kMachineEnding);
-}
-
 Expected<std::unique_ptr<CostModel>>
 neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
   if (name == "auto")
@@ -123,14 +114,14 @@ neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
     return makeRooflineModel();
   if (name == "reference")
     return makeReferenceModel();
-  if (name.ends_with(kMachineEnding))
+  if (name.ends_with(kMachineFileEnding))
     return makeFromMachine(std::string(name), topology);
   if (!isBuiltInCostModel(name))
     if (auto model = makeRegistered(name, topology); !model || *model)
       return model;
   std::vector<std::string> paths = split(name);
   for (const std::string &path : paths)
-    if (!path.ends_with(kEnding))
+    if (!path.ends_with(kModelFileEnding))
       return failure("cost_model", unknownName(name));
   return makeFromFiles(paths, topology);
 }

@@ -102,9 +102,18 @@ def test_installed_plugin(prefix, tmp_path):
     assert 'cost_model = "cpu_compute' in printed
 
 
-MODEL = ("module attributes {neuroshard.batch = 64 : i64} {\n"
-         "  neuroshard.table @user : 1000 x 16 x f32\n"
-         "  neuroshard.table @item : 500 x 8 x f32\n}\n")
+MODEL = """
+!ids = !neuroshard.jagged<["user", "item"], i64>
+module attributes {neuroshard.batch = 64 : i64} {
+  neuroshard.table private @user : 1000 x 16 x f32
+  neuroshard.table private @item : 500 x 8 x f32
+  func.func @forward(%ids: !ids) -> (tensor<?x16xf32>, tensor<?x8xf32>) {
+    %u = neuroshard.lookup sum @user[%ids, "user"] : !ids -> tensor<?x16xf32>
+    %i = neuroshard.lookup sum @item[%ids, "item"] : !ids -> tensor<?x8xf32>
+    return %u, %i : tensor<?x16xf32>, tensor<?x8xf32>
+  }
+}
+"""
 
 
 def refusal(*command, **variables):

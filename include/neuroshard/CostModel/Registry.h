@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_COSTMODEL_REGISTRY_H
 #define NEUROSHARD_COSTMODEL_REGISTRY_H
 
+#include "neuroshard/CostModel/ModelNames.h"
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CostModel.h"
@@ -13,19 +14,6 @@
 #include <vector>
 
 namespace neuroshard {
-
-/// The cost model that tools use unless told otherwise.
-inline constexpr std::string_view kDefaultCostModel = "auto";
-
-/// What `name` may be, in one line, for help texts.
-inline constexpr std::string_view kCostModelNames =
-    "auto (the measured models for the topology, else the closed form), "
-    "roofline, reference, model files separated by commas, the machine file "
-    "(.json) of neuroshard calibrate, or the name of a registered model "
-    "(--load-cost-model-plugin)";
-
-/// Whether the name means a model of ours, or a file with one.
-bool isBuiltInCostModel(std::string_view name);
 
 /// A cost model for problems on `topology`:
 ///

@@ -3,8 +3,9 @@
 #include "Registered.h"
 
 #include "CheckedModel.h"
+#include "neuroshard/CostModel/ModelNames.h"
 #include "neuroshard/CostModel/Plugin.h"
-#include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Serialization/Files.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -82,7 +82,7 @@ def test_a_named_model_plans_as_the_object(installed, name):
 
 
 @pytest.mark.parametrize("name, message", [
-    ("negative", "link-bytes|Negative: compute_ms: time.0. forward: expected a finite number"),
+    ("negative", "Negative: compute_ms: time.0. forward: expected a finite number"),
     ("nan", "compute_ms: time.0. forward: expected a finite number of milliseconds.*nan"),
     ("few", "communication_ms: expected 2 times, one per device, got: 0"),
     ("text", "cost model 'text' of the package fast-links: expected fast_links:text to be an object"),
@@ -125,4 +125,4 @@ def test_the_command_line_finds_it(installed):
     assert '"cost_model":"link-bytes"' in right.stdout.replace('": "', '":"')
     wrong = plan("negative")
     assert wrong.returncode != 0 and "Traceback" not in wrong.stderr
-    assert "expected a finite number of milliseconds, at least 0, got: -1" in wrong.stderr
+    assert "expected a finite number of milliseconds, at least 0, got: -1" in wrong.stdout
