@@ -42,6 +42,13 @@ def test_search_knows_every_page(site):
     assert not [page for page in PAGES if f'"{page}' not in index]
 
 
+def test_the_reference_has_every_name_that_its_pages_list(site):
+    for page in (ROOT / "docs/api").glob("*.md"):
+        html = (site / "api" / page.with_suffix(".html").name).read_text(encoding="utf-8")
+        names = re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert [name for name in names if f'id="{name}"' not in html and f"id={name}" not in html] == []
+
+
 def test_links_to_sources_are_shown_as_paths(site):
     text = (site / "testing.html").read_text(encoding="utf-8")
     assert "tools/dev/layers.toml" in text and 'href="../tools' not in text
