@@ -45,3 +45,8 @@ def test_search_knows_every_page(site):
 def test_links_to_sources_are_shown_as_paths(site):
     text = (site / "testing.html").read_text(encoding="utf-8")
     assert "tools/dev/layers.toml" in text and 'href="../tools' not in text
+
+
+def test_headers_of_tables_have_texts(site):
+    for page in PAGES:
+        assert not re.search(r"<th[^>]*>\s*</th>", (site / page).read_text(encoding="utf-8")), page
