@@ -52,3 +52,8 @@ def test_the_reference_has_every_name_that_its_pages_list(site):
 def test_links_to_sources_are_shown_as_paths(site):
     text = (site / "testing.html").read_text(encoding="utf-8")
     assert "tools/dev/layers.toml" in text and 'href="../tools' not in text
+
+
+def test_headers_of_tables_have_texts(site):
+    for page in PAGES:
+        assert not re.search(r"<th[^>]*>\s*</th>", (site / page).read_text(encoding="utf-8")), page

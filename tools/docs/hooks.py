@@ -11,6 +11,7 @@ from mkdocs.structure.files import File
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 WORKER, STYLE = "assets/javascripts/worker_from_disk.js", "assets/stylesheets/site.css"
+REACHABLE = "assets/javascripts/reachable.js"
 SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
 
 
@@ -19,17 +20,18 @@ def on_config(config):
     """In place of a script from the network, which the plugin offline names."""
     config.extra["polyfills"] = [WORKER]
     config.extra_css = [STYLE]
+    config.extra_javascript = [REACHABLE]
 
 
 def on_files(files, config):
-    for path in (WORKER, STYLE):
+    for path in (WORKER, STYLE, REACHABLE):
         text = Path(__file__).with_name(posixpath.basename(path)).read_text(encoding="utf-8")
         files.append(File.generated(config, path, content=text))
 
 
 def on_post_page(output, **_):
-    """Names the dialog of the search for screen readers."""
-    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"')
+    """Names the dialog of the search for screen readers, and makes no headers of empty cells."""
+    return output.replace(SEARCH, f'{SEARCH} aria-label="Search"').replace("<th></th>", "<td></td>")
 
 
 def on_page_markdown(markdown, page, **_):

@@ -87,7 +87,7 @@ def python(installed, code):
 
 def test_it_has_types_models_and_the_report(installed):
     package = installed / "neuroshard"
-    for name in ("py.typed", "_planner.pyi", "__main__.py", "cli/_output/report.html",
+    for name in ("py.typed", "_planner.pyi", "__main__.py", "cli/_output/report.html", "glossary.md",
                  "models/cpu_compute.safetensors"):
         assert (package / name).is_file(), name
     size = sum(one.stat().st_size for one in package.rglob("*") if one.is_file())
