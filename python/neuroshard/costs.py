@@ -4,19 +4,40 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union
 
 from neuroshard import _fields, _planner
-from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes
+from neuroshard._html import html_table
+from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes, read_device_classes
 from neuroshard.errors import CostModelError
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
 
 __all__ = ["CostModel", "DeviceClass", "Direction", "ModelChoice", "ShardSet", "ShardWork", "Time",
-           "Traffic", "device_classes"]
+           "Traffic", "device_classes", "load_device_classes"]
 
 Direction = Literal["input", "forward", "backward"]
 Time = Union[float, tuple[float, float]]
+
+
+def load_device_classes(path: str | os.PathLike[str]) -> dict[str, DeviceClass]:
+    """The device classes that a file defines, by name: a file of classes, a machine file or a workload."""
+    return {one.name: one for one in read_device_classes(_fields.path(path, "load_device_classes"))}
+
+
+def restored_device_class(definition: dict[str, Any]) -> DeviceClass:
+    """The class with this definition(), for copies and pickles."""
+    return device_classes().get(definition["name"]) or DeviceClass(**definition)
+
+
+def _class_html(one: DeviceClass) -> str:
+    return html_table(f"{one.name}, {one.kind}" + (f", like {one.like}" if one.like else ""),
+                      ("figure", "value", "what", "source"),
+                      [(field, f"{value:,}" if isinstance(value, int) else f"{value:g}", meaning, source)
+                       for field, value, meaning, source in one.figures()])
+
+
+DeviceClass._repr_html_ = _class_html  # type: ignore[attr-defined]
 
 
 class Traffic(NamedTuple):

@@ -133,6 +133,13 @@ class ShardingProblem(_fields.Record):
         return self.replace(tables=[table.replace(optimizer=Optimizer()) for table in self.tables],
                             batch=self.batch.replace(backwards=1), mode="inference")
 
+    def replace(self, **changes: Any) -> ShardingProblem:
+        """A copy with some fields changed. A text for topology may name the device classes of this
+        problem's topology."""
+        if isinstance(changes.get("topology"), str) and self.topology is not None:
+            changes["topology"] = Topology.parse(changes["topology"], self.topology.device_classes)
+        return super().replace(**changes)
+
     def table(self, name: str) -> Table:
         """The table of this name; KeyError when there is none."""
         for table in self.tables:

@@ -99,6 +99,16 @@ void neuroshard::emitModelRemarks(Location loc, llvm::StringRef plan,
     remark::analysis(loc, optionsFor("Model", plan)) << printable(text);
 }
 
+void neuroshard::emitAssumptionRemarks(
+    Location loc, llvm::StringRef plan,
+    const std::vector<Assumption> &assumptions) {
+  if (!loc.getContext()->getRemarkEngine())
+    return;
+  for (const Assumption &one : assumptions)
+    remark::analysis(loc, optionsFor("Assumption", plan))
+        << printable("assumed: " + one.text);
+}
+
 void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,
                                 size_t shards) {
   // One text: each further << would be an argument of its own.

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
 
+#include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/Search.h"
 
 #include "mlir/IR/Location.h"
@@ -22,6 +23,10 @@ void emitPlanRemarks(mlir::Location loc, llvm::StringRef plan,
 void emitModelRemarks(mlir::Location loc, llvm::StringRef plan,
                       const std::string &model,
                       const std::vector<std::string> &remarks);
+
+/// One for each number that the problem does not say.
+void emitAssumptionRemarks(mlir::Location loc, llvm::StringRef plan,
+                           const std::vector<Assumption> &assumptions);
 
 /// Says that a complete plan was left alone.
 void emitKeptRemark(mlir::Location loc, llvm::StringRef plan, size_t shards);

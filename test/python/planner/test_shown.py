@@ -39,7 +39,7 @@ def test_plans_and_results_have_a_row_for_each_device():
         assert [row[:2] for row in rows[1:]] == [
             [str(device), str(len(result.plan.shards_on(device)))] for device in range(result.plan.device_count)]
     html = result._repr_html_()
-    assert html.count("<li>") == len(result.explanation) + len(result.remarks)
+    assert html.count("<li>") == len(result.explanation) + len(result.remarks) + len(result.assumptions)
 
 
 def test_what_if_has_a_row_for_each_topology():

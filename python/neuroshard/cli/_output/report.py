@@ -146,7 +146,7 @@ def step_bar(result: ns.PlanResult) -> Bar:
 
 
 def other_bars(result: ns.PlanResult, others: Sequence[comparison.Entry]) -> list[Bar]:
-    lines = [(one.name, [("this" if one.result is result else "other", one.result.cost_ms)], None)
+    lines = [(comparison.title(one), [("this" if one.result is result else "other", one.result.cost_ms)], None)
              for one in others if one.result is not None]
     if result.lower_bound_ms > 0:
         lines.append(("lower bound", [("bound", result.lower_bound_ms)], None))

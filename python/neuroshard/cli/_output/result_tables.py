@@ -31,6 +31,13 @@ def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResul
     if result.remarks:
         out.print("[bold]Remarks[/bold]")
         terminal.sentences(out, result.remarks)
+    print_assumptions(out, result)
+
+
+def print_assumptions(out: Console, result: ns.PlanResult) -> None:
+    if result.assumptions:
+        out.print("[bold]Assumptions[/bold]")
+        terminal.sentences(out, [one.text for one in result.assumptions])
 
 
 def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
