@@ -122,7 +122,7 @@ class ShardingProblem(_fields.Record):
         features: dict[str, list[Feature]] = {}
         for one in self.features:
             features.setdefault(one.table, []).append(one)
-        return html_table(self._headline(), ("table", "rows", "columns", "type", "optimizer", "features", "ids per sample"),
+        return html_table(self._headline(), ("table", "rows", "columns", "type", "optimizer", "features", "ids per sample, of all features"),
                      [(one.name, f"{one.rows:,}", one.dim, one.type, one.optimizer.kind,
                        ", ".join(feature.name for feature in features.get(one.name, ())),
                        f"{sum(feature.mean_pooling * feature.presence for feature in features.get(one.name, ())):g}")

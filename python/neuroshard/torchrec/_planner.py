@@ -66,6 +66,10 @@ class NeuroShardPlanner(ShardingPlanner):
         self.result: PlanResult | None = None
         self.problem: ShardingProblem | None = None
 
+    def __repr__(self) -> str:
+        state = f"planned: {self.result.cost_ms:.3f} ms" if self.result else "nothing planned yet"
+        return f"NeuroShardPlanner({self._topology}, batch_size={self._batch_size}; {state})"
+
     def plan(self, module: torch.nn.Module,
              sharders: Sequence[ModuleSharder]) -> ShardingPlan:
         """Plans in this process alone. Raises neuroshard.PlanningError with the binding limit, and

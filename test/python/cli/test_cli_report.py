@@ -112,7 +112,7 @@ def test_every_algorithm_and_the_bound_are_there(planned, page):
     _, result, others = planned
     words = page.words("baselines")
     labels = [f"{one.result.cost_ms:.3f} ms" for one in others if one.result]
-    assert [one.name for one in others if one.result] + ["lower bound"] == [
+    assert [comparison.title(one) for one in others if one.result] + ["lower bound"] == [
         one for one in words if not one.endswith(" ms") and "no plan" not in one][1:]
     assert [one for one in words if one.endswith(" ms")][:len(labels)] == labels
     assert {one.name for one in others} == {"this plan", *ns.algorithms()[1:]}
