@@ -104,7 +104,8 @@ int32_t plan(const char *workloadJson, const char *optionsJson,
                                                         : NEUROSHARD_NO_PLAN,
                 result.error(), errorJson);
   *resultJson = copyOf(writeSearchResult(
-      *result, remarksOnPlan(request->problem, result->plan, *request->model)));
+      *result, remarksOnPlan(request->problem, result->plan, *request->model),
+      assumptionsOf(request->problem, request->options.objective)));
   return *resultJson ? NEUROSHARD_OK : failInside("out of memory", errorJson);
 }
 

@@ -11,13 +11,18 @@ using namespace neuroshard;
 
 namespace {
 
-/// The compute model of a device class, or null.
+/// The compute model of a device class, or null. Of a class whose kernels are
+/// like another's it is the other's, before its times are scaled.
 const NeuralCompute *computeFor(const ModelParts &parts,
                                 std::string_view deviceClass) {
   for (const ComputePart &part : parts.compute)
     if (part.model->deviceClass() == deviceClass)
       return part.model.get();
   return nullptr;
+}
+
+bool isScaled(const DeviceClass &deviceClass) {
+  return &deviceClass.kernels() != &deviceClass;
 }
 
 /// A shard's embedding by the model of its device class, padded with zeros to
@@ -42,22 +47,30 @@ public:
 
   ComputeMs head(std::span<const double> sum, int shardCount,
                  const DeviceClass &deviceClass) const override {
-    const SumEmbedding &model = modelFor(deviceClass);
-    return model.head(sum.first(static_cast<size_t>(model.size())), shardCount,
-                      deviceClass);
+    const NeuralCompute *neural = computeFor(parts, deviceClass.kernels().name);
+    if (!neural)
+      return fallback.head(sum.first(static_cast<size_t>(fallback.size())),
+                           shardCount, deviceClass);
+    ComputeMs ms = neural->head(sum.first(static_cast<size_t>(neural->size())),
+                                shardCount, deviceClass);
+    return isScaled(deviceClass) ? scaled(ms, deviceClass.kernelScale) : ms;
   }
 
   void heads(std::span<const double> sums, std::span<const int> shardCounts,
              const DeviceClass &deviceClass,
              std::span<ComputeMs> out) const override {
-    if (const NeuralCompute *model = computeFor(parts, deviceClass.name))
-      return model->heads(sums, static_cast<size_t>(width), shardCounts, out);
-    SumEmbedding::heads(sums, shardCounts, deviceClass, out);
+    const NeuralCompute *model = computeFor(parts, deviceClass.kernels().name);
+    if (!model)
+      return SumEmbedding::heads(sums, shardCounts, deviceClass, out);
+    model->heads(sums, static_cast<size_t>(width), shardCounts, out);
+    if (isScaled(deviceClass))
+      for (ComputeMs &ms : out)
+        ms = scaled(ms, deviceClass.kernelScale);
   }
 
 private:
   const SumEmbedding &modelFor(const DeviceClass &deviceClass) const {
-    const NeuralCompute *model = computeFor(parts, deviceClass.name);
+    const NeuralCompute *model = computeFor(parts, deviceClass.kernels().name);
     return model ? *model : fallback;
   }
 
@@ -168,7 +181,9 @@ CostBound ComposedModel::lowerBound(std::span<const BoundTable> tables,
   bool neuralCompute =
       std::any_of(topology.devices.begin(), topology.devices.end(),
                   [&](const Device &device) {
-                    return computeFor(parts, device.deviceClass) != nullptr;
+                    const DeviceClass *known =
+                        findDeviceClass(topology, device.deviceClass);
+                    return computeFor(parts, known->kernels().name) != nullptr;
                   });
   if (neuralCompute)
     bound.maxForwardMs = bound.maxBackwardMs = bound.maxTotalMs = 0;

@@ -40,12 +40,6 @@ fs::path ownFile() {
   return map->l_name;
 }
 
-bool hasClass(const Topology &topology, const std::string &deviceClass) {
-  return std::any_of(
-      topology.devices.begin(), topology.devices.end(),
-      [&](const Device &device) { return device.deviceClass == deviceClass; });
-}
-
 tl::unexpected<Diagnostics> ambiguous(const std::string &what,
                                       const std::string &first,
                                       const std::string &second) {
@@ -125,6 +119,14 @@ Expected<ModelParts> neuroshard::readModelsFolder(const std::string &folder) {
   return parts;
 }
 
+bool neuroshard::usesKernelsOf(const Topology &topology,
+                               std::string_view deviceClass) {
+  return std::ranges::any_of(topology.devices, [&](const Device &device) {
+    const DeviceClass *known = findDeviceClass(topology, device.deviceClass);
+    return known && known->kernels().name == deviceClass;
+  });
+}
+
 Expected<ModelParts> neuroshard::partsFor(const Topology &topology,
                                           const ModelParts &all,
                                           bool measuredOnly) {
@@ -132,7 +134,7 @@ Expected<ModelParts> neuroshard::partsFor(const Topology &topology,
   for (const ComputePart &part : all.compute) {
     const std::string &deviceClass = part.model->deviceClass();
     if ((measuredOnly && !part.model->measured()) ||
-        !hasClass(topology, deviceClass))
+        !usesKernelsOf(topology, deviceClass))
       continue;
     for (const ComputePart &other : chosen.compute)
       if (other.model->deviceClass() == deviceClass)

@@ -2,6 +2,8 @@
 
 #include "ModelRemarks.h"
 
+#include "neuroshard/Support/ShortestText.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -82,7 +84,7 @@ public:
       excesses.push_back({i, low, high, 0, 0});
     }
     for (size_t device = 0; device < sets.size(); ++device)
-      if (sets[device].deviceClass->name == model.deviceClass())
+      if (sets[device].deviceClass->kernels().name == model.deviceClass())
         look(sets[device], device);
   }
 
@@ -180,37 +182,53 @@ private:
   size_t uncertainDevice = 0;
 };
 
-std::string sourceText(FigureSource source) {
-  switch (source) {
-  case FigureSource::Measured:
-    return "measured on such a device";
-  case FigureSource::OtherGpu:
-    return "measured on other devices";
-  case FigureSource::DataSheet:
-    return "of data sheets";
-  }
-  return "";
+bool isPredicted(const ModelParts &parts, std::string_view deviceClass) {
+  return std::ranges::any_of(parts.compute, [&](const ComputePart &part) {
+    return part.model->deviceClass() == deviceClass;
+  });
+}
+
+/// "0.8 (forward) and 0.7 (backward) times those of H100, as it states".
+std::string scaleText(const DeviceClass &deviceClass) {
+  return shortestText(deviceClass.kernelScale.forward) + " (forward) and " +
+         shortestText(deviceClass.kernelScale.backward) +
+         " (backward) times those of " + std::string(deviceClass.like->name) +
+         ", as its definition states";
+}
+
+/// One line for each class whose compute nobody measured.
+std::string unmeasured(const ModelParts &parts, const DeviceClass &known) {
+  std::string name(known.name);
+  bool isScaled = &known.kernels() != &known;
+  if (isPredicted(parts, known.kernels().name))
+    return isScaled ? "compute of device class " + name +
+                          " was not measured: its times are " + scaleText(known)
+                    : "";
+  std::string text = "no measured compute model for device class " + name +
+                     ": the closed form predicts its compute, ";
+  return text + (isScaled ? "with times " + scaleText(known)
+                          : "with rates " + sourceText(known.kernelSource));
+}
+
+std::string linkRemark(const DeviceClass &known) {
+  return "no measured communication model for this topology: the closed form "
+         "predicts its exchanges; the default links inside a node are " +
+         sourceText(known.linkSource) + ", those between nodes " +
+         sourceText(known.networkSource);
 }
 
 void addMissing(const ModelParts &parts, const Topology &topology,
                 std::vector<std::string> &remarks) {
-  std::set<std::string> missing;
+  std::set<std::string> classes;
   for (const Device &device : topology.devices)
-    missing.insert(device.deviceClass);
-  for (const ComputePart &part : parts.compute)
-    missing.erase(part.model->deviceClass());
-  for (const std::string &deviceClass : missing)
-    remarks.push_back("no measured compute model for device class " +
-                      deviceClass +
-                      ": the closed form predicts its compute, with rates " +
-                      sourceText(findDeviceClass(deviceClass)->kernelSource));
+    classes.insert(device.deviceClass);
+  for (const std::string &name : classes)
+    if (std::string text = unmeasured(parts, *findDeviceClass(topology, name));
+        !text.empty())
+      remarks.push_back(std::move(text));
   if (parts.communication.empty() && topology.deviceCount() > 1)
-    remarks.push_back(
-        "no measured communication model for this topology: the closed form "
-        "predicts its exchanges; the default links inside a node are " +
-        sourceText(
-            findDeviceClass(topology.devices[0].deviceClass)->linkSource) +
-        ", those between nodes of data sheets");
+    remarks.push_back(linkRemark(
+        *findDeviceClass(topology, topology.devices[0].deviceClass)));
 }
 
 void addSimulated(const ModelParts &parts, std::vector<std::string> &remarks) {

@@ -59,10 +59,7 @@ makeFromFiles(const std::vector<std::string> &paths, const Topology &topology) {
     return tl::unexpected(used.error());
   if (used->compute.size() < all.compute.size())
     for (const ComputePart &part : all.compute)
-      if (std::none_of(topology.devices.begin(), topology.devices.end(),
-                       [&](const Device &device) {
-                         return device.deviceClass == part.model->deviceClass();
-                       }))
+      if (!usesKernelsOf(topology, part.model->deviceClass()))
         return failure("cost_model",
                        "model '" + part.name + "' is for device class " +
                            part.model->deviceClass() +

@@ -1,5 +1,6 @@
 //===- Dialect.cpp - Registration of the dialect --------------------------===//
 
+#include "neuroshard/Dialect/DeviceClassesAttr.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Support/Printable.h"
 
@@ -32,11 +33,21 @@ NeuroShardDialect::verifyOperationAttribute(Operation *op,
                            "dictionary on a module, got: ")
            << attribute.getValue();
   }
+  if (attribute.getName() == kDeviceClassesAttrName) {
+    auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (isa<TopologyOp>(op) && list &&
+        llvm::all_of(list, llvm::IsaPred<DictionaryAttr>))
+      return success();
+    return op->emitOpError("attribute 'neuroshard.device_classes' must be a "
+                           "list of dictionaries on a topology, got: ")
+           << attribute.getValue();
+  }
   if (attribute.getName() != kBatchAttrName)
     return op->emitOpError("unknown attribute '")
            << neuroshard::printable(attribute.getName().getValue())
            << "'; the dialect defines 'neuroshard.batch' and "
-              "'neuroshard.planning' (on a module)";
+              "'neuroshard.planning' (on a module) and "
+              "'neuroshard.device_classes' (on a topology)";
   auto batch = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!isa<ModuleOp>(op) || !batch || !batch.getType().isInteger(64) ||
       batch.getInt() <= 0)

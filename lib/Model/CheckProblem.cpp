@@ -441,7 +441,9 @@ void Checker::checkConstraints() {
 Tier neuroshard::cacheTier(const Topology &topology,
                            const TableConstraint &constraint) {
   bool hasCpus =
-      std::ranges::any_of(topology.devices, isCpu, &Device::deviceClass);
+      std::ranges::any_of(topology.devices, [&](const Device &device) {
+        return isCpu(topology, device);
+      });
   return constraint.tier.value_or(hasCpus ? Tier::Ssd : Tier::Dram);
 }
 

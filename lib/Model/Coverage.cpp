@@ -178,7 +178,7 @@ void neuroshard::checkGaps(const Table &table,
 }
 
 std::string neuroshard::hostTierError(const Topology &topology, int device) {
-  if (!isCpu(topology.devices[static_cast<size_t>(device)].deviceClass))
+  if (!isCpu(topology, topology.devices[static_cast<size_t>(device)]))
     return "";
   return "tier dram is for GPUs: the memory of device " +
          std::to_string(device) +

@@ -68,6 +68,24 @@ struct Gpu {
   double forwardEfficiency = 0.65, backwardEfficiency = 0.45;
 };
 
+constexpr FigureSource memorySource(std::string_view name) {
+  if (name == "L40S")
+    return kOtherGpu;
+  for (std::string_view copied :
+       {"A100-80GB", "A100-40GB", "H100", "H200", "B200", "GB200", "MI300X"})
+    if (name == copied)
+      return kMeasured;
+  return kDataSheet;
+}
+
+constexpr FigureSource cacheSource(std::string_view name) {
+  for (std::string_view estimated :
+       {"B200", "B300", "GB200", "A10G", "L4", "MI300X", "MI355X"})
+    if (name == estimated)
+      return FigureSource::Estimate;
+  return memorySource(name);
+}
+
 constexpr DeviceClass classOf(const Gpu &gpu) {
   return {.name = gpu.name,
           .memoryBytes = gpu.memoryGiB * kGiB,
@@ -93,7 +111,9 @@ constexpr DeviceClass classOf(const Gpu &gpu) {
           .diskReadsPerSecond = 415e3,
           .diskBandwidthGBps = 6.5,
           .linkSource = gpu.linkSource,
-          .kernelSource = gpu.kernelSource};
+          .kernelSource = gpu.kernelSource,
+          .memorySource = memorySource(gpu.name),
+          .cacheSource = cacheSource(gpu.name)};
 }
 
 constexpr LinkFigures kA100Links = {15, 197}, kHopperLinks = {10.9, 372};
@@ -142,7 +162,10 @@ constexpr DeviceClass kCpu = {.name = kCpuClass,
                               .diskReadsPerSecond = 75e3,
                               .diskBandwidthGBps = 1.5,
                               .linkSource = kMeasured,
-                              .kernelSource = kMeasured};
+                              .kernelSource = kMeasured,
+                              .memorySource = kMeasured,
+                              .cacheSource = kMeasured,
+                              .isCpu = true};
 
 constexpr auto makeClasses() {
   std::array<DeviceClass, std::size(kGpus) + 1> classes = {};
@@ -155,6 +178,22 @@ constexpr auto makeClasses() {
 constexpr auto kClasses = makeClasses();
 
 } // namespace
+
+std::string neuroshard::sourceText(FigureSource source) {
+  switch (source) {
+  case FigureSource::Measured:
+    return "measured on such a device";
+  case FigureSource::OtherGpu:
+    return "measured on other devices";
+  case FigureSource::DataSheet:
+    return "of data sheets";
+  case FigureSource::Estimate:
+    return "estimated";
+  case FigureSource::Stated:
+    return "stated by its definition";
+  }
+  return "";
+}
 
 std::span<const DeviceClass> neuroshard::deviceClasses() { return kClasses; }
 
@@ -172,20 +211,32 @@ static std::string inUpperCase(std::string_view text) {
   return upper;
 }
 
-const DeviceClass *neuroshard::findDeviceClassInAnyCase(std::string_view name) {
+static std::vector<std::string> namesOf(DeviceClasses own) {
+  std::vector<std::string> names;
+  for (const DeviceClass *deviceClass : own)
+    names.emplace_back(deviceClass->name);
   for (const DeviceClass &deviceClass : kClasses)
-    if (inUpperCase(deviceClass.name) == inUpperCase(name))
+    names.emplace_back(deviceClass.name);
+  return names;
+}
+
+const DeviceClass *neuroshard::findDeviceClassInAnyCase(std::string_view name,
+                                                        DeviceClasses own) {
+  std::string upper = inUpperCase(name);
+  for (const DeviceClass *deviceClass : own)
+    if (inUpperCase(deviceClass->name) == upper)
+      return deviceClass;
+  for (const DeviceClass &deviceClass : kClasses)
+    if (inUpperCase(deviceClass.name) == upper)
       return &deviceClass;
   return nullptr;
 }
 
-std::string neuroshard::knownDeviceClasses(std::string_view name) {
-  std::vector<std::string> names;
-  for (const DeviceClass &deviceClass : kClasses)
-    names.emplace_back(deviceClass.name);
-  std::string suggestion = didYouMean(inUpperCase(name), names);
+std::string neuroshard::knownDeviceClasses(std::string_view name,
+                                           DeviceClasses own) {
+  std::string suggestion = didYouMean(inUpperCase(name), namesOf(own));
   return (suggestion.empty() ? "; known: " : suggestion + " Known: ") +
-         deviceClassNames();
+         deviceClassNames(own);
 }
 
 LinkFigures neuroshard::defaultLink(const DeviceClass &deviceClass,
@@ -196,9 +247,9 @@ LinkFigures neuroshard::defaultLink(const DeviceClass &deviceClass,
                                   deviceClass.networkBandwidthGBps};
 }
 
-std::string neuroshard::deviceClassNames() {
+std::string neuroshard::deviceClassNames(DeviceClasses own) {
   std::string names;
-  for (const DeviceClass &deviceClass : kClasses)
-    names += (names.empty() ? "" : ", ") + std::string(deviceClass.name);
+  for (const std::string &name : namesOf(own))
+    names += (names.empty() ? "" : ", ") + name;
   return names;
 }

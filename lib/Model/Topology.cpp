@@ -100,10 +100,11 @@ void checkHost(const Host &host, const std::string &where,
 void checkDevice(const Topology &topology, size_t index, Diagnostics &errors) {
   const Device &device = topology.devices[index];
   std::string where = "topology.devices[" + std::to_string(index) + "]";
-  if (!findDeviceClass(device.deviceClass))
-    errors.push_back({where + ".class",
-                      "unknown device class " + inQuotes(device.deviceClass) +
-                          knownDeviceClasses(device.deviceClass)});
+  if (!findDeviceClass(topology, device.deviceClass))
+    errors.push_back(
+        {where + ".class",
+         "unknown device class " + inQuotes(device.deviceClass) +
+             knownDeviceClasses(device.deviceClass, topology.ownClasses)});
   if (device.memoryBytes < 1)
     errors.push_back(
         {where + ".memory_bytes", "expected at least 1 byte of memory, got: " +
@@ -181,48 +182,72 @@ struct Nodes {
   LinkFigures network;
 };
 
-/// Of "2x8xA100-40GB"; `text`: for messages.
-Expected<Nodes> readNodes(std::string_view part, std::string_view text) {
-  std::vector<std::string_view> parts = split(part, 'x');
-  std::transform(parts.begin(), parts.end(), parts.begin(), trimmed);
-  std::string_view className = parts.back();
-  const DeviceClass *deviceClass = findDeviceClassInAnyCase(className);
-  if (!deviceClass)
-    return failure("topology", "unknown device class " + inQuotes(className) +
-                                   " in " + inQuotes(text) +
-                                   knownDeviceClasses(className) +
-                                   "; expected e.g. 8xH200, 2x8xA100-40GB or "
-                                   "4xaws:p5.48xlarge");
-  parts.pop_back();
-  if (parts.empty() || parts.size() > 2)
+/// Counts, and the name behind them, which may have an 'x' too.
+struct CountsAndName {
+  std::vector<std::string_view> counts;
+  std::string_view name;
+  const DeviceClass *deviceClass = nullptr;
+  const CloudNode *node = nullptr;
+};
+
+CountsAndName readName(std::string_view part, DeviceClasses own) {
+  CountsAndName found;
+  std::string_view rest = part;
+  while (true) {
+    found.name = trimmed(rest);
+    found.deviceClass = findDeviceClassInAnyCase(found.name, own);
+    if (!found.deviceClass)
+      found.node = findCloudNode(found.name);
+    size_t x = rest.find('x');
+    if (found.deviceClass || found.node || x == std::string_view::npos)
+      return found;
+    std::string_view count = trimmed(rest.substr(0, x));
+    bool isOfName =
+        count.find_first_not_of("0123456789+ ") != std::string_view::npos;
+    if (isOfName)
+      return found;
+    found.counts.push_back(count);
+    rest.remove_prefix(x + 1);
+  }
+}
+
+tl::unexpected<Diagnostics>
+unknownName(std::string_view name, std::string_view text, DeviceClasses own) {
+  std::string node = cloudSuggestion(name);
+  if (name.find(':') != std::string_view::npos || !node.empty())
+    return failure("topology", "unknown node " + inQuotes(name) + " in " +
+                                   inQuotes(text) + node +
+                                   (node.empty() ? "; known: " : " Known: ") +
+                                   cloudNodeNames());
+  return failure("topology", "unknown device class " + inQuotes(name) + " in " +
+                                 inQuotes(text) +
+                                 knownDeviceClasses(name, own) +
+                                 "; expected e.g. 8xH200, 2x8xA100-40GB or "
+                                 "4xaws:p5.48xlarge; 8xMYCARD@cards.json has a "
+                                 "class of your own");
+}
+
+/// Of "2x8xA100-40GB" or "4xaws:p5.48xlarge"; `text`: for messages.
+Expected<Nodes> readNodes(std::string_view part, std::string_view text,
+                          DeviceClasses own) {
+  auto [counts, name, deviceClass, node] = readName(part, own);
+  if (!deviceClass && !node)
+    return unknownName(name, text, own);
+  if (node) {
+    std::optional<int> count = counts.empty() ? 1 : parseCount(counts.front());
+    bool fits =
+        counts.size() <= 1 && count && *count <= kMaxDevices / node->devices;
+    return Nodes{
+        std::vector<int>(static_cast<size_t>(fits ? *count : 0), node->devices),
+        findDeviceClass(node->deviceClass), node->network};
+  }
+  if (counts.empty() || counts.size() > 2)
     return failure("topology",
                    "expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ RATE], "
                    "e.g. 2x8xA100-40GB, got: " +
                        inQuotes(text));
-  return Nodes{nodeSizes(parts, *deviceClass), deviceClass,
+  return Nodes{nodeSizes(counts, *deviceClass), deviceClass,
                defaultLink(*deviceClass, 1)};
-}
-
-/// Of "4xaws:p5.48xlarge"; `text`: for messages.
-Expected<Nodes> readCloudNodes(std::string_view part, std::string_view text) {
-  part = trimmed(part);
-  std::string_view name = part;
-  std::optional<int> count = 1;
-  size_t x = part.find('x');
-  if (!part.empty() && part.front() >= '0' && part.front() <= '9' &&
-      x < part.find(':')) {
-    count = parseCount(trimmed(part.substr(0, x)));
-    name = trimmed(part.substr(x + 1));
-  }
-  const CloudNode *node = findCloudNode(name);
-  if (!node)
-    return failure("topology", "unknown node " + inQuotes(name) + " in " +
-                                   inQuotes(text) +
-                                   "; known: " + cloudNodeNames());
-  bool fits = count && *count <= kMaxDevices / node->devices;
-  return Nodes{
-      std::vector<int>(static_cast<size_t>(fits ? *count : 0), node->devices),
-      findDeviceClass(node->deviceClass), node->network};
 }
 
 /// Gigabytes per second of "200mbit", "25gbit", "25MB/s" or "12.5GB/s".
@@ -285,7 +310,7 @@ std::vector<Disk> neuroshard::disksOf(const Topology &topology) {
     disks.push_back(host.disk);
   for (const Device &device : topology.devices) {
     Disk &disk = disks[static_cast<size_t>(device.host)];
-    const DeviceClass &known = *findDeviceClass(device.deviceClass);
+    const DeviceClass &known = *findDeviceClass(topology, device.deviceClass);
     if (disk.readsPerSecond == 0)
       disk.readsPerSecond = known.diskReadsPerSecond;
     if (disk.bandwidthGBps == 0)
@@ -319,11 +344,22 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
                              inQuotes(text));
 }
 
-Expected<Topology> neuroshard::parseTopology(std::string_view text) {
+const DeviceClass *neuroshard::findDeviceClass(const Topology &topology,
+                                               std::string_view name) {
+  for (const DeviceClass *own : topology.ownClasses)
+    if (own->name == name)
+      return own;
+  return findDeviceClass(name);
+}
+
+bool neuroshard::isCpu(const Topology &topology, const Device &device) {
+  return findDeviceClass(topology, device.deviceClass)->isCpu;
+}
+
+Expected<Topology> neuroshard::parseTopology(std::string_view text,
+                                             DeviceClasses own) {
   std::vector<std::string_view> settings = split(text, '@');
-  Expected<Nodes> found = settings.front().find(':') == std::string_view::npos
-                              ? readNodes(settings.front(), text)
-                              : readCloudNodes(settings.front(), text);
+  Expected<Nodes> found = readNodes(settings.front(), text, own);
   if (!found)
     return tl::unexpected(found.error());
   const auto &[nodes, deviceClass, network] = *found;
@@ -366,6 +402,10 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
     return failure("topology", "in " + inQuotes(text) +
                                    ": one node has no link to others, so its "
                                    "devices share none");
-  topology.levels.front().groupBandwidthGBps = nodeRate.value_or(0);
+  if (nodes.size() > 1)
+    topology.levels.front().groupBandwidthGBps =
+        nodeRate.value_or(deviceClass->networkGroupBandwidthGBps);
+  if (deviceClass->isUserDefined)
+    topology.ownClasses = {deviceClass};
   return topology;
 }

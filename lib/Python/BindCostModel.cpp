@@ -5,8 +5,6 @@
 #include "Errors.h"
 
 #include "neuroshard/CostModel/Registry.h"
-#include "neuroshard/Model/DeviceClass.h"
-#include "neuroshard/Planner/Memory.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -14,63 +12,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <sstream>
-
 namespace nb = nanobind;
 using namespace neuroshard;
 using namespace neuroshard::python;
 
 namespace {
-
-void bindDeviceClass(nb::module_ &module) {
-  nb::class_<DeviceClass>(module, "DeviceClass",
-                          "Defaults of one kind of device. Bandwidths are what "
-                          "a copy reaches, in GB per second.")
-      .def_ro("name", &DeviceClass::name)
-      .def_ro("memory_bytes", &DeviceClass::memoryBytes)
-      .def_ro("host_memory_bytes", &DeviceClass::hostMemoryBytes)
-      .def_ro("memory_bandwidth_gb_per_s", &DeviceClass::memoryBandwidthGBps)
-      .def_ro("cache_bandwidth_gb_per_s", &DeviceClass::cacheBandwidthGBps)
-      .def_ro("cache_bytes", &DeviceClass::cacheBytes)
-      .def_ro("devices_per_node", &DeviceClass::devicesPerNode)
-      .def_ro("node_bandwidth_gb_per_s", &DeviceClass::nodeBandwidthGBps)
-      .def_ro("node_latency_us", &DeviceClass::nodeLatencyUs)
-      .def_ro("network_bandwidth_gb_per_s", &DeviceClass::networkBandwidthGBps)
-      .def_ro("network_latency_us", &DeviceClass::networkLatencyUs)
-      .def_prop_ro("exchange_ramp_us",
-                   [](const DeviceClass &deviceClass) {
-                     return deviceClass.exchangeExtra.rampUs;
-                   })
-      .def_prop_ro("exchange_ramp_at_us",
-                   [](const DeviceClass &deviceClass) {
-                     return deviceClass.exchangeExtra.rampAtUs;
-                   })
-      .def_prop_ro("own_part_gb_per_s",
-                   [](const DeviceClass &deviceClass) {
-                     return deviceClass.exchangeExtra.ownGBps;
-                   })
-      .def("__repr__", [](const DeviceClass &deviceClass) {
-        std::ostringstream text;
-        text << "DeviceClass('" << deviceClass.name << "', "
-             << formatBytes(deviceClass.memoryBytes) << " at "
-             << deviceClass.memoryBandwidthGBps << " GB/s, "
-             << deviceClass.devicesPerNode << " a node at "
-             << deviceClass.nodeBandwidthGBps << " GB/s, "
-             << deviceClass.networkBandwidthGBps << " GB/s between nodes)";
-        return text.str();
-      });
-  module.def(
-      "device_classes",
-      [] {
-        nb::dict classes;
-        for (const DeviceClass &one : deviceClasses())
-          classes[nb::cast(one.name)] =
-              nb::cast(&one, nb::rv_policy::reference);
-        return classes;
-      },
-      nb::sig("def device_classes() -> dict[str, DeviceClass]"),
-      "Every known kind of device, by name.");
-}
 
 template <auto Member> auto field() {
   return [](const OwnedShardWork &shard) { return shard.work.*Member; };
@@ -165,7 +111,6 @@ void bindShardWork(nb::module_ &module) {
 } // namespace
 
 void python::bindCostModel(nb::module_ &module) {
-  bindDeviceClass(module);
   bindShardWork(module);
   module.def("is_built_in_cost_model", &isBuiltInCostModel, nb::arg("name"),
              "Whether the name means a model of NeuroShard, or a file.");

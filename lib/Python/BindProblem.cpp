@@ -65,6 +65,13 @@ nb::dict toDict(const Disk &disk) {
   return result;
 }
 
+nb::list toList(const std::vector<const DeviceClass *> &classes) {
+  nb::list result;
+  for (const DeviceClass *one : classes)
+    result.append(nb::cast(one, nb::rv_policy::reference));
+  return result;
+}
+
 /// In the fields of the workload file.
 nb::dict toDict(const Topology &topology) {
   nb::list levels, devices, hosts;
@@ -95,6 +102,7 @@ nb::dict toDict(const Topology &topology) {
   result["levels"] = levels;
   result["devices"] = devices;
   result["hosts"] = hosts;
+  result["device_classes"] = toList(topology.ownClasses);
   return result;
 }
 
@@ -165,13 +173,23 @@ void python::bindProblem(nb::module_ &module) {
   bindPlan(module);
   module.def(
       "parse_topology",
-      [](std::string_view text) {
-        return toDict(valueOrRaise(topologyNamed(text), kBadProblem));
+      [](std::string_view text, const std::vector<const DeviceClass *> &own) {
+        return toDict(valueOrRaise(topologyNamed(text, own), kBadProblem));
       },
-      nb::arg("text"),
-      nb::sig("def parse_topology(text: str) -> dict[str, typing.Any]"),
+      nb::arg("text"), nb::arg("device_classes"),
+      nb::sig("def parse_topology(text: str, device_classes: "
+              "collections.abc.Sequence[DeviceClass]) -> dict[str, "
+              "typing.Any]"),
       "The topology that a text such as '8xH200' names, or a file that ends in "
       ".json.");
+  module.def(
+      "read_device_classes",
+      [](const std::string &path) {
+        return toList(valueOrRaise(readDeviceClasses(path), kBadProblem));
+      },
+      nb::arg("path"),
+      nb::sig("def read_device_classes(path: str) -> list[DeviceClass]"),
+      "The device classes that a file defines.");
   module.def(
       "read_topology",
       [](const std::string &path) {

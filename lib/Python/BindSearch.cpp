@@ -82,9 +82,11 @@ private:
 };
 
 std::string write(const ShardingProblem &problem, const CostModelHandle &model,
+                  const ObjectiveOptions &objective,
                   const SearchResult &result) {
   return writeSearchResult(result,
-                           remarksOnPlan(problem, result.plan, *model.model));
+                           remarksOnPlan(problem, result.plan, *model.model),
+                           assumptionsOf(problem, objective));
 }
 
 std::string runSearch(const std::shared_ptr<ShardingProblem> &problem,
@@ -104,7 +106,7 @@ std::string runSearch(const std::shared_ptr<ShardingProblem> &problem,
   watch.rethrow();
   if (!result)
     raise(result.error());
-  return write(*problem, model, *result);
+  return write(*problem, model, options.objective, *result);
 }
 
 std::string runEvaluate(const ShardingProblem &problem,
@@ -144,7 +146,7 @@ std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
                      "InvalidPlan");
   result.stopReason = "the plan was given";
   result.evaluations = 1;
-  std::string answer = write(problem, model, result);
+  std::string answer = write(problem, model, options.objective, result);
   model.rethrow();
   return answer;
 }

@@ -11,6 +11,7 @@ namespace neuroshard::python {
 void bindArtifact(nanobind::module_ &module);
 void bindProblem(nanobind::module_ &module);
 void bindCostModel(nanobind::module_ &module);
+void bindDeviceClass(nanobind::module_ &module);
 void bindOtherPlacement(nanobind::module_ &module);
 void bindSearch(nanobind::module_ &module);
 void bindTraffic(nanobind::module_ &module);

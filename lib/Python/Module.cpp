@@ -8,6 +8,7 @@ NB_MODULE(_planner, module) {
       "exports.";
   neuroshard::python::bindArtifact(module);
   neuroshard::python::bindVocabulary(module);
+  neuroshard::python::bindDeviceClass(module);
   neuroshard::python::bindProblem(module);
   neuroshard::python::bindCostModel(module);
   neuroshard::python::bindOtherPlacement(module);

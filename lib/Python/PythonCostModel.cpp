@@ -248,7 +248,8 @@ bool PythonCostModel::probe() const {
   Shard whole{table.name, table.name, 0, table.rows, 0, table.dim, {0}};
   ShardWork work =
       describeShard(*problem, 0, featuresOfTables(*problem).front(), whole);
-  ShardSet set{findDeviceClass(problem->topology.devices.front().deviceClass),
+  ShardSet set{findDeviceClass(problem->topology,
+                               problem->topology.devices.front().deviceClass),
                {&work}};
   nb::object first = timesOf({&set, 1})[0];
   readTime(first, 0);

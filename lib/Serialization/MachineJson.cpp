@@ -95,6 +95,10 @@ Expected<Machine> neuroshard::parseMachine(std::string_view text) {
     if (const Json *topology = object.find("topology"))
       topologyErrors =
           check(readTopology(reader, *topology, Path(path, "topology")));
+    std::vector<const DeviceClass *> classes;
+    if (const Json *defined = object.find("device_classes"))
+      readDeviceClasses(reader, *defined, Path(path, "device_classes"),
+                        classes);
     if (const Json *measured = object.find("measured"); // for people
         measured && !measured->is_object())
       reader.wrongType(*measured, Path(path, "measured"), "an object");

@@ -124,7 +124,8 @@ static int64_t peakBytes(const MemoryReport &memory) {
 
 std::string
 neuroshard::writeSearchResult(const SearchResult &result,
-                              const std::vector<std::string> &remarks) {
+                              const std::vector<std::string> &remarks,
+                              const std::vector<Assumption> &assumptions) {
   Json json = {{"cost_ms", result.breakdown.costMs}};
   // Zero is what is known when nothing is.
   json["lower_bound_ms"] =
@@ -139,6 +140,9 @@ neuroshard::writeSearchResult(const SearchResult &result,
   json["explanation"] = result.explanation;
   json["tried"] = result.tried;
   json["remarks"] = remarks;
+  json["assumptions"] = Json::array();
+  for (const Assumption &one : assumptions)
+    json["assumptions"].push_back({{"about", one.about}, {"text", one.text}});
   json["stop_reason"] = result.stopReason;
   json["evaluations"] = result.evaluations;
   json["migration"] = result.migration ? toJson(*result.migration) : Json();

@@ -2,7 +2,10 @@
 
 #include "TopologyJson.h"
 
+#include "neuroshard/Model/DeviceClassFields.h"
 #include "neuroshard/Serialization/Json.h"
+
+#include <algorithm>
 
 using namespace neuroshard;
 using namespace neuroshard::json;
@@ -26,12 +29,68 @@ static Disk readDisk(Reader &reader, const Json &value, const Path &path) {
   return disk;
 }
 
+/// Marks all fields of a definition as known: defineDeviceClass() refuses those
+/// that are not.
+static void readDefinition(Reader &reader, const Json &item, const Path &where,
+                           std::vector<const DeviceClass *> &classes) {
+  size_t errorsBefore = reader.errors.size();
+  DeviceClassDefinition definition;
+  Object entry(reader, item, where);
+  if (!item.is_object())
+    return;
+  entry.required("name", definition.name);
+  entry.optional("like", definition.like);
+  entry.optional("kind", definition.kind);
+  for (const auto &[key, value] : item.items()) {
+    if (key == "name" || key == "like" || key == "kind")
+      continue;
+    double number = 0;
+    entry.find(key);
+    if (value.is_string() && key.ends_with("_bytes")) {
+      Expected<int64_t> bytes =
+          parseByteSize(value.get_ref<const std::string &>());
+      if (bytes)
+        definition.numbers.emplace_back(key, static_cast<double>(*bytes));
+      else
+        reader.error(Path(where, key), bytes.error().front().message);
+      continue;
+    }
+    if (reader.read(value, Path(where, key), number))
+      definition.numbers.emplace_back(key, number);
+  }
+  if (reader.errors.size() > errorsBefore)
+    return;
+  Expected<const DeviceClass *> made = defineDeviceClass(definition);
+  if (!made) {
+    for (const Diagnostic &diagnostic : made.error())
+      if (diagnostic.where.empty())
+        reader.error(where, diagnostic.message);
+      else
+        reader.error(Path(where, diagnostic.where), diagnostic.message);
+    return;
+  }
+  if (std::ranges::any_of(classes, [&](const DeviceClass *known) {
+        return known->name == definition.name;
+      }))
+    return reader.error(Path(where, "name"),
+                        "a second device class '" + definition.name + "'");
+  classes.push_back(*made);
+}
+
+void json::readDeviceClasses(Reader &reader, const Json &value,
+                             const Path &path,
+                             std::vector<const DeviceClass *> &classes) {
+  reader.list(value, path, [&](const Json &item, const Path &where) {
+    readDefinition(reader, item, where, classes);
+  });
+}
+
 Topology json::readTopology(Reader &reader, const Json &value,
                             const Path &path) {
   Topology topology;
   if (value.is_string()) {
     Expected<Topology> parsed =
-        parseTopology(value.get_ref<const std::string &>());
+        topologyOfText(value.get_ref<const std::string &>());
     if (parsed)
       return *parsed;
     for (const Diagnostic &diagnostic : parsed.error())
@@ -39,6 +98,9 @@ Topology json::readTopology(Reader &reader, const Json &value,
     return topology;
   }
   Object object(reader, value, path);
+  if (const Json *classes = object.find("device_classes"))
+    readDeviceClasses(reader, *classes, Path(path, "device_classes"),
+                      topology.ownClasses);
   if (const Json *levels = object.findRequired("levels"))
     reader.list(*levels, Path(path, "levels"),
                 [&](const Json &item, const Path &where) {
@@ -104,8 +166,23 @@ static Json writeDisk(const Disk &disk) {
   return json;
 }
 
+static Json writeDefinition(const DeviceClass &deviceClass) {
+  DeviceClassDefinition definition = definitionOf(deviceClass);
+  Json json;
+  json["name"] = definition.name;
+  if (!definition.like.empty())
+    json["like"] = definition.like;
+  if (!definition.kind.empty())
+    json["kind"] = definition.kind;
+  for (const auto &[field, value] : definition.numbers)
+    json[field] = value;
+  return json;
+}
+
 Json json::writeTopology(const Topology &topology) {
   Json json;
+  for (const DeviceClass *deviceClass : topology.ownClasses)
+    json["device_classes"].push_back(writeDefinition(*deviceClass));
   json["levels"] = Json::array();
   for (const TopologyLevel &level : topology.levels) {
     Json &entry = json["levels"].emplace_back();
@@ -158,7 +235,73 @@ Expected<Topology> neuroshard::readTopology(const std::string &path) {
   return readAs(path, parseTopologyOf);
 }
 
-Expected<Topology> neuroshard::topologyNamed(std::string_view name) {
-  return name.ends_with(".json") ? readTopology(std::string(name))
-                                 : parseTopology(name);
+static Expected<std::vector<const DeviceClass *>>
+parseDeviceClasses(std::string_view text) {
+  Expected<Json> root = parse(text);
+  if (!root)
+    return tl::unexpected(root.error());
+  Diagnostics errors;
+  Reader reader(errors);
+  Path path;
+  std::vector<const DeviceClass *> classes;
+  auto readFrom = [&](const Json &object, const Path &where) {
+    if (!object.is_object() || !object.contains("device_classes"))
+      return false;
+    readDeviceClasses(reader, object["device_classes"],
+                      Path(where, "device_classes"), classes);
+    return true;
+  };
+  bool found = readFrom(*root, path);
+  if (!found && root->is_object() && root->contains("topology"))
+    found = readFrom((*root)["topology"], Path(path, "topology"));
+  if (!found)
+    return failure("", "expected a file with \"device_classes\": [{\"name\": "
+                       "...}, ...], in it or in its topology");
+  if (!errors.empty())
+    return tl::unexpected(std::move(errors));
+  return classes;
+}
+
+Expected<std::vector<const DeviceClass *>>
+neuroshard::readDeviceClasses(const std::string &path) {
+  return readAs(path, parseDeviceClasses);
+}
+
+Expected<Topology> neuroshard::topologyOfText(std::string_view text,
+                                              DeviceClasses own) {
+  std::vector<const DeviceClass *> classes(own.begin(), own.end());
+  std::string rest;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find('@', begin), text.size());
+    std::string_view setting = text.substr(begin, end - begin);
+    begin = end + 1;
+    size_t first = setting.find_first_not_of(' ');
+    size_t last = setting.find_last_not_of(' ');
+    std::string_view name = first == std::string_view::npos
+                                ? setting
+                                : setting.substr(first, last + 1 - first);
+    if (rest.empty() || !name.ends_with(".json")) {
+      rest += (rest.empty() ? "" : "@") + std::string(setting);
+      continue;
+    }
+    auto read = readDeviceClasses(std::string(name));
+    if (!read)
+      return tl::unexpected(read.error());
+    classes.insert(classes.end(), read->begin(), read->end());
+  }
+  return parseTopology(rest, classes);
+}
+
+/// Whether a text begins with a count, as those for parseTopology() do.
+static bool beginsWithCount(std::string_view text) {
+  size_t end = text.find_first_not_of("0123456789+ ");
+  return end > 0 && end != std::string_view::npos && text[end] == 'x';
+}
+
+Expected<Topology> neuroshard::topologyNamed(std::string_view name,
+                                             DeviceClasses own) {
+  bool isFile =
+      name.ends_with(".json") &&
+      (name.find('@') == std::string_view::npos || !beginsWithCount(name));
+  return isFile ? readTopology(std::string(name)) : topologyOfText(name, own);
 }

@@ -8,7 +8,12 @@
 
 namespace neuroshard::json {
 
-/// An object, or a text for parseTopology().
+/// A list of definitions, added to `classes`: each as defineDeviceClass() makes
+/// them.
+void readDeviceClasses(Reader &reader, const Json &value, const Path &path,
+                       std::vector<const DeviceClass *> &classes);
+
+/// An object, or a text for topologyOfText().
 Topology readTopology(Reader &reader, const Json &value, const Path &path);
 Json writeTopology(const Topology &topology);
 

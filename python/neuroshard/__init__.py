@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from neuroshard.constraints import Constraints, Place, Reserves, TableRule
     from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
-                                  device_classes)
+                                  device_classes, load_device_classes)
     from neuroshard.distributed import (DynamicIds, EmbeddingTables, ShardedEmbeddingBagCollection,
                                         ShardedEmbeddingCollection)
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan, InvalidProblem,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
     from neuroshard.serving import ServedTables, freeze, serve
-    from neuroshard.results import (Breakdown, CacheCost, DeviceCost, DeviceMemory, Memory, Migration,
+    from neuroshard.results import (Assumption, Breakdown, CacheCost, DeviceCost, DeviceMemory, Memory, Migration,
                                     PlanResult, PredictionInterval, SnapshotCost, TableMove)
     from neuroshard.runs import CacheRun, Run
     from neuroshard.shards import Shard
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from neuroshard.what_if_cases import WhatIf, WhatIfCase, what_if
 
 __all__ = [
-    "Access", "Batch", "Breakdown", "CacheCost", "CacheRun", "Constraints", "CostModel", "CostModelError",
+    "Access", "Assumption", "Batch", "Breakdown", "CacheCost", "CacheRun", "Constraints", "CostModel", "CostModelError",
     "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Disk", "Error", "Feature",
     "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
     "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
@@ -45,20 +45,20 @@ __all__ = [
     "Table", "TableMove", "TableRule", "TableStatistics", "TensorError", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
     "DynamicIds", "EmbeddingTables", "ServedTables", "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
-    "algorithms", "device_classes", "evaluate", "export", "freeze", "inspect", "load_export", "plan", "serve",
+    "algorithms", "device_classes", "evaluate", "export", "freeze", "inspect", "load_device_classes", "load_export", "plan", "serve",
     "what_if",
 ]
 
 # The module of each public name; names that need torch are below.
 _MODULES = {
     "constraints": "Constraints Place Reserves TableRule",
-    "costs": "CostModel DeviceClass ShardSet ShardWork Traffic device_classes",
+    "costs": "CostModel DeviceClass ShardSet ShardWork Traffic device_classes load_device_classes",
     "errors": "CostModelError Diagnostic Error InvalidPlan InvalidProblem PlanningError "
               "TensorError UnknownCostModel UnknownPolicy",
     "planning": "Objective Progress PublishedSettings WarmStart algorithms evaluate inspect plan",
     "plans": "Plan Provenance Setting",
     "problem": "ShardingProblem",
-    "results": "Breakdown CacheCost DeviceCost DeviceMemory Memory Migration PlanResult PredictionInterval "
+    "results": "Assumption Breakdown CacheCost DeviceCost DeviceMemory Memory Migration PlanResult PredictionInterval "
                "SnapshotCost TableMove",
     "runs": "CacheRun Run",
     "shards": "Shard",

@@ -210,6 +210,8 @@ def to_plain(value: Any) -> Any:
     """The value in dicts, lists, texts and numbers, without fields at their defaults."""
     if isinstance(value, tuple):
         return [to_plain(one) for one in value]
+    if hasattr(value, "definition"):  # A device class.
+        return value.definition()
     if not dataclasses.is_dataclass(value):
         return value
     plain = {}

@@ -5,36 +5,40 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import metadata
-from typing import Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union
 
 from neuroshard import _fields, _planner
 from neuroshard._html import html_table
-from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes
+from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes, read_device_classes
 from neuroshard.errors import CostModelError, UnknownCostModel
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
 
 __all__ = ["CostModel", "DeviceClass", "Direction", "ModelChoice", "ShardSet", "ShardWork", "Time",
-           "Traffic", "device_classes"]
+           "Traffic", "device_classes", "load_device_classes"]
 
 Direction = Literal["input", "forward", "backward"]
 Time = Union[float, tuple[float, float]]
 
 
-def _html_of_class(one: DeviceClass) -> str:
-    size = _planner.format_bytes
-    return html_table(f"Device class {one.name}", ("what", "value"), [
-        ("usable memory", size(one.memory_bytes)),
-        ("memory bandwidth", f"{one.memory_bandwidth_gb_per_s:g} GB/s"),
-        ("cache", f"{size(one.cache_bytes)} at {one.cache_bandwidth_gb_per_s:g} GB/s"),
-        ("host memory", size(one.host_memory_bytes)),
-        ("devices of a node", one.devices_per_node),
-        ("inside a node", f"{one.node_bandwidth_gb_per_s:g} GB/s, {one.node_latency_us:g} us"),
-        ("between nodes", f"{one.network_bandwidth_gb_per_s:g} GB/s, {one.network_latency_us:g} us"),
-    ], ["Bandwidths are what a copy reaches, each way."])
+def load_device_classes(path: str | os.PathLike[str]) -> dict[str, DeviceClass]:
+    """The device classes that a file defines, by name: a file of classes, a machine file or a workload."""
+    return {one.name: one for one in read_device_classes(_fields.path(path, "load_device_classes"))}
 
 
-setattr(DeviceClass, "_repr_html_", _html_of_class)  # noqa: B010  (a compiled class, which has no such method)
+def restored_device_class(definition: dict[str, Any]) -> DeviceClass:
+    """The class with this definition(), for copies and pickles."""
+    return device_classes().get(definition["name"]) or DeviceClass(**definition)
+
+
+def _class_html(one: DeviceClass) -> str:
+    return html_table(f"{one.name}, {one.kind}" + (f", like {one.like}" if one.like else ""),
+                      ("figure", "value", "what", "source"),
+                      [(field, f"{value:,}" if isinstance(value, int) else f"{value:g}", meaning, source)
+                       for field, value, meaning, source in one.figures()])
+
+
+DeviceClass._repr_html_ = _class_html  # type: ignore[attr-defined]
 
 
 class Traffic(NamedTuple):

@@ -123,7 +123,7 @@ class ShardingProblem(_fields.Record):
         features: dict[str, list[Feature]] = {}
         for one in self.features:
             features.setdefault(one.table, []).append(one)
-        return html_table(self._headline(), ("table", "rows", "columns", "type", "optimizer", "features", "ids per sample"),
+        return html_table(self._headline(), ("table", "rows", "columns", "type", "optimizer", "features", "ids per sample, of all features"),
                      [(one.name, f"{one.rows:,}", one.dim, one.type, one.optimizer.kind,
                        ", ".join(feature.name for feature in features.get(one.name, ())),
                        f"{sum(feature.mean_pooling * feature.presence for feature in features.get(one.name, ())):g}")
@@ -133,6 +133,13 @@ class ShardingProblem(_fields.Record):
         """The problem of serving the same tables: mode "inference", without optimizers."""
         return self.replace(tables=[table.replace(optimizer=Optimizer()) for table in self.tables],
                             batch=self.batch.replace(backwards=1), mode="inference")
+
+    def replace(self, **changes: Any) -> ShardingProblem:
+        """A copy with some fields changed. A text for topology may name the device classes of this
+        problem's topology."""
+        if isinstance(changes.get("topology"), str) and self.topology is not None:
+            changes["topology"] = Topology.parse(changes["topology"], self.topology.device_classes)
+        return super().replace(**changes)
 
     def table(self, name: str) -> Table:
         """The table of this name; KeyError when there is none."""

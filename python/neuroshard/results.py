@@ -195,13 +195,29 @@ class Migration(_fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Assumption(_fields.Record):
+    """A number that the problem does not say, and what was taken in its place.
+
+    about: "pooling", "peak pooling", "access", "memory", "links", "reserves", "device class", "dense".
+    text: one sentence with what was assumed, of how many tables or features, and what measures it.
+    """
+
+    about: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanResult(_fields.Record):
     """A plan with its predicted cost and memory, and how it was decided.
 
     breakdown: the cost and its parts. lower_bound_ms: no plan costs less. stop_reason, evaluations, seconds: why
     the search ended, how many plans it priced, how long it took. explanation: one sentence per decision. tried: what was
     tried, with its cost. remarks: in which ways the problem lies outside the cost model's
-    range. migration: with a warm start. buffers: by kind, the bytes that each device takes beside
+    range. assumptions: what stands in place of numbers that the problem does not say. migration:
+    with a warm start. buffers: by kind, the bytes that each device takes beside
     its tables for a step with as many ids as 99 % of the batches stay below (docs/memory.md);
     empty unless the target is native.
     """
@@ -218,6 +234,7 @@ class PlanResult(_fields.Record):
     seconds: float
     migration: Migration | None = None
     buffers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    assumptions: tuple[Assumption, ...] = ()
 
     @property
     def cost_ms(self) -> float:
@@ -253,7 +270,8 @@ class PlanResult(_fields.Record):
                f"{_planner.format_bytes(self.memory.peak_bytes)}"
 
     def _sentences(self) -> list[str]:
-        return [*_periods(self.breakdown), *_moves(self.migration), *self.explanation, *self.remarks]
+        return [*_periods(self.breakdown), *_moves(self.migration), *self.explanation, *self.remarks,
+                *(f"assumed: {one}" for one in self.assumptions)]
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *(f"  {one}" for one in self._sentences())])
@@ -327,6 +345,7 @@ def result_of_plain(plain: dict[str, Any]) -> PlanResult:
         explanation=tuple(plain["explanation"]),
         tried=tuple(plain["tried"]),
         remarks=tuple(plain["remarks"]),
+        assumptions=tuple(Assumption(**one) for one in plain.get("assumptions", ())),
         stop_reason=plain["stop_reason"],
         evaluations=plain["evaluations"],
         seconds=plain["seconds"])

@@ -108,41 +108,55 @@ class Topology(_fields.Record):
     """The levels of the network from the outermost (one group: everything) to the innermost, the devices and the
     hosts of a cluster.
 
-    Topology.parse("2x8xH200") makes one with the defaults of a device class.
+    Topology.parse("2x8xH200") makes one with the defaults of a device class. device_classes: those of
+    your own, which devices may name beside the built-in ones.
     """
 
     levels: tuple[Level, ...]
     devices: tuple[Device, ...]
     hosts: tuple[Host, ...]
+    device_classes: tuple[_planner.DeviceClass, ...] = ()
 
     if TYPE_CHECKING:
         def __init__(self, *, levels: Iterable[Level], devices: Iterable[Device],
-                     hosts: Iterable[Host]) -> None:
+                     hosts: Iterable[Host], device_classes: Iterable[_planner.DeviceClass] = ()) -> None:
             ...
 
     def __post_init__(self) -> None:
         self._records("levels", Level)
         self._records("devices", Device)
         self._records("hosts", Host)
+        self._records("device_classes", _planner.DeviceClass)
 
     @classmethod
-    def parse(cls, text: str) -> Topology:
+    def parse(cls, text: str, device_classes: Iterable[_planner.DeviceClass] = ()) -> Topology:
         """The topology that a short text names.
 
         "8xH200": one node of 8. "2x8xA100-40GB": 2 nodes of 8. "8+4xA100-40GB": nodes of 8
         and of 4. "256xH200": cut into nodes of the class. "4xCPU@2GiB": 2 GiB of usable
         memory per device. "2x4xCPU@200mbit": the devices of a node share 200 Mbit/s to the other
-        nodes (also gbit, MB/s, GB/s). "4xaws:p5.48xlarge": 4 nodes as a cloud rents them. A
-        name that ends in .json is a file, as load() reads it. Raises InvalidProblem for any other text.
+        nodes (also gbit, MB/s, GB/s). "4xaws:p5.48xlarge" or "4xp5.48xlarge": 4 nodes as a cloud rents
+        them. "8xMYCARD": a class among device_classes; "8xMYCARD@cards.json": one that this file
+        defines (docs/device-classes.md). A name that ends in .json is a file, as load() reads it.
+        Raises InvalidProblem for any other text.
         """
         _fields.text(text, "Topology.parse", "a text such as '8xH200'")
-        return topology_of_plain(_planner.parse_topology(text))
+        own = _fields.items(device_classes, "Topology.parse: device_classes", "DeviceClass")
+        for one in own:
+            if not isinstance(one, _planner.DeviceClass):
+                raise TypeError(f"Topology.parse: device_classes: expected DeviceClasses, got: {_fields.shown(one)}")
+        return topology_of_plain(_planner.parse_topology(text, [one for one in own if one.is_user_defined]))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Topology:
         """The topology in the file `path`: a machine file of `neuroshard calibrate`, or a workload. Raises
         InvalidProblem if it has none."""
         return topology_of_plain(_planner.read_topology(_fields.path(path, "Topology.load")))
+
+    def class_named(self, name: str) -> _planner.DeviceClass:
+        """The device class of this name: one of the topology's own, or a built-in one."""
+        own = {one.name: one for one in self.device_classes}
+        return own.get(name) or _planner.device_classes()[name]
 
     @property
     def device_count(self) -> int:
@@ -165,14 +179,15 @@ class Topology(_fields.Record):
             raise ValueError("devices: the topology's devices differ, so it cannot be "
                              "scaled to a number of devices; give a topology instead")
         (device_class, memory, reserves), = kinds
-        made = Topology.parse(f"{count}x{device_class}@{memory}B")
+        made = Topology.parse(f"{count}x{device_class}@{memory}B", self.device_classes)
         if count == self.device_count:
             return self
         groups = self.levels[-1].groups
         if len(groups) > 1 or groups[0] >= made.levels[-1].groups[0]:
             size = max(groups)
             nodes = [min(size, count - first) for first in range(0, count, size)]
-            made = Topology.parse(f"1x{'+'.join(map(str, nodes))}x{device_class}@{memory}B")
+            made = Topology.parse(f"1x{'+'.join(map(str, nodes))}x{device_class}@{memory}B",
+                                  self.device_classes)
         links = {level.name: level for level in self.levels}
         links[made.levels[-1].name] = self.levels[-1]
         levels = tuple(
@@ -185,7 +200,7 @@ class Topology(_fields.Record):
         disk = disks.pop() if len(disks) == 1 else Disk()
         hosts = tuple(Host(memory_bytes=host_memory, disk=disk) for _ in made.hosts)
         devices = tuple(device.replace(reserves=reserves) for device in made.devices)
-        return Topology(levels=levels, devices=devices, hosts=hosts)
+        return Topology(levels=levels, devices=devices, hosts=hosts, device_classes=made.device_classes)
 
     def __str__(self) -> str:
         kinds: dict[tuple[str, int], int] = {}
@@ -213,4 +228,6 @@ def topology_of_plain(plain: dict[str, Any]) -> Topology:
                              host=device["host"], reserves=Reserves(**device.get("reserves", {})))
                       for device in plain["devices"]),
         hosts=tuple(Host(memory_bytes=host["memory_bytes"], disk=Disk(**host.get("disk", {})))
-                    for host in plain["hosts"]))
+                    for host in plain["hosts"]),
+        device_classes=[one if isinstance(one, _planner.DeviceClass) else _planner.DeviceClass(**one)
+                        for one in plain.get("device_classes", ())])

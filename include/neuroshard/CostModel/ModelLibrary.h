@@ -39,6 +39,10 @@ std::string modelsFolder();
 /// there holds none, unless NEUROSHARD_MODELS names it.
 Expected<ModelParts> readModelsFolder(const std::string &folder);
 
+/// Whether the compute of some device is predicted by the model of this class:
+/// it is of the class, or of one whose kernels are said to be like its.
+bool usesKernelsOf(const Topology &topology, std::string_view deviceClass);
+
 /// The parts that serve a topology. An error if several compute models serve
 /// one device class, or several communication models the topology.
 /// `measuredOnly` leaves out models trained on simulated times.

@@ -24,8 +24,12 @@ struct CloudNode {
 
 std::span<const CloudNode> cloudNodes();
 
-/// The node of this name, or null.
+/// The node of this name in upper or lower case, also without the cloud where
+/// one alone has it, or null.
 const CloudNode *findCloudNode(std::string_view name);
+
+/// "; did you mean 'aws:p5.48xlarge'?", or nothing.
+std::string cloudSuggestion(std::string_view name);
 
 /// "aws:p4d.24xlarge, ...": for messages.
 std::string cloudNodeNames();

@@ -1,9 +1,9 @@
 //===- DeviceClass.h - Hardware figures by device class ---------*- C++ -*-===//
 ///
 /// \file
-/// The one table of defaults per device class: usable memory, reserves, rates
-/// for the roofline, links. docs/memory.md shows it and a test keeps the two
-/// the same.
+/// Figures per device class: usable memory, reserves, rates for the roofline,
+/// links. docs/memory.md shows those of the built-in classes and a test keeps
+/// the two the same; users define their own (DeviceClassFields.h).
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_MODEL_DEVICECLASS_H
@@ -27,6 +27,8 @@ struct ExchangeExtra {
   double rampAtUs = 1;
   /// Rate at which a device copies what it sends to itself. 0: not counted.
   double ownGBps = 0;
+
+  bool operator==(const ExchangeExtra &) const = default;
 };
 
 /// What the figures of a class come from.
@@ -34,10 +36,25 @@ enum class FigureSource {
   Measured,  ///< by this project, or fitted to measurements of such a device
   OtherGpu,  ///< as measured on others, scaled by the data sheets
   DataSheet, ///< data sheets, and shares of them that others reach
+  Estimate,  ///< of this project
+  Stated,    ///< by the user who defined the class
 };
 
-/// Defaults of one device class. Bandwidths are what a copy reaches, not what
-/// the data sheet says.
+/// "measured on such a device", "stated", ...
+std::string sourceText(FigureSource source);
+
+/// Kernels that take multiples of the times of another class's.
+struct KernelScale {
+  /// 0: they are not said to be like another's.
+  double forward = 0;
+  double backward = 0;
+
+  bool operator==(const KernelScale &) const = default;
+};
+
+/// Figures of one device class. Bandwidths are what a copy reaches, not what
+/// the data sheet says. Built-in classes and those that users define are never
+/// destroyed, and two that are equal are one object.
 struct DeviceClass {
   std::string_view name;
 
@@ -75,9 +92,35 @@ struct DeviceClass {
   double diskReadsPerSecond;
   double diskBandwidthGBps;
 
-  /// Of links inside a node, and of rates of memory and kernels.
+  /// Of links inside a node and between nodes, and of kernels.
   FigureSource linkSource = FigureSource::DataSheet;
+  FigureSource networkSource = FigureSource::DataSheet;
   FigureSource kernelSource = FigureSource::DataSheet;
+  /// Of the bandwidth of memory, and of the cache.
+  FigureSource memorySource = FigureSource::DataSheet;
+  FigureSource cacheSource = FigureSource::DataSheet;
+
+  /// Whether it is a CPU, whose device memory is that of its host.
+  bool isCpu = false;
+
+  /// What the devices of a node reach together to other nodes, per direction,
+  /// where they share a link. 0: they share none.
+  double networkGroupBandwidthGBps = 0;
+  /// The built-in class whose figures it has where its definition says nothing.
+  const DeviceClass *like = nullptr;
+  /// If set, its kernels take these multiples of those of `like`, as the model
+  /// that was fitted to that class or else the closed form predicts them.
+  KernelScale kernelScale = {};
+  /// Bit i: its definition states deviceClassFields()[i].
+  uint64_t stated = 0;
+  bool isUserDefined = false;
+
+  /// The class by whose model or figures kernels are predicted, before they are
+  /// scaled.
+  const DeviceClass &kernels() const {
+    return kernelScale.forward > 0 && like ? *like : *this;
+  }
+  bool operator==(const DeviceClass &) const = default;
 };
 
 /// Per device and direction.
@@ -91,27 +134,29 @@ struct LinkFigures {
 /// Links inside a node (level 0, the innermost) or between nodes.
 LinkFigures defaultLink(const DeviceClass &deviceClass, size_t level);
 
-/// Name of the class of CPU devices; devices of all other classes are GPUs.
+/// Name of the built-in class of CPU devices.
 inline constexpr std::string_view kCpuClass = "CPU";
-constexpr bool isCpu(std::string_view deviceClass) {
-  return deviceClass == kCpuClass;
-}
 
-/// All known classes.
+/// Classes that users defined.
+using DeviceClasses = std::span<const DeviceClass *const>;
+
+/// All built-in classes.
 std::span<const DeviceClass> deviceClasses();
 
-/// The class of this name, or null.
+/// The built-in class of this name, or null.
 const DeviceClass *findDeviceClass(std::string_view name);
 
-/// The class of this name in upper or lower case, or null.
-const DeviceClass *findDeviceClassInAnyCase(std::string_view name);
+/// The class of this name in upper or lower case, built-in or one of `own`, or
+/// null.
+const DeviceClass *findDeviceClassInAnyCase(std::string_view name,
+                                            DeviceClasses own = {});
 
 /// "H200, A100-40GB, ...": for messages.
-std::string deviceClassNames();
+std::string deviceClassNames(DeviceClasses own = {});
 
 /// "; did you mean 'H200'? Known: H200, ...": what follows in the message that
 /// `name` is unknown.
-std::string knownDeviceClasses(std::string_view name);
+std::string knownDeviceClasses(std::string_view name, DeviceClasses own = {});
 
 } // namespace neuroshard
 

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_MODEL_TOPOLOGY_H
 #define NEUROSHARD_MODEL_TOPOLOGY_H
 
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/Reserves.h"
 #include "neuroshard/Model/TopologyLevels.h"
@@ -15,7 +16,7 @@
 namespace neuroshard {
 
 struct Device {
-  /// Name of a DeviceClass.
+  /// Name of a built-in DeviceClass, or of one of Topology::ownClasses.
   std::string deviceClass;
   /// Usable device memory (tier "hbm").
   int64_t memoryBytes = 0;
@@ -53,10 +54,20 @@ struct Topology {
   std::vector<TopologyLevel> levels;
   std::vector<Device> devices;
   std::vector<Host> hosts;
+  /// Device classes that users defined: see defineDeviceClass().
+  std::vector<const DeviceClass *> ownClasses = {};
 
   int deviceCount() const { return static_cast<int>(devices.size()); }
   bool operator==(const Topology &) const = default;
 };
+
+/// The class of this name, one of the topology's own or a built-in one, or
+/// null.
+const DeviceClass *findDeviceClass(const Topology &topology,
+                                   std::string_view name);
+
+/// Whether a device's class, which must be known, is one of CPUs.
+bool isCpu(const Topology &topology, const Device &device);
 
 /// The disks of each host, with the rates of the class of its first device
 /// where they are not known.
@@ -73,10 +84,12 @@ Diagnostics check(const Topology &topology);
 ///   4xCPU@2GiB           2 GiB of usable memory per device
 ///   2x4xCPU@200mbit      the devices of a node share 200 Mbit/s to the others
 ///   4xaws:p5.48xlarge    4 nodes as a cloud rents them (CloudNodes.h)
+///   4xp5.48xlarge        the same
 ///
 /// A single count larger than a node of the class is cut into nodes:
 /// 256xH200 is 32x8xH200. Each node is a host. Sizes: see parseByteSize().
-Expected<Topology> parseTopology(std::string_view text);
+/// `own`: classes that users defined, which the text may name as well.
+Expected<Topology> parseTopology(std::string_view text, DeviceClasses own = {});
 
 /// "192GiB", "40 GB", "4096MiB" or "512B"; a number alone is refused.
 Expected<int64_t> parseByteSize(std::string_view text);

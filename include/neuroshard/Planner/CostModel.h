@@ -23,6 +23,10 @@ struct ComputeMs {
   double total() const { return forwardMs + backwardMs; }
 };
 
+inline ComputeMs scaled(const ComputeMs &ms, const KernelScale &scale) {
+  return {scale.forward * ms.forwardMs, scale.backward * ms.backwardMs};
+}
+
 /// The shards of one device, in the order in which they were placed.
 struct ShardSet {
   const DeviceClass *deviceClass = nullptr;

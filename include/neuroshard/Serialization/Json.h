@@ -17,6 +17,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace neuroshard {
 
@@ -42,8 +43,20 @@ Expected<Machine> readMachine(const std::string &path);
 /// The topology in a machine file or a workload; what else is there is not
 /// read.
 Expected<Topology> readTopology(const std::string &path);
-/// readTopology() if the name ends in .json, else parseTopology().
-Expected<Topology> topologyNamed(std::string_view name);
+
+/// The device classes that a file defines: "device_classes" of a machine file,
+/// or of the topology in a machine file or a workload. What else is there is
+/// not read.
+Expected<std::vector<const DeviceClass *>>
+readDeviceClasses(const std::string &path);
+
+/// parseTopology(), whose text may name files with device classes, too, such as
+/// "2x8xMYCARD@cards.json".
+Expected<Topology> topologyOfText(std::string_view text,
+                                  DeviceClasses own = {});
+
+/// readTopology() if the name is that of a file (.json), else topologyOfText().
+Expected<Topology> topologyNamed(std::string_view name, DeviceClasses own = {});
 
 } // namespace neuroshard
 

@@ -9,6 +9,7 @@
 #ifndef NEUROSHARD_SERIALIZATION_SEARCHJSON_H
 #define NEUROSHARD_SERIALIZATION_SEARCHJSON_H
 
+#include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/Search.h"
 
 #include <string>
@@ -33,9 +34,10 @@ struct SearchRequest {
 /// at their keys.
 Expected<SearchRequest> parseSearchRequest(std::string_view json);
 
-/// `remarks`: those of the cost model.
+/// `remarks`: those of the cost model. `assumptions`: assumptionsOf().
 std::string writeSearchResult(const SearchResult &result,
-                              const std::vector<std::string> &remarks);
+                              const std::vector<std::string> &remarks,
+                              const std::vector<Assumption> &assumptions);
 std::string writeBreakdown(const CostBreakdown &breakdown);
 /// An object with limit, message, details and advice.
 std::string writePlanningError(const PlanningError &error);

@@ -96,7 +96,7 @@ private:
 inline ExchangeExtra extraOf(const Topology &topology, size_t device,
                              const TopologyLevel &level) {
   const DeviceClass *known =
-      findDeviceClass(topology.devices[device].deviceClass);
+      findDeviceClass(topology, topology.devices[device].deviceClass);
   LinkFigures figures{level.latencyUs, level.bandwidthGBps};
   return known && (figures == defaultLink(*known, 0) ||
                    figures == defaultLink(*known, 1))

@@ -99,6 +99,9 @@ ComputeMs rooflineMs(const Bytes &bytes, int shards,
                      const DeviceClass &deviceClass) {
   if (shards == 0)
     return {};
+  if (const DeviceClass &kernels = deviceClass.kernels();
+      &kernels != &deviceClass)
+    return scaled(rooflineMs(bytes, shards, kernels), deviceClass.kernelScale);
   double hitShare =
       bytes.uniqueRows > 0
           ? std::min(1.0, static_cast<double>(deviceClass.cacheBytes) /
@@ -211,20 +214,26 @@ struct BestRates {
 BestRates bestRates(const Topology &topology) {
   BestRates best;
   for (const Device &device : topology.devices) {
-    const DeviceClass *c = findDeviceClass(device.deviceClass);
-    best.forwardGBps = std::max(best.forwardGBps,
-                                c->memoryBandwidthGBps * c->forwardEfficiency);
-    best.backwardGBps = std::max(best.backwardGBps, c->memoryBandwidthGBps *
-                                                        c->backwardEfficiency);
-    best.forwardCacheGBps = std::max(
-        best.forwardCacheGBps, c->cacheBandwidthGBps * c->forwardEfficiency);
-    best.backwardCacheGBps = std::max(
-        best.backwardCacheGBps, c->cacheBandwidthGBps * c->backwardEfficiency);
+    const DeviceClass *own = findDeviceClass(topology, device.deviceClass);
+    const DeviceClass *c = &own->kernels();
+    auto [forward, backward] = c == own ? KernelScale{1, 1} : own->kernelScale;
+    double forwardShare = c->forwardEfficiency / forward,
+           backwardShare = c->backwardEfficiency / backward;
+    best.forwardGBps =
+        std::max(best.forwardGBps, c->memoryBandwidthGBps * forwardShare);
+    best.backwardGBps =
+        std::max(best.backwardGBps, c->memoryBandwidthGBps * backwardShare);
+    best.forwardCacheGBps =
+        std::max(best.forwardCacheGBps, c->cacheBandwidthGBps * forwardShare);
+    best.backwardCacheGBps =
+        std::max(best.backwardCacheGBps, c->cacheBandwidthGBps * backwardShare);
     best.cacheBytes += static_cast<double>(c->cacheBytes);
-    best.forwardFixedMs = std::min(best.forwardFixedMs,
-                                   (c->forwardLaunchUs + c->perShardUs) * 1e-3);
-    best.backwardFixedMs = std::min(
-        best.backwardFixedMs, (c->backwardLaunchUs + c->perShardUs) * 1e-3);
+    best.forwardFixedMs =
+        std::min(best.forwardFixedMs,
+                 (c->forwardLaunchUs + c->perShardUs) * 1e-3 * forward);
+    best.backwardFixedMs =
+        std::min(best.backwardFixedMs,
+                 (c->backwardLaunchUs + c->perShardUs) * 1e-3 * backward);
   }
   return best;
 }

@@ -277,7 +277,8 @@ void Solver::place(size_t table, const Spread &spread, int sign) {
 double Solver::partialMs() const {
   std::vector<ShardSet> sets(devices);
   for (size_t d = 0; d < devices; ++d)
-    sets[d] = {findDeviceClass(problem.topology.devices[d].deviceClass),
+    sets[d] = {findDeviceClass(problem.topology,
+                               problem.topology.devices[d].deviceClass),
                placed[d]};
   std::vector<ComputeMs> compute(devices);
   model.computeMs(sets, compute);

@@ -44,7 +44,8 @@ FetchRates::FetchRates(const Topology &topology, int devicesEach)
     : topology(topology), disks(disksOf(topology)) {
   for (const Device &device : topology.devices)
     bandwidthGBps.push_back(
-        devicesEach * findDeviceClass(device.deviceClass)->hostBandwidthGBps);
+        devicesEach *
+        findDeviceClass(topology, device.deviceClass)->hostBandwidthGBps);
 }
 
 bool neuroshard::fetches(const DeviceLoad &load) {

@@ -171,7 +171,8 @@ PredictionInterval computeInterval(const Topology &topology,
   for (const Device &device : topology.devices) {
     if (last && *last == device.deviceClass)
       continue;
-    const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+    const DeviceClass *deviceClass =
+        findDeviceClass(topology, device.deviceClass);
     PredictionInterval one = deviceClass ? model.computeInterval(*deviceClass)
                                          : PredictionInterval{};
     if (!one.isKnown())
@@ -294,7 +295,8 @@ PlanWork neuroshard::describePlan(const ShardingProblem &problem,
   RowDemands demands(problem, features);
   PlanWork work;
   for (const Device &device : problem.topology.devices)
-    work.sets.push_back({findDeviceClass(device.deviceClass), {}});
+    work.sets.push_back(
+        {findDeviceClass(problem.topology, device.deviceClass), {}});
   std::vector<bool> columnSplit =
       columnSplitTables(problem.tables, plan.shards);
   for (const Shard &shard : plan.shards) {

@@ -80,8 +80,8 @@ void GroupChooser::measureTables(const CostModel &model) {
     bytes += tableBytes.back();
   }
   std::vector<ShardSet> sets;
-  const DeviceClass *deviceClass =
-      findDeviceClass(problem.topology.devices.front().deviceClass);
+  const DeviceClass *deviceClass = findDeviceClass(
+      problem.topology, problem.topology.devices.front().deviceClass);
   for (const ShardWork &work : works)
     sets.push_back({deviceClass, {&work}});
   std::vector<ComputeMs> times(sets.size());

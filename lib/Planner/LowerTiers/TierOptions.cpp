@@ -35,7 +35,8 @@ struct TotalRates {
 TotalRates ratesOf(const Topology &topology) {
   TotalRates rates;
   for (const Device &device : topology.devices)
-    rates.hostGBps += findDeviceClass(device.deviceClass)->hostBandwidthGBps;
+    rates.hostGBps +=
+        findDeviceClass(topology, device.deviceClass)->hostBandwidthGBps;
   for (const Disk &disk : disksOf(topology)) {
     rates.disks.readsPerSecond += disk.readsPerSecond;
     rates.disks.bandwidthGBps += disk.bandwidthGBps;
@@ -202,8 +203,10 @@ TierBytes neuroshard::roomForTables(const ShardingProblem &problem) {
 
 std::vector<Tier> neuroshard::usableTiers(const ShardingProblem &problem,
                                           std::span<const Tier> tiers) {
-  bool hasCpus = std::ranges::any_of(problem.topology.devices, isCpu,
-                                     &Device::deviceClass);
+  bool hasCpus =
+      std::ranges::any_of(problem.topology.devices, [&](const Device &device) {
+        return isCpu(problem.topology, device);
+      });
   std::vector<Tier> usable;
   for (Tier tier : tiers)
     if (runsTier(problem.target, tier) && hasRowCache(problem.target, tier) &&

@@ -34,7 +34,8 @@ static MemoryTerms batchMemory(const ShardingProblem &problem) {
 
 static void addReserves(const ShardingProblem &problem, const Device &device,
                         MemoryTerms &terms) {
-  const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+  const DeviceClass *deviceClass =
+      findDeviceClass(problem.topology, device.deviceClass);
   if (!deviceClass)
     return;
   const Reserves &wanted = problem.constraints.reserves;

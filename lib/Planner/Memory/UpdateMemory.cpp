@@ -78,7 +78,7 @@ int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
 Engine neuroshard::engineOf(const ShardingProblem &problem) {
   bool runsOnGpus = problem.target == Target::Native &&
                     !problem.topology.devices.empty() &&
-                    !isCpu(problem.topology.devices.front().deviceClass);
+                    !isCpu(problem.topology, problem.topology.devices.front());
   return runsOnGpus ? Engine::Gpu : Engine::Cpu;
 }
 

@@ -29,8 +29,10 @@ constexpr size_t kMostSplitShards = 32;
 
 /// The devices in one group, with the links of a level.
 Topology flatTopology(const TopologyLevel &level, std::vector<Device> devices,
-                      std::vector<Host> hosts) {
+                      std::vector<Host> hosts,
+                      const std::vector<const DeviceClass *> &ownClasses) {
   Topology flat;
+  flat.ownClasses = ownClasses;
   flat.levels = {level};
   flat.levels.front().groupSizes = {static_cast<int>(devices.size())};
   flat.levels.front().groupBandwidthGBps = 0;
@@ -116,8 +118,9 @@ private:
       group.host = i;
       hosts.push_back(hostOf(i));
     }
-    outer.topology = flatTopology(topology.levels.front(), std::move(groups),
-                                  std::move(hosts));
+    outer.topology =
+        flatTopology(topology.levels.front(), std::move(groups),
+                     std::move(hosts), problem.topology.ownClasses);
     for (TableConstraint &constraint : outer.constraints.tables)
       std::ranges::replace(constraint.allowedKinds, ShardingKind::TableRowWise,
                            ShardingKind::TableWise);
@@ -195,8 +198,9 @@ private:
           std::max<int64_t>(0, device.memoryBytes - replicaBytes);
       device.host = 0;
     }
-    inner.topology = flatTopology(problem.topology.levels.back(),
-                                  std::move(devices), {hostOf(0)});
+    inner.topology =
+        flatTopology(problem.topology.levels.back(), std::move(devices),
+                     {hostOf(0)}, problem.topology.ownClasses);
     for (const Shard *part : parts)
       addPart(*part, inner);
     return inner;

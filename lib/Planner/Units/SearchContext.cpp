@@ -81,7 +81,7 @@ SearchContext::SearchContext(const ShardingProblem &given,
   for (int device = 0; device < deviceCount; ++device) {
     const std::string &name =
         problem.topology.devices[static_cast<size_t>(device)].deviceClass;
-    const DeviceClass *deviceClass = findDeviceClass(name);
+    const DeviceClass *deviceClass = findDeviceClass(problem.topology, name);
     auto used = std::find(usedClasses.begin(), usedClasses.end(), deviceClass);
     classIndices.push_back(static_cast<size_t>(used - usedClasses.begin()));
     if (used == usedClasses.end())

@@ -15,7 +15,7 @@ bool neuroshard::everyDeviceNeedsRows(const ShardingProblem &problem) {
     return false;
   return std::ranges::any_of(
       problem.topology.devices,
-      [](const Device &device) { return isCpu(device.deviceClass); });
+      [&](const Device &device) { return isCpu(problem.topology, device); });
 }
 
 int64_t neuroshard::devicesWithRows(int64_t rows, int64_t devices) {

@@ -126,8 +126,8 @@ void TorchRecRules::checkRowBlocks(int first, int count, const char *kind) {
 bool neuroshard::needsRowsEverywhere(const ShardingProblem &problem) {
   const std::vector<Device> &devices = problem.topology.devices;
   return problem.target == Target::TorchRec19 &&
-         std::any_of(devices.begin(), devices.end(), [](const Device &device) {
-           return isCpu(device.deviceClass);
+         std::any_of(devices.begin(), devices.end(), [&](const Device &device) {
+           return isCpu(problem.topology, device);
          });
 }
 

@@ -243,7 +243,8 @@ PlanTimes neuroshard::measurePlan(const PlacementExample &example,
   std::vector<ShardSet> sets(static_cast<size_t>(task.deviceCount));
   for (size_t d = 0; d < sets.size(); ++d)
     sets[d].deviceClass =
-        findDeviceClass(example.problem.topology.devices[d].deviceClass);
+        findDeviceClass(example.problem.topology,
+                        example.problem.topology.devices[d].deviceClass);
   auto add = [&](size_t piece, int device) {
     append(sets[static_cast<size_t>(device)].shards, task.pieces[piece].works);
   };

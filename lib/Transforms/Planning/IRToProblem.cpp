@@ -2,6 +2,7 @@
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
+#include "DeviceClassAttrs.h"
 #include "PlanningAttr.h"
 #include "StatisticsAttrs.h"
 
@@ -135,10 +136,11 @@ LogicalResult readDevices(TopologyOp op, Topology &topology) {
       return op.emitOpError("must have at most ")
              << kMaxDevices << " devices and hosts";
     llvm::StringRef name = run.getDeviceClass().getValue();
-    const DeviceClass *deviceClass = findDeviceClass(name);
+    const DeviceClass *deviceClass = findDeviceClass(topology, name);
     if (!deviceClass)
       return op.emitOpError("unknown device class '")
-             << printable(name) << "'" << knownDeviceClasses(name.str());
+             << printable(name) << "'"
+             << knownDeviceClasses(name.str(), topology.ownClasses);
     Device device;
     device.deviceClass = name.str();
     device.memoryBytes =
@@ -164,7 +166,7 @@ void readHosts(TopologyOp op, Topology &topology) {
     if (topology.hosts.size() <= host)
       topology.hosts.resize(host + 1);
     topology.hosts[host].memoryBytes =
-        findDeviceClass(device.deviceClass)->hostMemoryBytes;
+        findDeviceClass(topology, device.deviceClass)->hostMemoryBytes;
   }
 }
 
@@ -183,7 +185,8 @@ void readDisks(TopologyOp op, Topology &topology) {
 
 FailureOr<Topology> neuroshard::topologyFromIR(TopologyOp op) {
   Topology topology;
-  if (failed(readDevices(op, topology)))
+  if (failed(readDeviceClasses(op, topology)) ||
+      failed(readDevices(op, topology)))
     return mlir::failure();
   readHosts(op, topology);
   readDisks(op, topology);

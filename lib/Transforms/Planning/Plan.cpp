@@ -9,6 +9,7 @@
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Model/EnumNames.h"
+#include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
@@ -306,6 +307,8 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
                    problem.constraints.fixedShards.size());
   emitModelRemarks(plan.getLoc(), plan.getSymName(), (*model)->name(),
                    remarksOnPlan(problem, result->plan, **model));
+  emitAssumptionRemarks(plan.getLoc(), plan.getSymName(),
+                        assumptionsOf(problem, options->objective));
   return success();
 }
 

@@ -108,6 +108,16 @@ void neuroshard::emitCountsRemark(Location loc, llvm::StringRef plan,
       tables, result.plan.shards.size(), kept, result.evaluations);
 }
 
+void neuroshard::emitAssumptionRemarks(
+    Location loc, llvm::StringRef plan,
+    const std::vector<Assumption> &assumptions) {
+  if (!loc.getContext()->getRemarkEngine())
+    return;
+  for (const Assumption &one : assumptions)
+    remark::analysis(loc, optionsFor("Assumption", plan))
+        << printable("assumed: " + one.text);
+}
+
 void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,
                                 size_t shards) {
   // One text: each further << would be an argument of its own.

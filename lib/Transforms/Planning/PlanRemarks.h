@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
 
+#include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/Search.h"
 
 #include "mlir/IR/Location.h"
@@ -26,6 +27,10 @@ void emitModelRemarks(mlir::Location loc, llvm::StringRef plan,
 /// Counts what was planned, and what it took.
 void emitCountsRemark(mlir::Location loc, llvm::StringRef plan,
                       const SearchResult &result, size_t tables, size_t kept);
+
+/// One for each number that the problem does not say.
+void emitAssumptionRemarks(mlir::Location loc, llvm::StringRef plan,
+                           const std::vector<Assumption> &assumptions);
 
 /// Says that a complete plan was left alone.
 void emitKeptRemark(mlir::Location loc, llvm::StringRef plan, size_t shards);

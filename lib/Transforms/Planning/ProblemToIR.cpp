@@ -2,6 +2,7 @@
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
+#include "DeviceClassAttrs.h"
 #include "PlanningAttr.h"
 #include "StatisticsAttrs.h"
 
@@ -36,7 +37,8 @@ ArrayAttr devicesAttr(const Topology &topology, MLIRContext *context) {
     end = begin + 1;
     while (end < topology.devices.size() && topology.devices[end] == device)
       ++end;
-    const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+    const DeviceClass *deviceClass =
+        findDeviceClass(topology, device.deviceClass);
     std::optional<int64_t> memory;
     if (!deviceClass || deviceClass->memoryBytes != device.memoryBytes)
       memory = device.memoryBytes;
@@ -227,6 +229,7 @@ TopologyOp neuroshard::topologyToIR(const Topology &topology, ModuleOp module) {
       devicesAttr(topology, builder.getContext()),
       levelsAttr(topology, builder), builder.getDenseI64ArrayAttr(hostMemory),
       disksAttr(topology, builder));
+  writeDeviceClasses(topology, op);
   SymbolTable(module).insert(op, module.getBody()->begin());
   return op;
 }

@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Costs plans and algorithms side by side.",
     "explain": "Says, table by table, why a plan is as it is.",
     "what-if": "Plans a workload for several clusters.",
+    "devices": "Lists device classes, their figures, and nodes of clouds.",
     "profile": "Puts the statistics of real batches into a workload.",
     "calibrate": "Measures steps and memory on this machine, for plans that fit it.",
     "freeze": "Makes tables for serving of a checkpoint.",

@@ -22,9 +22,12 @@ except ModuleNotFoundError as error:
 from neuroshard.plans import Plan
 from neuroshard.problem import Semantics
 from neuroshard.torchrec import _planner_checks as checks
+from neuroshard.torchrec._comparison import (PlannerComparison, PlannerEntry, compare_planners, quiet,
+                                             torchrec_topology)
 from neuroshard.torchrec._planner import NeuroShardPlanner
 
-__all__ = ["NeuroShardPlanner", "from_torchrec", "to_torchrec"]
+__all__ = ["NeuroShardPlanner", "PlannerComparison", "PlannerEntry", "compare_planners", "from_torchrec",
+           "quiet", "to_torchrec", "torchrec_topology"]
 
 
 def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",

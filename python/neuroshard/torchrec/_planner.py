@@ -66,6 +66,10 @@ class NeuroShardPlanner(ShardingPlanner):
         self.result: PlanResult | None = None
         self.problem: ShardingProblem | None = None
 
+    def __repr__(self) -> str:
+        state = f"planned: {self.result.cost_ms:.3f} ms" if self.result else "nothing planned yet"
+        return f"NeuroShardPlanner({self._topology}, batch_size={self._batch_size}; {state})"
+
     def plan(self, module: torch.nn.Module,
              sharders: Sequence[ModuleSharder]) -> ShardingPlan:
         """Plans a module in this process alone. sharders: TorchRec's, of its kinds of modules. Raises neuroshard.PlanningError with the binding limit, and

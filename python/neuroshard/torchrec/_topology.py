@@ -47,7 +47,7 @@ def of_own(topology: Topology, device_class: str | None) -> tuple[Cluster, Topol
     if len(set(of_hosts)) > 1:
         raise Unsupported(f"topology: its hosts have {', '.join(map(str, of_hosts))} devices; TorchRec needs hosts of "
                           "one size")
-    return Cluster(len(topology.devices), of_hosts[0], "cpu" if classes == ["CPU"] else "cuda"), topology
+    return Cluster(len(topology.devices), of_hosts[0], "cpu" if topology.class_named(classes[0]).kind == "cpu" else "cuda"), topology
 
 
 def topology_of(given: TorchRecTopology, device_class: str) -> Topology:

@@ -129,7 +129,8 @@ TEST(TopologyTest, NodesOfClouds) {
 TEST(TopologyTest, WrongNodesOfCloudsAreRefused) {
   EXPECT_THAT(errorOf("2xaws:p9.48xlarge"),
               HasSubstr("unknown node 'aws:p9.48xlarge' in "
-                        "'2xaws:p9.48xlarge'; known: aws:p4d.24xlarge, "));
+                        "'2xaws:p9.48xlarge'; did you mean 'aws:p5.48xlarge'? "
+                        "Known: aws:p4d.24xlarge, "));
   for (const char *bad : {"0xaws:p5.48xlarge", "2x8xaws:p5.48xlarge", ":",
                           "99999999xaws:p5.48xlarge", "xaws:p5.48xlarge"})
     EXPECT_FALSE(parseTopology(bad).has_value()) << bad;

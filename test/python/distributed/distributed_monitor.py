@@ -99,6 +99,7 @@ def case_no_advice(context):
         warnings.simplefilter("always")
         assert failing.wait() is None
     assert len(told) == 1 and "none such" in str(told[0].message), told
+    assert repr(ns.distributed.PlanMonitor(tables, every=3)) == "PlanMonitor(every=3, batches=3; 0 steps seen)"
     monitor = ns.distributed.PlanMonitor(tables, every=1, batches=1)
     monitor.step(batch)
     tables.reshard(make_plan(tables.problem, ["columns"] * 4, context.size, 3))

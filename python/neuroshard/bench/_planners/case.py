@@ -4,13 +4,9 @@ Both planners get the same objects, so what differs between their plans is the p
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import logging
 import os
 import platform
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -24,23 +20,11 @@ from torchrec.modules.embedding_configs import DataType
 
 import neuroshard as ns
 from neuroshard._group.host import processor_model
+from neuroshard.torchrec import torchrec_topology
 
 TYPES = {"f32": DataType.FP32, "f16": DataType.FP16, "bf16": DataType.BF16}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
               "rowwise_adagrad": torchrec.optim.RowWiseAdagrad, "adam": torch.optim.Adam}
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silences TorchRec's log and warnings, which also take time."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
 
 
 @dataclass
@@ -69,7 +53,7 @@ def make_case(name: str, workload: ns.ShardingProblem, devices: str) -> Case:
     if problem.batch.global_size % ranks:
         raise ValueError(f"{name}: a batch of {problem.batch.global_size} samples cannot be "
                          f"divided among {ranks} ranks")
-    return Case(name, problem, make_topology(problem), make_model(problem))
+    return Case(name, problem, torchrec_topology(problem.topology), make_model(problem))
 
 
 def make_model(problem: ns.ShardingProblem) -> EmbeddingBagCollection:
@@ -91,28 +75,6 @@ def make_model(problem: ns.ShardingProblem) -> EmbeddingBagCollection:
         weight = model.embedding_bags[table.name].weight
         _apply_optimizer_in_backward(OPTIMIZERS[table.optimizer.kind], [weight], {"lr": 0.01})
     return model
-
-
-def make_topology(problem: ns.ShardingProblem) -> Topology:
-    """The problem's devices with the rates of its cost model: GB/s are bytes per ms times 1e6.
-    The rate to host memory is left at TorchRec's default; no plan priced here uses it."""
-    ours = problem.topology
-    devices, levels = ours.devices, ours.levels
-    classes = {one.device_class for one in devices}
-    memories = {one.memory_bytes for one in devices}
-    local = {*levels[-1].groups}
-    if len(classes) != 1 or len(memories) != 1 or len(local) != 1 or "CPU" in classes:
-        raise ValueError("expected GPUs of one class and memory in nodes of one size")
-    kind = ns.device_classes()[classes.pop()]
-    per_node = local.pop()
-    outer = levels[0].bandwidth_gb_per_s if len(levels) > 1 else kind.network_bandwidth_gb_per_s
-    with quiet():
-        return Topology(
-            world_size=len(devices), local_world_size=per_node, compute_device="cuda",
-            hbm_cap=memories.pop(),
-            ddr_cap=min(one.memory_bytes for one in ours.hosts) // per_node,
-            hbm_mem_bw=kind.memory_bandwidth_gb_per_s * 1e6,
-            intra_host_bw=levels[-1].bandwidth_gb_per_s * 1e6, inter_host_bw=outer * 1e6)
 
 
 def make_sharders() -> list[EmbeddingBagCollectionSharder]:

@@ -15,10 +15,10 @@ from torchrec.distributed.planner.types import PlannerError
 from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
-from neuroshard.bench._planners.case import Case, make_sharders, quiet
+from neuroshard.bench._planners.case import Case, make_sharders
 from neuroshard.bench._planners.rating import Rating
 from neuroshard.bench._planners.rules import TRAINED, make_constraints, problem_under, types_under
-from neuroshard.torchrec import NeuroShardPlanner
+from neuroshard.torchrec import NeuroShardPlanner, quiet
 
 DEFAULT, OURS = "torchrec", "neuroshard"
 # Our search with TorchRec's rating as cost model: compares the searches without the models.

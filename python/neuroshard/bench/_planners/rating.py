@@ -13,8 +13,9 @@ from torchrec.distributed.planner.types import Shard, ShardingOption
 from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
-from neuroshard.bench._planners.case import Case, make_sharders, quiet
+from neuroshard.bench._planners.case import Case, make_sharders
 from neuroshard.bench._planners.rules import make_constraints
+from neuroshard.torchrec import quiet
 
 
 class Rating(ns.CostModel):

@@ -25,6 +25,15 @@ class Entry(NamedTuple):
         return str(self.error).splitlines()[0] if self.error else ""
 
 
+# Of an algorithm that imitates another planner: its plans are chosen by our costs.
+TITLES = {"torchrec": "TorchRec-like (our costs)"}
+
+
+def title(entry: Entry) -> str:
+    """The name that people read."""
+    return TITLES.get(entry.name, entry.name) if entry.made else entry.name
+
+
 def of_algorithm(problem: ns.ShardingProblem, algorithm: str, model: dict[str, Any],
                  search: dict[str, Any], progress: Any = False) -> Entry:
     from neuroshard.cli._input.search_options import for_algorithm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -20,11 +21,18 @@ from neuroshard.cli._input import options, search_options, workload
 @click.option("--html", type=click.Path(), metavar="FILE",
               help="Of two PLANS: write a report of the second, with what changing from the first moves, costs "
                    "and saves.")
+@click.option("--torchrec", is_flag=True,
+              help="TorchRec's own planner beside ours, each plan priced by both ratings: for WORKLOAD "
+                   "model.py:Model, with --topology and --batch.")
 @options.json_option
-def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None, as_json: bool,
+def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None, torchrec: bool, as_json: bool,
             **values: Any) -> None:
     """Costs the files PLANS, and plans that algorithms make for WORKLOAD, under one cost
     model."""
+    if torchrec:
+        if plans or algorithm or html is not None:
+            raise click.UsageError("--torchrec compares two planners: leave out PLANS, --algorithm and --html")
+        return beside_torchrec(values, as_json)
     import neuroshard as ns
     from neuroshard.cli._analysis import comparison
     from neuroshard.cli._input import input_files
@@ -71,6 +79,21 @@ def write_report(path: str, problem: Any, loaded: dict[str, Any], entries: list[
                  previous=report.Previous(before, next(one.result for one in entries if one.name == before)))
 
 
+def beside_torchrec(values: dict[str, Any], as_json: bool) -> None:
+    from neuroshard.cli._analysis import planners
+    from neuroshard.cli._output import json_results, terminal
+
+    found = planners.compare(values)
+    if as_json:
+        terminal.print_json({"planners": [{**json_results.whole(one.replace(plan=None)),
+                                           "plan": one.plan and json.loads(one.plan.to_json())}
+                                          for one in found.entries], "notes": list(found.notes)})
+    else:
+        terminal.console().print(str(found), markup=False, soft_wrap=True)
+    if all(one.plan is None for one in found.entries):
+        raise click.exceptions.Exit(1)
+
+
 def as_plain(entries: list[Any]) -> dict[str, Any]:
     from neuroshard.cli._analysis import comparison
     from neuroshard.cli._output import json_results
@@ -104,7 +127,7 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
         if one.result is None:
             continue
         parts = one.result.breakdown
-        made.add_row(escape(one.name), terminal.ms(one.result.cost_ms),
+        made.add_row(escape(comparison.title(one)), terminal.ms(one.result.cost_ms),
                      terminal.percent(one.result.cost_ms / best - 1) if best else "",
                      terminal.ms(parts.max_forward_ms), terminal.ms(parts.max_backward_ms),
                      terminal.ms(parts.exchange_ms),
@@ -116,6 +139,6 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
         out.print(made)
     for one in entries:
         if one.result is None:
-            out.print(f"{one.name}: no plan: {one.message}", markup=False, soft_wrap=True)
+            out.print(f"{comparison.title(one)}: no plan: {one.message}", markup=False, soft_wrap=True)
     bound = comparison.best_bound(entries)
     out.print(f"No plan is below {bound:.3f} ms." if bound > 0 else "No lower bound is known.")

@@ -73,7 +73,7 @@ def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
     from neuroshard.cli._output import json_results
 
     return {**json_results.summary(result), "explanation": list(result.explanation),
-            "remarks": list(result.remarks),
+            "remarks": list(result.remarks), "assumptions": json_results.whole(result.assumptions),
             "tables": [{"table": cut.table.name, "cut_by": cut.kind,
                         "shards": json_results.whole(cut.shards), "other_ms": other.cost_ms,
                         "other_device": other.device, "why": other.text}
@@ -100,3 +100,4 @@ def print_reasons(problem: Any, result: Any, found: list[Any], notes: list[str])
     rest = [line for line in (*result.explanation, *result.remarks)
             if not line.startswith("table '")]
     terminal.sentences(out, [*rest, *notes])
+    result_tables.print_assumptions(out, result)

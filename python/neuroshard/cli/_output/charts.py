@@ -90,7 +90,7 @@ def devices_of(problem: ns.ShardingProblem) -> tuple[ns.Device, ...]:
 
 
 def others(result: ns.PlanResult, entries: Sequence[comparison.Entry]) -> Chart:
-    lines = [cost_line(one.name, "this" if one.result is result else "other", one.result.cost_ms, result)
+    lines = [cost_line(comparison.title(one), "this" if one.result is result else "other", one.result.cost_ms, result)
              for one in entries if one.result is not None]
     if result.lower_bound_ms > 0:
         lines.append(cost_line(BOUND, "bound", result.lower_bound_ms, result))

@@ -22,7 +22,7 @@ def result(found: ns.PlanResult) -> dict[str, Any]:
     return {**summary(found), "breakdown": whole(found.breakdown), "memory": whole(found.memory),
             "buffers": {kind: list(devices) for kind, devices in found.buffers.items()},
             "explanation": list(found.explanation), "tried": list(found.tried),
-            "remarks": list(found.remarks), "stop_reason": found.stop_reason,
+            "remarks": list(found.remarks), "assumptions": whole(found.assumptions), "stop_reason": found.stop_reason,
             "evaluations": found.evaluations,
             "migration": whole(found.migration) if found.migration else None,
             "plan": json.loads(found.plan.to_json())}

@@ -14,7 +14,6 @@ from neuroshard._plots import COLORS
 from neuroshard._printable import printable
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
-from neuroshard.cli._analysis.assumptions import assumptions_of
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
 from neuroshard.cli._output import charts, glossary, result_tables, run_tables, terminal
 from neuroshard.planning import other_placements
@@ -102,7 +101,7 @@ def render(problem: ns.ShardingProblem, result: ns.PlanResult, others: Sequence[
         rows_of_tables=rows[:MAX_TABLES], row_count=len(rows),
         cut_count=sum(one.cut.kind != "whole" for one in rows),
         notes=[line for line in result.explanation if not line.startswith("table '")],
-        assumptions=assumptions_of(problem, result), terms=glossary.terms(),
+        assumptions=[*(one.text for one in result.assumptions), *result.remarks], terms=glossary.terms(),
         bound=result_tables.bound_of(result), peak=terminal.size(result.memory.peak_bytes),
         provenance=result.plan.provenance, run=run, most_caches=run_tables.MAX_CACHES,
         previous=previous, migration=result.migration, most_moves=MAX_MOVES, size=terminal.size,

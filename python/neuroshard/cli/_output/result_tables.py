@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -15,6 +16,9 @@ from neuroshard.cli._output import terminal
 MAX_DEVICES = 32
 MAX_CUTS = 40
 MAX_CACHES = 40
+# So many tables with a copy on every device share a sentence.
+MANY_COPIED = 5
+COPIED = re.compile(r"table '(.*)' is on every device; whole, a step would take [\d.]+ ms \(([+-][\d.]+) %\)")
 # Columns of text that the table of devices takes.
 WIDE = 124
 
@@ -27,10 +31,32 @@ def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResul
     print_caches(out, result)
     if result.explanation:
         out.print("[bold]Why[/bold]")
-        terminal.sentences(out, result.explanation)
+        terminal.sentences(out, grouped(result.explanation))
     if result.remarks:
         out.print("[bold]Remarks[/bold]")
         terminal.sentences(out, result.remarks)
+    print_assumptions(out, result)
+
+
+def grouped(sentences: Iterable[str]) -> list[str]:
+    """The sentences of the search, those on copied tables as one where there are many: they say the same of each."""
+    found = [(line, COPIED.match(line)) for line in sentences]
+    copied = [match for _, match in found if match]
+    if len(copied) < MANY_COPIED:
+        return [line for line, _ in found]
+    names = ", ".join(f"'{match[1]}'" for match in copied[:MANY_COPIED])
+    shares = [float(match[2]) for match in copied]
+    text = (f"{len(copied)} tables ({names}, ...) are on every device; with one of them whole, a step would take "
+            f"{min(shares):+.1f} to {max(shares):+.1f} % of its time more; 'neuroshard explain' has each")
+    first = next(index for index, (_, match) in enumerate(found) if match)
+    return [text if index == first else line for index, (line, match) in enumerate(found)
+            if not match or index == first]
+
+
+def print_assumptions(out: Console, result: ns.PlanResult) -> None:
+    if result.assumptions:
+        out.print("[bold]Assumptions[/bold]")
+        terminal.sentences(out, [one.text for one in result.assumptions])
 
 
 def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:

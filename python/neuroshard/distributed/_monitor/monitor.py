@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from neuroshard.distributed._collection import _Sharded
 
 
+DEFAULT_BATCHES = 16
+
+
 class PlanMonitor:
     """Says, now and then during training, what another plan would bring for the ids of today.
 
@@ -29,14 +32,17 @@ class PlanMonitor:
 
     All ranks make it and call step() alike. It changes nothing: tables.reshard(advice.plan,
     advice.problem) does, between two steps. every: steps from one search to the next. batches: the
-    steps before a search whose ids are gathered, on rank 0. There a thread measures and plans, from the
-    plan in use. horizon_steps: for which a new plan would be used (None: the planner's default).
+    steps before a search whose ids are gathered, on rank 0 (None: 16, or `every` where that is
+    less). There a thread measures and plans, from the plan in use. horizon_steps: for which a new plan would be used (None: the planner's default).
     options: of neuroshard.plan; threads is 1 unless given. After ranks have left or joined, all make
     another."""
 
-    def __init__(self, tables: _Sharded, *, every: int = 1000, batches: int = 16,
+    def __init__(self, tables: _Sharded, *, every: int = 1000, batches: int | None = None,
                  horizon_steps: float | None = None, **options: Any) -> None:
-        if not 1 <= _fields.whole(batches, "batches") <= _fields.whole(every, "every"):
+        every = _fields.whole(every, "every")
+        if batches is None:
+            batches = max(1, min(DEFAULT_BATCHES, every))
+        if not 1 <= _fields.whole(batches, "batches") <= every:
             raise ValueError("batches: expected at least 1 and at most `every`, got: "
                              f"{batches} of {every}")
         for key in ("progress", "warm_start"):
@@ -58,6 +64,9 @@ class PlanMonitor:
         self._plan: Plan | None = None  # in use when the search began that is not over
         self._search: Search | None = None  # on rank 0
         self._is_first = rank_of(self._group) == 0
+
+    def __repr__(self) -> str:
+        return f"PlanMonitor(every={self._every}, batches={self._batches}; {self._steps} steps seen)"
 
     def step(self, features: object) -> Advice | None:
         """Counts a step. features: what the tables were called with. Gives an advice once it is found,

@@ -1,0 +1,252 @@
+"""TorchRec's own planner and ours on one model and one cluster, each plan priced by both ratings."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torchrec.distributed.planner import EmbeddingShardingPlanner
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator, get_partition_by_type
+from torchrec.distributed.planner.perf_models import NoopPerfModel
+from torchrec.distributed.planner.types import PlannerError, Shard, ShardingOption
+from torchrec.distributed.planner.types import Topology as TorchRecTopology
+from torchrec.distributed.sharding_plan import get_default_sharders
+from torchrec.distributed.types import ModuleSharder, ShardingPlan
+
+import neuroshard
+from neuroshard import _fields, _planner
+from neuroshard._html import html_table
+from neuroshard._model_names import table_name
+from neuroshard.errors import Error, InvalidPlan, PlanningError, Unsupported
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+from neuroshard.topology import Topology
+from neuroshard.torchrec import _planner_checks as checks
+from neuroshard.torchrec._planner import NeuroShardPlanner
+
+TORCHREC, OURS = "TorchRec's planner", "NeuroShard"
+COLUMNS = ("plan of", "our costs, ms", "TorchRec's rating, ms", "fullest device", "shards", "planned in, s")
+# More than any plan needs: to price plans whose memory does not suffice.
+ROOM = 2**55
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerEntry(_fields.Record):
+    """The plan of one planner. plan: None if it has none, or one that NeuroShard has no form for, for the reason
+    in failure. cost_ms: milliseconds per step by our cost models; torchrec_ms: TorchRec's rating, of the slowest
+    rank, by its perf estimator; None where they cannot be told. peak_bytes: of the fullest device, as we count.
+    broken: the rules of the problem that the plan breaks, a sentence each, such as a device without room."""
+
+    name: str
+    plan: Plan | None
+    cost_ms: float | None
+    torchrec_ms: float | None
+    peak_bytes: int | None
+    seconds: float
+    broken: tuple[str, ...] = ()
+    failure: str = ""
+
+    def _cells(self) -> tuple[str, ...]:
+        def ms(value: float | None) -> str:
+            return "" if value is None else f"{value:.3f}"
+        peak = "" if self.peak_bytes is None else _planner.format_bytes(self.peak_bytes)
+        shards = "" if self.plan is None else str(len(self.plan.shards))
+        return self.name, ms(self.cost_ms), ms(self.torchrec_ms), peak, shards, f"{self.seconds:.2f}"
+
+    def _sentences(self) -> list[str]:
+        return [*([f"{self.name}: {self.failure}"] if self.failure else []),
+                *(f"{self.name}: {one}" for one in self.broken)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannerComparison(_fields.Record):
+    """Both planners on one model. problem: what plans are verified and priced against. notes: what both ratings
+    assume."""
+
+    problem: ShardingProblem
+    entries: tuple[PlannerEntry, ...]
+    notes: tuple[str, ...] = ()
+
+    def entry(self, name: str) -> PlannerEntry:
+        """That of "TorchRec's planner" or "NeuroShard"."""
+        return next(one for one in self.entries if one.name == name)
+
+    def _sentences(self) -> list[str]:
+        return [line for one in self.entries for line in one._sentences()] + list(self.notes)
+
+    def __str__(self) -> str:
+        rows = [COLUMNS, *(one._cells() for one in self.entries)]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        lines = ["  ".join(cell.ljust(width) if index == 0 else cell.rjust(width)
+                           for index, (cell, width) in enumerate(zip(row, widths))) for row in rows]
+        return "\n".join([*lines, *(f"  {line}" for line in self._sentences())])
+
+    def __repr__(self) -> str:
+        """In short; printing it shows a table."""
+        prices = ", ".join(f"{one.name} {one._cells()[1] or 'none'} ms" for one in self.entries)
+        return f"PlannerComparison({prices})"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{len(self.problem.tables)} tables on {self.problem.topology}", COLUMNS,
+                          [one._cells() for one in self.entries], self._sentences())
+
+
+def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_size: int, *,
+                     sharders: Sequence[ModuleSharder] | None = None,
+                     cost_model: object = "auto", **options: object) -> PlannerComparison:
+    """Runs TorchRec's EmbeddingShardingPlanner, with its defaults, and NeuroShardPlanner on `model`.
+
+    topology: NeuroShard's, or its text such as "8xH200", from which TorchRec's is built: with the same memory and
+    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. options: those
+    of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if there were
+    room. Raises Unsupported for models that cannot be planned, and for clusters that TorchRec has no Topology for.
+    """
+    checks.expect(model, "model", torch.nn.Module, "a torch.nn.Module")
+    sharders = checks.check_sharders(get_default_sharders() if sharders is None else sharders)
+    planner = NeuroShardPlanner(topology, batch_size, cost_model=cost_model, **{"progress": False, **options})
+    started = time.perf_counter()
+    ours: ShardingPlan | None = None
+    failure = ""
+    try:
+        ours = planner.plan(model, sharders)
+    except PlanningError as error:
+        failure = f"no plan: {error}".splitlines()[0]
+    seconds = time.perf_counter() - started
+    problem = planner.problem
+    assert problem is not None
+    pricer = Pricer(model, sharders, problem, batch_size, cost_model)
+    entries = [pricer.of_torchrec(), pricer.entry(OURS, ours, seconds, failure)]
+    return PlannerComparison(problem=problem, entries=tuple(entries), notes=pricer.notes())
+
+
+def torchrec_topology(topology: Topology) -> TorchRecTopology:
+    """TorchRec's Topology of the same devices, memories and bandwidths: GB/s are bytes per ms times 1e6. The rate to
+    host memory is left at TorchRec's default. Raises Unsupported unless devices and hosts are alike."""
+    devices, levels = topology.devices, topology.levels
+    classes = {one.device_class for one in devices}
+    memories, local = {one.memory_bytes for one in devices}, {*levels[-1].groups}
+    if len(classes) != 1 or len(memories) != 1 or len(local) != 1:
+        raise Unsupported("topology: TorchRec plans for devices of one class and memory in hosts of one size")
+    known, per_host, memory = topology.class_named(classes.pop()), local.pop(), memories.pop()
+    outer = levels[0].bandwidth_gb_per_s if len(levels) > 1 else known.network_bandwidth_gb_per_s
+    on_host = known.kind == "cpu"
+    with quiet():
+        return TorchRecTopology(
+            world_size=len(devices), local_world_size=per_host, compute_device="cpu" if on_host else "cuda",
+            hbm_cap=None if on_host else memory,
+            ddr_cap=memory if on_host else min(one.memory_bytes for one in topology.hosts) // per_host,
+            hbm_mem_bw=known.memory_bandwidth_gb_per_s * 1e6,
+            intra_host_bw=levels[-1].bandwidth_gb_per_s * 1e6, inter_host_bw=outer * 1e6)
+
+
+class Pricer:
+    """Prices plans of TorchRec for one model by both ratings."""
+
+    def __init__(self, model: torch.nn.Module, sharders: Sequence[ModuleSharder], problem: ShardingProblem,
+                 batch_size: int, cost_model: object) -> None:
+        self._model, self._sharders, self._problem = model, sharders, problem
+        self._batch_size, self._cost_model = batch_size, cost_model
+        self._topology = torchrec_topology(problem.topology)
+        self._enumerator = EmbeddingEnumerator(self._topology, batch_size)
+        self._sizes = {table.name: (table.rows, table.dim) for table in problem.tables}
+        with quiet():
+            options = self._enumerator.enumerate(model, list(sharders))
+        # Any option of a table has its tensor and the lengths of its inputs.
+        self._options = {table_name(one.path, one.name): one for one in options}
+
+    def of_torchrec(self) -> PlannerEntry:
+        started = time.perf_counter()
+        plan, failure = None, ""
+        try:
+            with quiet():
+                planner = EmbeddingShardingPlanner(topology=self._topology, batch_size=self._batch_size, stats=[])
+                plan = planner.plan(self._model, list(self._sharders))
+        except PlannerError as error:
+            failure = f"no plan: {str(error).strip().splitlines()[0]}"
+        return self.entry(TORCHREC, plan, time.perf_counter() - started, failure)
+
+    def entry(self, name: str, plan: ShardingPlan | None, seconds: float, failure: str) -> PlannerEntry:
+        if plan is None:
+            return PlannerEntry(name=name, plan=None, cost_ms=None, torchrec_ms=None, peak_bytes=None,
+                                seconds=seconds, failure=failure)
+        rating = self.rating(plan)
+        try:
+            own = Plan.from_torchrec(plan, lambda path, table: self._sizes[table_name(path, table)],
+                                     self._problem.topology.device_count,
+                                     optimizer_semantics=self._problem.optimizer_semantics)
+        except Unsupported as error:
+            return PlannerEntry(name=name, plan=None, cost_ms=None, torchrec_ms=rating, peak_bytes=None,
+                                seconds=seconds, failure=f"NeuroShard has no costs for this plan: {error}")
+        broken = self.broken(own)
+        result, failure = self.priced(own, bool(broken))
+        return PlannerEntry(name=name, plan=own, torchrec_ms=rating, seconds=seconds, broken=broken, failure=failure,
+                            cost_ms=result.cost_ms if result else None,
+                            peak_bytes=result.memory.peak_bytes if result else None)
+
+    def broken(self, plan: Plan) -> tuple[str, ...]:
+        try:
+            plan.verify(self._problem)
+        except InvalidPlan as error:
+            return tuple(f"breaks a rule: {line}" for line in str(error).splitlines())
+        return ()
+
+    def priced(self, plan: Plan, as_if_allowed: bool) -> tuple[neuroshard.PlanResult | None, str]:
+        """By our costs; as_if_allowed: with room for all, and without constraints."""
+        problem = self._problem
+        if as_if_allowed:
+            roomy = problem.topology.replace(
+                devices=[one.replace(memory_bytes=ROOM) for one in problem.topology.devices],
+                hosts=[one.replace(memory_bytes=ROOM) for one in problem.topology.hosts])
+            reserves = problem.constraints.reserves
+            problem = problem.replace(topology=roomy, target="native", optimizer_semantics="per_shard",
+                                      constraints=neuroshard.Constraints(reserves=reserves))
+            plan = plan.replace(optimizer_semantics="per_shard")
+        try:
+            return neuroshard.inspect(problem, plan, cost_model=self._cost_model), ""
+        except Error as error:
+            return None, f"NeuroShard has no costs for this plan: {str(error).splitlines()[0]}"
+
+    def rating(self, plan: ShardingPlan) -> float:
+        """TorchRec's rating, in milliseconds: the sum of the times of its shards on the slowest rank."""
+        options = []
+        for path, module in plan.plan.items():
+            for name, one in module.items():
+                known = self._options[table_name(path, name)]
+                ranks = list(one.ranks or range(self._topology.world_size))
+                spec = one.sharding_spec
+                places = ([(list(each.shard_sizes), list(each.shard_offsets)) for each in spec.shards] if spec
+                          else [(list(known.tensor.shape), [0, 0])] * len(ranks))
+                options.append(ShardingOption(
+                    name=name, tensor=known.tensor, module=known.module, input_lengths=known.input_lengths,
+                    batch_size=known.batch_size, sharding_type=one.sharding_type,
+                    partition_by=get_partition_by_type(one.sharding_type), compute_kernel=one.compute_kernel,
+                    shards=[Shard(size=size, offset=offset, rank=rank)
+                            for (size, offset), rank in zip(places, ranks)]))
+        with quiet():
+            self._enumerator.populate_estimates(options)
+        return float(NoopPerfModel(self._topology).rate(options))
+
+    def notes(self) -> tuple[str, ...]:
+        ones = sum(feature.mean_pooling == 1 for feature in self._problem.features)
+        return ("our costs are those of whole steps; TorchRec's rating adds up the shards of the slowest rank, each "
+                "alone: compare within a column",
+                *((f"both take 1 id per sample for {ones} of {len(self._problem.features)} features: constraints "
+                   "with pooling_factors say otherwise",) if ones else ()))
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silences TorchRec's log and warnings, which also take time."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
