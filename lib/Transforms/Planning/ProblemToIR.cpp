@@ -24,9 +24,16 @@ using ir::TopologyOp;
 
 namespace {
 
-/// Features that share one jagged argument: own batch size (0: the module's),
-/// weighted.
-using InputKey = std::pair<int64_t, unsigned>;
+/// The features of one jagged argument, which is weighted if one of them is:
+/// other lookups ignore the weights of their ids.
+struct Input {
+  SmallVector<StringAttr> features;
+  bool weighted = false;
+};
+
+/// By own batch size (0: the module's), as the planner groups features into
+/// exchanges.
+using Inputs = llvm::MapVector<int64_t, Input>;
 
 /// Runs of equal devices; what the class says by default is left out.
 ArrayAttr devicesAttr(const Topology &topology, MLIRContext *context) {
@@ -89,7 +96,7 @@ private:
   void writeTables();
   LogicalResult writePartialPlan(TopologyOp topology);
   void writeFunction();
-  llvm::MapVector<InputKey, SmallVector<StringAttr>> inputs();
+  Inputs inputs();
   Value writeLookup(const Feature &feature, Value ids, Type elementType);
 
   const ShardingProblem &problem;
@@ -142,11 +149,13 @@ LogicalResult ModuleWriter::writePartialPlan(TopologyOp topology) {
   return planToIR(fixed, plan);
 }
 
-llvm::MapVector<InputKey, SmallVector<StringAttr>> ModuleWriter::inputs() {
-  llvm::MapVector<InputKey, SmallVector<StringAttr>> result;
-  for (const Feature &feature : problem.features)
-    result[{feature.batch, feature.weighted}].push_back(
-        builder.getStringAttr(feature.name));
+Inputs ModuleWriter::inputs() {
+  Inputs result;
+  for (const Feature &feature : problem.features) {
+    Input &input = result[feature.batch];
+    input.features.push_back(builder.getStringAttr(feature.name));
+    input.weighted |= feature.weighted;
+  }
   return result;
 }
 
@@ -163,25 +172,25 @@ Value ModuleWriter::writeLookup(const Feature &feature, Value ids,
 
 void ModuleWriter::writeFunction() {
   MLIRContext *context = builder.getContext();
-  auto grouped = inputs();
+  Inputs grouped = inputs();
   unsigned idBits = problem.batch.idType == IdType::I32 ? 32 : 64;
   SmallVector<Type> argumentTypes;
-  for (const auto &[key, features] : grouped)
-    argumentTypes.push_back(JaggedType::get(
-        context, features, builder.getIntegerType(idBits), key.second != 0));
+  for (const auto &[batch, input] : grouped)
+    argumentTypes.push_back(JaggedType::get(context, input.features,
+                                            builder.getIntegerType(idBits),
+                                            input.weighted));
   auto function = func::FuncOp::create(
       loc, "forward", builder.getFunctionType(argumentTypes, {}));
   symbols.insert(function);
   builder.setInsertionPointToStart(function.addEntryBlock());
-  llvm::DenseMap<InputKey, Value> argumentOfKey;
+  llvm::DenseMap<int64_t, Value> argumentOfBatch;
   for (auto [item, argument] : llvm::zip(grouped, function.getArguments()))
-    argumentOfKey[item.first] = argument;
+    argumentOfBatch[item.first] = argument;
   Type elementType = typeOf(problem.batch.outputType, context);
   SmallVector<Value> results;
   for (const Feature &feature : problem.features)
     results.push_back(
-        writeLookup(feature, argumentOfKey[{feature.batch, feature.weighted}],
-                    elementType));
+        writeLookup(feature, argumentOfBatch[feature.batch], elementType));
   func::ReturnOp::create(builder, loc, results);
   function.setType(
       builder.getFunctionType(argumentTypes, TypeRange(ValueRange(results))));
