@@ -48,6 +48,7 @@ class _Sharded(Learning, torch.nn.Module):
     """The common base of the two collections."""
 
     _unpooled: bool  # results have a row for each id
+    _policy: type[Updates] = Updates
 
     def __init__(self, plan: Plan, problem: ShardingProblem, *,
                  learning_rate: float | Sequence[Mapping[str, Any]],
@@ -88,7 +89,7 @@ class _Sharded(Learning, torch.nn.Module):
                       "initial_values": str(sorted(functions)),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
-        self._updates = Updates(updates, self._optimizer, gradient_division)
+        self._updates = self._policy(updates, self._optimizer, gradient_division)
         self._out_of_range = OutOfRange(out_of_range)
         self._policies, self._seed = policies, seed
         session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
@@ -406,6 +407,13 @@ class _Sharded(Learning, torch.nn.Module):
                f"{self._session.size}, {len(self._plan.shards_on(self._session.rank))} shards here"
 
 
+def require_alike_weights(problem: ShardingProblem) -> None:
+    """Raises a ValueError where some features have sample weights."""
+    if len({feature.weighted for feature in problem.features}) > 1:
+        raise ValueError("some features have sample weights and some have none; all features of a collection "
+                         "must, or none")
+
+
 class ShardedEmbeddingBagCollection(_Sharded):
     """Tables sharded by a plan, whose features are pooled (sum or mean) per sample.
 
@@ -446,6 +454,7 @@ class ShardedEmbeddingBagCollection(_Sharded):
     _unpooled = False
 
     def _check_features(self, problem: ShardingProblem) -> None:
+        require_alike_weights(problem)
         for feature in problem.features:
             if feature.pooling == "none":
                 raise ValueError(f"feature \"{feature.name}\" is not pooled; use "
@@ -478,6 +487,7 @@ class ShardedEmbeddingCollection(_Sharded):
     _unpooled = True
 
     def _check_features(self, problem: ShardingProblem) -> None:
+        require_alike_weights(problem)
         for feature in problem.features:
             if feature.pooling != "none":
                 raise ValueError(f"feature \"{feature.name}\" is pooled; use "
