@@ -1,6 +1,5 @@
 """Plans that TorchRec runs: outputs and updated weights against torch without sharding."""
 
-import functools
 import os
 import random
 import warnings
@@ -16,8 +15,7 @@ warnings.filterwarnings("ignore")
 
 from fbgemm_gpu.split_embedding_configs import EmbOptimType  # noqa: E402
 from torch.distributed._shard.sharded_tensor import ShardedTensor  # noqa: E402
-from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection,  # noqa: E402
-                      EmbeddingConfig, PoolingType)
+from torchrec import EmbeddingConfig  # noqa: E402
 from torchrec.distributed import DistributedModelParallel  # noqa: E402
 from torchrec.distributed.embedding import EmbeddingCollectionSharder  # noqa: E402
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # noqa: E402
