@@ -289,6 +289,10 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, const std::string &text) {
           findSession(model)->refuse(text);
         });
+  m.def("note_purpose(str model, int purpose) -> ()",
+        [](const std::string &model, int64_t purpose) {
+          findSession(model)->notePurpose(purpose);
+        });
   m.def("num_updates(str model) -> int", [](const std::string &model) {
     return findSession(model)->numUpdates();
   });

@@ -214,6 +214,11 @@ void RankSession::refuse(const std::string &text) {
   }
 }
 
+void RankSession::notePurpose(int64_t purpose) {
+  std::lock_guard one(running);
+  check(nsrt_device_note_purpose(ownDevice, purpose));
+}
+
 int64_t RankSession::startChecked(const std::vector<at::Tensor> &inputs) {
   Step step;
   step.frozen = frozen;

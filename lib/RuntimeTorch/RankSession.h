@@ -56,6 +56,8 @@ public:
   /// Fails the step that the other ranks start, with `text` as the cause. For
   /// callers that cannot start theirs.
   void refuse(const std::string &text);
+  /// Says what the next start is for; ranks that say other numbers are told.
+  void notePurpose(int64_t purpose);
   /// Waits for the ids of a step, looks its rows up and starts to send them;
   /// before, those of earlier steps. Later calls do nothing.
   void lookUp(int64_t step);

@@ -21,9 +21,8 @@
 // RUN: neuroshard-translate --workload-to-mlir --topology=%t/all.json %t/tables.json \
 // RUN:   | FileCheck %s --check-prefix=FILE
 
-// CHECK:      !ids = !neuroshard.jagged<["f0", "f2"], i32>
-// CHECK:      !ids1 = !neuroshard.jagged<["f1"], i32, weighted>
-// CHECK:      !ids2 = !neuroshard.jagged<["f3"], i32>
+// CHECK:      !ids = !neuroshard.jagged<["f0", "f1", "f2"], i32, weighted>
+// CHECK:      !ids1 = !neuroshard.jagged<["f3"], i32>
 // CHECK:      module attributes {neuroshard.batch = 4096 : i64, neuroshard.planning = {
 // CHECK-SAME:   backwards = 4 : i64, cache_load_factor = 2.500000e-01 : f64
 // CHECK-SAME:   co_locate = {{\[}}[@b, @cluster]]
@@ -56,12 +55,12 @@
 // CHECK-NEXT:   neuroshard.shard "a left" of @a rows [0, 1000) cols [0, 32) on [3]
 // CHECK-NEXT:   neuroshard.shard "a corner" of @a rows [0, 500) cols [32, 64) on [0] tier dram
 // CHECK-NEXT: }
-// One argument for each batch size and weightedness, in the order of the features.
-// CHECK-NEXT: func.func @forward(%arg0: !ids, %arg1: !ids1, %arg2: !ids2) -> (tensor<?x64xf16>, tensor<?x6xf16>, tensor<?x4xf16>, tensor<?x6xf16>)
+// One argument for each batch size, with weights if a lookup reads them, in the order of the features.
+// CHECK-NEXT: func.func @forward(%arg0: !ids, %arg1: !ids1) -> (tensor<?x64xf16>, tensor<?x6xf16>, tensor<?x4xf16>, tensor<?x6xf16>)
 // CHECK-NEXT:   %0 = neuroshard.lookup mean @a[%arg0, "f0"] {stats = #neuroshard.feature<mean = 3.500000e+00, p99 = 2.000000e+01, presence = 9.000000e-01>}
-// CHECK-NEXT:   %1 = neuroshard.lookup sum @b[%arg1, "f1"] weighted {stats = #neuroshard.feature<mean = 1.000000e+00, weight_gradient>}
+// CHECK-NEXT:   %1 = neuroshard.lookup sum @b[%arg0, "f1"] weighted {stats = #neuroshard.feature<mean = 1.000000e+00, weight_gradient>}
 // CHECK-NEXT:   %2 = neuroshard.lookup unpooled @cluster[%arg0, "f2"] {{.*}} -> tensor<?x4xf16>
-// CHECK-NEXT:   %3 = neuroshard.lookup sum @b[%arg2, "f3"] {stats = #neuroshard.feature<mean = 1.000000e+00, batch = 100>}
+// CHECK-NEXT:   %3 = neuroshard.lookup sum @b[%arg1, "f3"] {stats = #neuroshard.feature<mean = 1.000000e+00, batch = 100>}
 // CHECK-NEXT:   return %0, %1, %2, %3
 
 // TABLES: neuroshard.planning = {id_type = "i32", output_type = "f16"}

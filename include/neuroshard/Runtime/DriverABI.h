@@ -217,6 +217,10 @@ int32_t nsrt_device_set_step(nsrt_device *, float learning_rate, int64_t step);
 /// before they can call a function.
 int32_t nsrt_device_refuse(nsrt_device *, const char *text);
 
+/// Says what the driver makes of the next ids that it routes; ranks that say
+/// other numbers are told so there.
+int32_t nsrt_device_note_purpose(nsrt_device *, int64_t purpose);
+
 /// Multiplies all gradients but those of sample weights by `scale`, 1 at first.
 /// 1 / ranks makes the sum over ranks a mean.
 int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);

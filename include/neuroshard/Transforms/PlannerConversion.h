@@ -49,9 +49,10 @@ mlir::FailureOr<ShardingPlan> planFromIR(ir::PlanOp plan);
 
 /// A logical module: topology, tables, pins and fixed shards (as a partial
 /// plan), and a function `@forward` that takes one jagged argument per batch
-/// size and weightedness of the features and returns the results of all
-/// lookups. problemFromIR() gives the problem back. `loc` is the location of
-/// all ops. Expects a problem for which checkWorkload() finds nothing.
+/// size of the features, weighted if one of these is, and returns the results
+/// of all lookups. problemFromIR() gives the problem back. `loc` is the
+/// location of all ops. Expects a problem for which checkWorkload() finds
+/// nothing.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 problemToIR(const ShardingProblem &problem, mlir::Location loc);
 

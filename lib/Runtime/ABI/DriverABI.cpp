@@ -316,6 +316,11 @@ NSRT_EXPORT int32_t nsrt_device_refuse(nsrt_device *device, const char *text) {
   return status([&] { device->refusal = text; });
 }
 
+NSRT_EXPORT int32_t nsrt_device_note_purpose(nsrt_device *device,
+                                             int64_t purpose) {
+  return status([&] { device->order.addPurpose(purpose); });
+}
+
 NSRT_EXPORT int32_t nsrt_device_use_stream(nsrt_device *device, void *stream) {
   return status([&] {
     device->backend->useStream(stream);

@@ -43,6 +43,9 @@ public:
     mix(static_cast<uint64_t>(step));
   }
 
+  /// Adds what the next ids are for, by a number that the caller gives it.
+  void addPurpose(int64_t purpose) { mix(static_cast<uint64_t>(purpose)); }
+
   int64_t hash() const { return static_cast<int64_t>(state); }
 
 private:

@@ -245,9 +245,10 @@ void requireSameOrder(const Device &device, std::vector<Numbers> &headers) {
     if (numberOf(headers[peer], IdHeader::CallOrder) != device.order.hash())
       fail("has exchanged results and gradients in another order than rank ",
            peer,
-           ", or has updated by another learning rate or number of steps, so "
-           "that tables have wrong updates; look rows up, run backwards and "
-           "set these alike on all ranks, and begin again from a checkpoint");
+           ", has looked rows up for other modules, or has updated by another "
+           "learning rate, number of steps or set of tables, so that tables "
+           "have wrong updates; look rows up, run backwards and set these "
+           "alike on all ranks, and begin again from a checkpoint");
 }
 
 void requireSameFrozen(const Device &device, const Routed &routed,

@@ -25,9 +25,16 @@ using ir::TopologyOp;
 
 namespace {
 
-/// Features that share one jagged argument: own batch size (0: the module's),
-/// whether ids have weights.
-using InputKey = std::pair<int64_t, unsigned>;
+/// The features of one jagged argument, which is weighted if one of them is:
+/// other lookups ignore the weights of their ids.
+struct Input {
+  SmallVector<StringAttr> features;
+  bool weighted = false;
+};
+
+/// By own batch size (0: the module's), as the planner groups features into
+/// exchanges.
+using Inputs = llvm::MapVector<int64_t, Input>;
 
 /// Runs of equal devices; what the class says by default is left out.
 ArrayAttr devicesAttr(const Topology &topology, MLIRContext *context) {
@@ -91,8 +98,7 @@ private:
   void writeTables();
   LogicalResult writePartialPlan(TopologyOp topology);
   void writeFunction();
-  InputKey inputOf(const Feature &feature) const;
-  llvm::MapVector<InputKey, SmallVector<StringAttr>> inputs();
+  Inputs inputs();
   Value writeLookup(const Feature &feature, Value ids, Type elementType);
 
   const ShardingProblem &problem;
@@ -145,21 +151,13 @@ LogicalResult ModuleWriter::writePartialPlan(TopologyOp topology) {
   return planToIR(fixed, plan);
 }
 
-/// Serving takes all features of a batch as one input, of which lookups read
-/// the weights that they need.
-InputKey ModuleWriter::inputOf(const Feature &feature) const {
-  if (problem.mode != StepMode::Inference)
-    return {feature.batch, feature.weighted};
-  return {feature.batch,
-          llvm::any_of(problem.features, [&](const Feature &other) {
-            return other.batch == feature.batch && other.weighted;
-          })};
-}
-
-llvm::MapVector<InputKey, SmallVector<StringAttr>> ModuleWriter::inputs() {
-  llvm::MapVector<InputKey, SmallVector<StringAttr>> result;
-  for (const Feature &feature : problem.features)
-    result[inputOf(feature)].push_back(builder.getStringAttr(feature.name));
+Inputs ModuleWriter::inputs() {
+  Inputs result;
+  for (const Feature &feature : problem.features) {
+    Input &input = result[feature.batch];
+    input.features.push_back(builder.getStringAttr(feature.name));
+    input.weighted |= feature.weighted;
+  }
   return result;
 }
 
@@ -176,24 +174,25 @@ Value ModuleWriter::writeLookup(const Feature &feature, Value ids,
 
 void ModuleWriter::writeFunction() {
   MLIRContext *context = builder.getContext();
-  auto grouped = inputs();
+  Inputs grouped = inputs();
   unsigned idBits = problem.batch.idType == IdType::I32 ? 32 : 64;
   SmallVector<Type> argumentTypes;
-  for (const auto &[key, features] : grouped)
-    argumentTypes.push_back(JaggedType::get(
-        context, features, builder.getIntegerType(idBits), key.second != 0));
+  for (const auto &[batch, input] : grouped)
+    argumentTypes.push_back(JaggedType::get(context, input.features,
+                                            builder.getIntegerType(idBits),
+                                            input.weighted));
   auto function = func::FuncOp::create(
       loc, "forward", builder.getFunctionType(argumentTypes, {}));
   symbols.insert(function);
   builder.setInsertionPointToStart(function.addEntryBlock());
-  llvm::DenseMap<InputKey, Value> argumentOfKey;
+  llvm::DenseMap<int64_t, Value> argumentOfBatch;
   for (auto [item, argument] : llvm::zip(grouped, function.getArguments()))
-    argumentOfKey[item.first] = argument;
+    argumentOfBatch[item.first] = argument;
   Type elementType = typeOf(problem.batch.outputType, context);
   SmallVector<Value> results;
   for (const Feature &feature : problem.features)
     results.push_back(
-        writeLookup(feature, argumentOfKey[inputOf(feature)], elementType));
+        writeLookup(feature, argumentOfBatch[feature.batch], elementType));
   func::ReturnOp::create(builder, loc, results);
   function.setType(
       builder.getFunctionType(argumentTypes, TypeRange(ValueRange(results))));

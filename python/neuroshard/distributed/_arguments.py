@@ -19,6 +19,17 @@ def types(plan: object, problem: object, gradient_division: object) -> None:
             raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")
 
 
+def features(problem: ShardingProblem, unpooled: bool) -> None:
+    """Checks those of one collection. Of lookups alone, features without weights read none."""
+    for feature in problem.features:
+        if (feature.pooling == "none") != unpooled:
+            said, other = ("pooled", "Bag") if unpooled else ("not pooled", "")
+            raise ValueError(f"feature \"{feature.name}\" is {said}; use ShardedEmbedding{other}Collection")
+    if problem.mode == "training" and len({feature.weighted for feature in problem.features}) > 1:
+        raise ValueError("some features have sample weights and some have none; all features of a collection must, or "
+                         "none, to be trained")
+
+
 def seed(value: object) -> int:
     if not is_whole(value) or not -2**63 <= value < 2**63:
         raise ValueError(f"seed: expected a number of 64 bits with sign, found {_fields.shown(value)}")

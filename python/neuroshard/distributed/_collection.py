@@ -49,6 +49,7 @@ class _Sharded(Learning, torch.nn.Module):
     """The common base of the two collections."""
 
     _unpooled: bool  # results have a row for each id
+    _policy: type[Updates] = Updates
 
     def __init__(self, plan: Plan, problem: ShardingProblem, *,
                  learning_rate: float | Sequence[Mapping[str, Any]],
@@ -91,7 +92,7 @@ class _Sharded(Learning, torch.nn.Module):
                       "initial_values": str(sorted(functions)),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
-        self._updates = Updates(updates, self._optimizer, gradient_division)
+        self._updates = self._policy(updates, self._optimizer, gradient_division)
         self._out_of_range, self._distinct_ids = OutOfRange(out_of_range), DistinctIds(distinct_ids)
         self._policies, self._seed = policies, seed
         session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
@@ -126,13 +127,14 @@ class _Sharded(Learning, torch.nn.Module):
         rows = [problem.table(table_of[name]).rows for name in session.input.features]
         self._out_of_range.use([ANY if table_of[name] in self._policies else count
                                 for name, count in zip(session.input.features, rows)])
-        self._distinct_ids.use(rows)
+        unpooled = {one.name for one in problem.features if one.pooling == "none"}
+        self._distinct_ids.use(rows, [name in unpooled for name in session.input.features])
         self._translation = open_dynamic_ids(self._policies, table_of, session, self._seed)
         self._named_state: Any = None  # once asked for
         self._reset_step = self.step
 
     def _check_features(self, problem: ShardingProblem) -> None:
-        raise NotImplementedError
+        _arguments.features(problem, self._unpooled)
 
     # Properties
 
@@ -458,12 +460,6 @@ class ShardedEmbeddingBagCollection(_Sharded):
 
     _unpooled = False
 
-    def _check_features(self, problem: ShardingProblem) -> None:
-        for feature in problem.features:
-            if feature.pooling == "none":
-                raise ValueError(f"feature \"{feature.name}\" is not pooled; use "
-                                 "ShardedEmbeddingCollection")
-
     def _check_keyed(self, ids: Jagged) -> None:
         if ids.batches is not None and ids.inverse is None:
             raise TensorError(
@@ -492,12 +488,6 @@ class ShardedEmbeddingCollection(_Sharded):
 
     tables_key = "embeddings"
     _unpooled = True
-
-    def _check_features(self, problem: ShardingProblem) -> None:
-        for feature in problem.features:
-            if feature.pooling != "none":
-                raise ValueError(f"feature \"{feature.name}\" is pooled; use "
-                                 "ShardedEmbeddingBagCollection")
 
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
         offsets = split_rows(ids, len(self.features))

@@ -16,17 +16,19 @@ from neuroshard.distributed._out_of_range import counts_of
 
 class Sent(NamedTuple):
     """The ids of a step: those that were given, those that were sent, and by feature, for each id given, the
-    number of its row among those of the ids sent, i64 [ids]; places: None where both are the same."""
+    number of its row among those of the ids sent, i64 [ids], or None for pooled features; places: None where
+    ids given and sent are the same."""
 
     given: Jagged
     ids: Jagged
-    places: Sequence[torch.Tensor] | None = None
+    places: Sequence[torch.Tensor | None] | None = None
 
     def all_rows(self, results: Sequence[torch.Tensor], lookups: Sequence[Result]) -> Sequence[torch.Tensor]:
-        """The rows of the ids given, from those of the ids sent, [ids, dim] of each lookup."""
+        """The results for the ids given, from those for the ids sent, of each lookup."""
         if self.places is None:
             return results
-        return [RowsOfIds.apply(rows, self.places[one.feature]) for rows, one in zip(results, lookups)]
+        places = [self.places[one.feature] for one in lookups]
+        return [rows if own is None else RowsOfIds.apply(rows, own) for rows, own in zip(results, places)]
 
 
 class RowsOfIds(torch.autograd.Function):
@@ -61,26 +63,26 @@ def check_asked(asked: object, unpooled: bool) -> bool:
 
 
 class DistinctIds:
-    """Takes repeated ids out of what is sent, if that is asked for."""
+    """Takes repeated ids out of what is sent for unpooled features, if that is asked for."""
 
     def __init__(self, asked: bool) -> None:
         """use() comes before all else."""
         self.asked = asked
 
-    def use(self, rows: Sequence[int]) -> None:
-        """rows: of the table of each feature of the input."""
-        self._rows = rows
+    def use(self, rows: Sequence[int], unpooled: Sequence[bool]) -> None:
+        """rows: of the table of each feature of the input. unpooled: whether it is."""
+        self._rows, self._unpooled = rows, unpooled
 
     def apply(self, ids: Jagged) -> Sent:
         """ids: as operators take them. A compiled program sends all, as the number of others is not known."""
         if not self.asked or torch.compiler.is_compiling():
             return Sent(ids, ids)
-        return distinct(ids, self._rows)
+        return distinct(ids, self._rows, self._unpooled)
 
 
-def distinct(ids: Jagged, rows: Sequence[int]) -> Sent:
-    """Each id of a feature once, ascending, all in the feature's first bag, or the ids as they are where none
-    is repeated.
+def distinct(ids: Jagged, rows: Sequence[int], unpooled: Sequence[bool]) -> Sent:
+    """Each id of an unpooled feature once, ascending, all in the feature's first bag, and pooled features as
+    they are; the ids as they are where none is repeated.
 
     rows: of the table of each feature. Ids that no table has, and wrong offsets, are left as they are: the
     step, which refuses them, names their places."""
@@ -88,19 +90,36 @@ def distinct(ids: Jagged, rows: Sequence[int]) -> Sent:
     if counts is None or not len(ids.ids):
         return Sent(ids, ids)
     device = ids.ids.device
-    of_table = torch.tensor(rows, device=device)
-    first = of_table.cumsum(0) - of_table  # of rows numbered over the tables of all features
-    feature = torch.repeat_interleave(torch.tensor(counts, device=device))
-    if bool(((ids.ids < 0) | (ids.ids >= of_table[feature])).any()):
+    given = begins_of(torch.tensor(counts, device=device))
+    feature = torch.repeat_interleave(given.diff())
+    is_distinct = torch.tensor(unpooled, device=device)
+    limits = torch.tensor(rows, device=device)[feature]
+    if bool((is_distinct[feature] & ((ids.ids < 0) | (ids.ids >= limits))).any()):
         return Sent(ids, ids)
-    kept, places = torch.unique(ids.ids + first[feature], return_inverse=True)
+    # What is kept is numbered over all features: rows of the tables of unpooled ones, ids of the others.
+    first = begins_of(torch.where(is_distinct, torch.tensor(rows, device=device), given.diff()))
+    places = torch.arange(len(ids.ids), device=device)
+    own = torch.where(is_distinct[feature], ids.ids, places - given[feature])
+    kept, numbers = torch.unique(own + first[feature], return_inverse=True)
     if len(kept) == len(ids.ids):
         return Sent(ids, ids)
-    begins = torch.searchsorted(kept, torch.cat([first, first[-1:] + of_table[-1:]]))
-    own = torch.repeat_interleave(begins.diff())
-    bags = (ids.offsets.shape[0] - 1) // len(rows)
-    ends = begins[1:, None].expand(len(rows), bags - 1)
-    offsets = torch.cat([torch.cat([begins[:-1, None], ends], dim=1).reshape(-1), begins[-1:]])
-    sent = ids._replace(ids=(kept - first[own]).to(ids.ids.dtype), offsets=offsets,
-                        feature_begin=None)
-    return Sent(ids, sent, [part - begin for part, begin in zip(places.split(counts), begins)])
+    one_of = torch.empty_like(kept).scatter_(0, numbers, places)
+    begins = torch.searchsorted(kept, first)
+    sent = ids._replace(ids=ids.ids[one_of], offsets=offsets_of(ids.offsets, given, begins, is_distinct),
+                        weights=None if ids.weights is None else ids.weights[one_of], feature_begin=None)
+    return Sent(ids, sent, [part - begin if one else None for part, begin, one
+                            in zip(numbers.split(counts), begins, unpooled)])
+
+
+def begins_of(counts: torch.Tensor) -> torch.Tensor:
+    """Where each part begins, and the end of the last."""
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def offsets_of(given: torch.Tensor, begins_given: torch.Tensor, begins: torch.Tensor,
+               is_distinct: torch.Tensor) -> torch.Tensor:
+    """The offsets of what is sent. given: the offsets of all ids, [features * batch + 1]; begins_given, begins:
+    where each feature's ids begin in both, and the last one's end, [features + 1]."""
+    as_given = given[:-1].reshape(len(is_distinct), -1) + (begins - begins_given)[:-1, None]
+    in_first_bag = torch.cat([begins[:-1, None], begins[1:, None].expand(-1, as_given.shape[1] - 1)], dim=1)
+    return torch.cat([torch.where(is_distinct[:, None], in_first_bag, as_given).reshape(-1), begins[-1:]])

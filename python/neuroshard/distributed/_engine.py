@@ -93,6 +93,10 @@ class Engine:
         """Called instead of start(): ends the step on the other ranks with this error text."""
         self._ops.refuse(self.name, text)
 
+    def note_purpose(self, purpose: int) -> None:
+        """Says what the next start() or refuse() is for; ranks that say other numbers are told so."""
+        self._ops.note_purpose(self.name, purpose)
+
     def settle(self) -> None:
         """Waits until weights may be read and written. Raises a ValueError for ids that were
         checked late and wrong."""

@@ -40,6 +40,8 @@ def pipeline(loader: Iterable[T], ids: Mapping[_Sharded, Callable[[T], object]],
     of their batch, when those before it have ended. A module can be called with other ids, too, alike
     on all ranks: what was sent before is then sent again. A loop that ends early must end at the same
     step on all ranks."""
+    from neuroshard.distributed._modules.view import by_tables
+    ids = by_tables(ids) if isinstance(ids, Mapping) else ids
     check_arguments(ids, depth)
     group = process_group or next(iter(ids)).process_group
     require_same({"depth": str(depth), "number of modules": str(len(ids))}, group,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -89,7 +89,7 @@ class SentIds(Generic[P]):
         """What waits for the results of ids, and whether they are those of the current step. Raises
         the error that sending them gave, and a TensorError if they were changed since."""
         entry = self._entries[0] if self._entries else None
-        if entry is None or entry.taken or entry.ids is not ids:
+        if entry is None or entry.taken or not are_same(entry.ids, ids):
             self.recall()
             return self._send_ids(ids), False
         entry.taken = True
@@ -172,6 +172,13 @@ class SentIds(Generic[P]):
                 return
         entry.versions = [*(entry.versions or versions_of(torch.utils._pytree.tree_leaves(entry.ids))),
                           *versions_of(self._tensors(entry.pending))]
+
+
+def are_same(ids: object, others: object) -> bool:
+    """Whether they are one object, or dicts of the same objects."""
+    if isinstance(ids, Mapping) and isinstance(others, Mapping):
+        return ids.keys() == others.keys() and all(ids[key] is others[key] for key in ids)
+    return ids is others
 
 
 def versions_of(leaves: Iterable[object]) -> list[tuple[torch.Tensor, int]]:

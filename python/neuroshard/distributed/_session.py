@@ -85,10 +85,6 @@ class Session:
         if own:
             raise ValueError(f"feature \"{own[0]}\" has a batch of its own; all features of a "
                              "collection must have one batch")
-        # Of lookups alone those without weights read none.
-        if problem.mode == "training" and len({feature.weighted for feature in problem.features}) > 1:
-            raise ValueError("some features have sample weights and some have none; all features "
-                             "of a collection must, or none, to be trained")
         odd = [feature.name for feature in problem.features
                if feature.weighted and feature.pooling != "sum"]
         if odd:

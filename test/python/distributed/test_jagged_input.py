@@ -167,7 +167,7 @@ def test_the_feature_on_the_meta_device_is_named(culprit):
 def test_distinct_ids_are_those_of_their_feature(dtype, offsets):
     """Two features of two bags; ids 5 and 7 are in both."""
     given = Jagged(torch.tensor([7, 5, 7, 5, 7, 0, 5, 5, 0], dtype=dtype), torch.tensor(offsets))
-    sent = distinct(given, [8, 9])
+    sent = distinct(given, [8, 9], [True, True])
     features = [ids.unique().tolist() for ids in given.ids.split([offsets[2], 9 - offsets[2]])]
     assert sent.given is given and sent.ids.ids.dtype == dtype
     assert sent.ids.ids.tolist() == sum(features, [])
@@ -177,6 +177,15 @@ def test_distinct_ids_are_those_of_their_feature(dtype, offsets):
     assert sum(rows, []) == given.ids.tolist()
 
 
+def test_ids_of_pooled_features_stay_as_they_are():
+    weights = torch.arange(9.0)
+    given = Jagged(torch.tensor([3, 3, 5, 5, 5, 99, 99, 4, 4]), torch.tensor([0, 1, 2, 4, 5, 7, 9]), weights)
+    sent = distinct(given, [8, 8, 8], [False, True, False])
+    assert sent.ids.ids.tolist() == [3, 3, 5, 99, 99, 4, 4] and sent.ids.offsets.tolist() == [0, 1, 2, 3, 3, 5, 7]
+    assert sent.ids.weights[:2].tolist() == [0, 1] and sent.ids.weights[3:].tolist() == [5, 6, 7, 8]
+    assert sent.places[0] is None and sent.places[2] is None and sent.places[1].tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("given", [
     Jagged(torch.tensor([1, 2, 3]), torch.tensor([0, 1, 2])),  # wrong offsets
     Jagged(torch.tensor([1, 1, 8]), torch.tensor([0, 2, 3])),  # an id that no table has
@@ -184,7 +193,7 @@ def test_distinct_ids_are_those_of_their_feature(dtype, offsets):
     Jagged(torch.tensor([1, 2, 1]), torch.tensor([0, 2, 3])),  # no repetitions
     Jagged(torch.tensor([], dtype=torch.int64), torch.tensor([0, 0, 0]))])
 def test_other_ids_are_left_as_they_are(given):
-    sent = distinct(given, [8, 8])
+    sent = distinct(given, [8, 8], [True, True])
     assert sent.ids is given and sent.places is None
 
 

@@ -21,8 +21,7 @@ from support.ranks import Ranks
 
 CASES = {ranks: [*(f"torchrec.plan:number={one}" for one in matrix.sample(
     range(first, first + 150), count, f"torchrec {ranks}")), "torchrec.refused",
-    "torchrec.other_ranks", "torchrec.whole_model", "torchrec.whole_model_refused",
-    "torchrec.whole_model_memory"]
+    "torchrec.other_ranks"]
     for ranks, first, count in ((2, 0, 4), (4, 150, 2))}
 
 

@@ -54,7 +54,7 @@ def load_run(path: str, plan: ns.Plan) -> Run:
         odd = sorted(set(run.tables) ^ planned)[0]
         raise InputError(f"{path}: a run of {len(run.tables)} tables, but the plan has {len(planned)}: table '{odd}' is "
                          f"in {'the plan' if odd in planned else 'the run'} only; expected a run of this plan (of a "
-                         "module of shard_model: the plan and problem of that module)")
+                         "model of shard_model: those of all its collections)")
     cached = {shard.name for shard in plan.shards if shard.cache_rows}
     if unknown := sorted(set(run.caches) - cached):
         raise InputError(f"{path}: a run with a cache of shard '{unknown[0]}', which the plan does "

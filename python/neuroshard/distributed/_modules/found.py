@@ -57,7 +57,7 @@ def parts_of(model: object) -> list[Part]:
     single = {path.replace(".", "_") or "table": one for path, one in model.named_modules()
               if id(one) not in inside and isinstance(one, (torch.nn.EmbeddingBag, torch.nn.Embedding))}
     if not collections and not single:
-        if any(hasattr(one, "_session") for one in model.modules()):
+        if any(hasattr(one, "local_shards") for one in model.modules()):
             raise TypeError(f"a {type(model).__name__} whose tables are sharded already")
         raise TypeError(f"a {type(model).__name__} without tables; expected a module with an "
                         "EmbeddingBagCollection, an EmbeddingCollection, nn.EmbeddingBag or nn.Embedding")

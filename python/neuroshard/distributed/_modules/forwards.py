@@ -1,0 +1,157 @@
+"""The forwards of a model, each of which makes one step for the collections in it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import torch
+
+from neuroshard._group.agreement import rank_of, require_same
+from neuroshard.distributed._modules.joint import JointTables, Results
+from neuroshard.distributed._modules.members import Member
+from neuroshard.distributed._modules.places import Place, fetch, find, shown
+
+
+class Collection(Protocol):
+    """The module in the place of a collection (view.py)."""
+
+    path: str
+    member: Member
+
+    @property
+    def is_trained_now(self) -> bool: ...
+
+
+class Forward:
+    """One forward of the model. given: by path, the ids of the collections whose step begins with it."""
+
+    def __init__(self, tables: JointTables, args: tuple, kwargs: Mapping[str, Any], given: dict[str, object]) -> None:
+        self.args, self.kwargs, self.given = args, kwargs, given
+        self.found: dict[str, Place | None] = {}  # where the ids of those that were called are
+        self.num_alone = 0  # steps beside the one of all
+        self._learns, self._mode = tables._learns(), torch.is_grad_enabled()
+        self._results: Results | None = None
+        self._pending = tables.start(given) if given else None
+
+    def results_for(self, view: Collection, features: object) -> Results | None:
+        """Those of the step, if it has what a collection is called with."""
+        if self.given.get(view.path) is not features or features is None or (view.is_trained_now and not self._learns):
+            return None
+        if self._results is None:
+            # What the backward needs is kept as it is, also where activations are computed again.
+            with torch.set_grad_enabled(self._mode), torch.autograd.graph.saved_tensors_hooks(_same, _same):
+                self._results = self._pending.wait()  # type: ignore[union-attr]
+                self._pending = None
+        return self._results
+
+    def end(self) -> None:
+        self.args, self.kwargs = (), {}
+        self._pending = None
+        if self._results is not None and self._results.backward:
+            self._results.backward.is_whole = not self.num_alone
+
+
+class Forwards:
+    """Begins the step of a model's forward with the ids of all its collections, which it finds among the
+    arguments where they were in the first forward. What is not there has steps of its own."""
+
+    def __init__(self, model: torch.nn.Module, tables: JointTables, one_step: bool) -> None:
+        self._tables = tables
+        self._places: dict[str, Place | None] | None = None if one_step else {}
+        self._one_step = one_step
+        self._current: Forward | None = None
+        self._last: Forward | None = None  # whose activations may be computed again
+        self._depth = 0
+        self._told: set[str] = set()
+        model.register_forward_pre_hook(self._begin, with_kwargs=True)
+        model.register_forward_hook(self._end, with_kwargs=True, always_call=True)
+
+    def _begin(self, model: torch.nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+        if _is_traced(args, kwargs):
+            return
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._last = None
+        places = self._places or {}
+        given = {path: fetch(place, args, kwargs) for path, place in places.items() if place is not None}
+        self._current = Forward(self._tables, args, kwargs,
+                                {path: one for path, one in given.items() if one is not None})
+
+    def _end(self, model: torch.nn.Module, args: tuple, kwargs: dict[str, Any], output: object) -> None:
+        if _is_traced(args, kwargs):
+            return
+        self._depth -= 1
+        current = self._current
+        if self._depth or current is None:
+            return
+        current.end()
+        self._current, self._last = None, current
+        if self._places is None and output is not None:
+            self._learn(current.found)
+
+    def _learn(self, found: Mapping[str, Place | None]) -> None:
+        require_same({f"place of the ids of \"{path}\" among the arguments of the model": shown(found.get(path))
+                      for path in self._tables.member_of}, self._tables.process_group,
+                     "call the model and its collections alike on all ranks")
+        self._places = {path: found.get(path) for path in self._tables.member_of}
+
+    def call(self, view: Collection, features: object) -> object:
+        """What the forward of a collection returns."""
+        if torch.compiler.is_compiling():
+            return self._tables.start({view.path: features}).wait()[view.path]
+        is_again = torch._C._current_graph_task_id() != -1  # in a backward, which computes activations again
+        forward = self._last if is_again else self._current
+        results = forward.results_for(view, features) if forward else None
+        if results is None:
+            results = self._alone(view, features, None if is_again else forward)
+        if not isinstance(results, Results):  # a compiled part of a forward
+            return results[view.path]
+        if results.backward and view.is_trained_now:
+            return results[view.path]
+        tensors = [one.detach() for one in results.tensors]
+        return self._tables.output(view.member, results.calls[view.member.index], tensors)
+
+    def _alone(self, view: Collection, features: object, forward: Forward | None) -> Results:
+        results = self._tables.start({view.path: features}).wait()
+        if isinstance(results, Results) and results.backward:
+            results.backward.is_whole = False
+        if forward is None or not self._one_step:
+            return results
+        forward.num_alone += 1
+        if self._places is None:
+            place = find(features, forward.args, forward.kwargs)
+            if view.path in forward.found:
+                if forward.found[view.path] != place:
+                    self._tell(view.path, "the model calls it several times, with different ids")
+                return results
+            forward.found[view.path] = place
+            if place is None:
+                self._tell(view.path, "its ids are not among the arguments of the model's forward")
+        elif (known := self._places.get(view.path)) is None:
+            self._tell(view.path, "the first forward of the model did not call it, or with ids that were not among its "
+                                  "arguments")
+        elif forward.given.get(view.path) is None:
+            self._tell(view.path, f"there were no ids at {shown(known)}, where they were in the first forward")
+        elif forward.given[view.path] is not features:
+            self._tell(view.path, f"it was called with other ids than those at {shown(known)}, where they were in the "
+                                  "first forward")
+        else:
+            self._tell(view.path, "it is to learn in a forward that began without gradients")
+        return results
+
+    def _tell(self, path: str, why: str) -> None:
+        if path not in self._told and rank_of(self._tables.process_group) == 0:
+            warnings.warn(f"shard_model: collection \"{path}\" has steps of its own beside that of the other collections, "
+                          f"which take further exchanges: {why} (docs/distributed.md)", stacklevel=5)
+        self._told.add(path)
+
+
+def _is_traced(args: tuple, kwargs: Mapping[str, Any]) -> bool:
+    return torch.compiler.is_compiling() or any(isinstance(one, torch.fx.Proxy) for one in (*args, *kwargs.values()))
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
