@@ -53,7 +53,13 @@ def make_case(name: str, workload: ns.ShardingProblem, devices: str) -> Case:
     if problem.batch.global_size % ranks:
         raise ValueError(f"{name}: a batch of {problem.batch.global_size} samples cannot be "
                          f"divided among {ranks} ranks")
-    return Case(name, problem, torchrec_topology(problem.topology), make_model(problem))
+    try:
+        topology = torchrec_topology(problem.topology)
+    except ns.Error as error:
+        raise ValueError(f"{name}: expected GPUs of one class and memory in nodes of one size: {error}") from None
+    if topology.compute_device == "cpu":
+        raise ValueError(f"{name}: expected GPUs of one class and memory in nodes of one size, got CPUs")
+    return Case(name, problem, topology, make_model(problem))
 
 
 def make_model(problem: ns.ShardingProblem) -> EmbeddingBagCollection:
