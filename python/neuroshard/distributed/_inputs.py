@@ -27,7 +27,7 @@ class Input:
     unpooled: bool
     weighted: bool
     id_dtype: torch.dtype
-    unweighted: tuple[str, ...]
+    unweighted: tuple[str, ...] = ()
 
 
 def inputs_of(manifest: Manifest) -> tuple[Input, ...]:

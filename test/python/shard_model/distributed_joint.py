@@ -8,7 +8,7 @@ import torch
 
 import neuroshard as ns
 from neuroshard import _planner
-from shard_model_models import (PATHS, RATE, Collections, assert_same_tables, filled, separate_of, sharded_of,
+from shard_model_models import (PATHS, RATE, Collections, assert_same_tables, copy, filled, separate_of, sharded_of,
                                 starts_of)
 from support.torchrec_models import SAMPLES, loss_of
 
@@ -78,6 +78,30 @@ def case_exchanges(context):
     # Each of these has one exchange: of ids, of results, and of gradients, before the update.
     assert joint == [1] * 4 and separate == [3] * 4, counts
     assert 0 < 2 * messages < more, counts
+
+
+def case_distinct_ids(context):
+    """Of the unpooled collection each id travels once: outputs keep their bits, others' tables too, and its own
+    are those of sums by rank."""
+    models, views = zip(*(sharded_of(context, distinct_ids=distinct)[:2] for distinct in (False, True)))
+    copy(*views)
+    drawer, generator = Collections(torch.device("cpu")), context.generator("ids")
+    for _ in range(3):
+        bags, batch = [drawer.draw(generator) for _ in range(context.size)][context.rank]
+        for one in views:
+            one["bags"].tables.reset_phases()
+        assert len(batch.rows[0].values().unique()) < len(batch.rows[0].values())
+        outputs = [model(bags, batch) for model in models]
+        torch.testing.assert_close(*outputs, atol=1e-6, rtol=1e-6)
+        for one in outputs:
+            loss_of(one).backward()
+        sent = [sum(one["bags"].tables.phases()[phase][1] for phase in ("results_exchange", "gradients_exchange"))
+                for one in views]
+        assert context.size == 1 or 0 < sent[1] < sent[0], sent
+    pooled = [{path: one[path] for path in PATHS if path != "rows"} for one in views]
+    assert_same_tables(*pooled)
+    for one, other in zip(*(one["rows"].local_shards() for one in views), strict=True):
+        torch.testing.assert_close(one.weights, other.weights, atol=1e-6, rtol=1e-6)
 
 
 def case_bytes(context):

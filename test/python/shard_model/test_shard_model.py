@@ -18,7 +18,7 @@ ALL = [*TRAINED, *(f"joint.same_bits:optimizer={one}" for one in ("sgd", "adam",
        "joint.unread", "joint.compositions", "joint_forms.batches", "joint_forms.recomputed", "joint_forms.second_backward",
        "joint_forms.refused", "joint_forms.init_functions", "joint_forms.compiled"]
 CASES = {1: ["joint.trains:plan=planned:optimizer=adam", "joint.fallback:kind=made", "joint.unread"],
-         2: [*ALL, "joint.exchanges", "joint.bytes", "joint_forms.pipeline", "joint_forms.checkpoints", "joint_forms.dynamic_ids",
+         2: [*ALL, "joint.exchanges", "joint.bytes", "joint.distinct_ids", "joint_forms.pipeline", "joint_forms.checkpoints", "joint_forms.dynamic_ids",
              "joint_forms.other_place",
              "joint_forms.other_call", "joint_forms.wrong_ids"],
          3: [TRAINED[0], "joint.same_bits:optimizer=adam"]}
