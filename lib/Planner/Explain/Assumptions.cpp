@@ -16,19 +16,23 @@ namespace {
 /// Names in one sentence; the rest are counted.
 constexpr size_t kMostNames = 3;
 
+/// "11 of 26 tables", "all 26 tables", "the only table".
 std::string counted(size_t count, size_t of, std::string_view what) {
-  std::string text = std::to_string(count) + " of " + std::to_string(of) + " " +
-                     std::string(what);
-  return text + (of == 1 ? "" : "s");
+  if (of == 1)
+    return "the only " + std::string(what);
+  return (count == of ? "all " : std::to_string(count) + " of ") +
+         std::to_string(of) + " " + std::string(what) + "s";
 }
 
-std::string listed(const std::vector<std::string> &names) {
-  std::string text;
+/// The same with some of the names, unless it is all.
+std::string named(const std::vector<std::string> &names, size_t of,
+                  std::string_view what) {
+  std::string text = counted(names.size(), of, what);
+  if (names.size() == of)
+    return text;
   for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
-    text += (i ? ", '" : "'") + names[i] + "'";
-  if (names.size() > kMostNames)
-    text += ", ...";
-  return text;
+    text += (i ? ", '" : " ('") + names[i] + "'";
+  return text + (names.size() > kMostNames ? ", ...)" : ")");
 }
 
 class Finder {
@@ -66,9 +70,8 @@ private:
     if (!names.empty())
       add("pooling",
           "each sample has 1 id of " +
-              counted(names.size(), problem.features.size(), "feature") + " (" +
-              listed(names) +
-              "), the default of mean_pooling: 'neuroshard profile' counts "
+              named(names, problem.features.size(), "feature") +
+              ", the default of mean_pooling: 'neuroshard profile' counts "
               "them in batches");
   }
 
@@ -93,10 +96,8 @@ private:
       if (!table.access)
         names.push_back(table.name);
     if (!names.empty())
-      add("access", "ids of " +
-                        counted(names.size(), problem.tables.size(), "table") +
-                        " (" + listed(names) +
-                        ") hit all rows alike, since nothing says how often "
+      add("access", "ids of " + named(names, problem.tables.size(), "table") +
+                        " hit all rows alike, since nothing says how often "
                         "they repeat: 'neuroshard profile' measures it");
   }
 

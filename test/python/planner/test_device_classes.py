@@ -118,4 +118,4 @@ def test_assumptions_are_what_the_problem_does_not_say():
     assert {one.about for one in left} == {"links"}
     ones = problem.replace(features=[one.replace(mean_pooling=1, p99_pooling=0, presence=1) for one in problem.features])
     text = next(one.text for one in ns.plan(ones, progress=False).assumptions if one.about == "pooling")
-    assert f"1 id of {len(problem.features)} of {len(problem.features)} features" in text
+    assert f"1 id of all {len(problem.features)} features" in text
