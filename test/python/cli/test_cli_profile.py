@@ -115,6 +115,26 @@ def test_files_and_functions_say_the_same(run, tmp_path):
     assert answers.count(answers[0]) == 4
 
 
+@pytest.mark.parametrize(("form", "keys"), [
+    ("{'bags': bags, 'rows': rows}", ()), ("Batch(torch.zeros(2, 3), bags, rows)", ()),
+    ("(torch.zeros(2, 3), bags, rows)", ("--map", "bags/f=1/f", "--map", "rows/f=2/f"))])
+def test_batches_of_several_collections_with_equal_keys(run, tmp_path, form, keys):
+    pytest.importorskip("torchrec")
+    small_problem(features=[ns.Feature("bags/f", "user"), ns.Feature("bags/g", "item"), ns.Feature("rows/f", "page"),
+                            ns.Feature("t", "tag")]).save(tmp_path / "several.json")
+    (tmp_path / "data.py").write_text(
+        "import torch, dataclasses\nfrom torchrec import KeyedJaggedTensor\n"
+        "@dataclasses.dataclass\nclass Batch:\n    dense: object\n    bags: object\n    rows: object\n"
+        "def make():\n"
+        "    bags = KeyedJaggedTensor(['f', 'g'], torch.tensor([1, 2, 3, 9, 9, 8]), lengths=torch.tensor([1, 2, 3, 0]))\n"
+        "    rows = KeyedJaggedTensor(['f'], torch.tensor([4, 4]), lengths=torch.tensor([2, 0]))\n"
+        f"    yield {form}\n")
+    found = run("profile", "several.json", "data.py:make", *keys, "--json").json
+    assert {one["feature"]: (one["mean_pooling"], one["presence"]) for one in found["features"]} == {
+        "bags/f": (1.5, 1), "bags/g": (3, 0.5), "rows/f": (2, 0.5)}
+    assert found["ignored"] == []
+
+
 def test_keys_of_batches_are_found_by_the_names_of_features(run, tmp_path):
     """A problem of a whole model has paths in its names, which batches have not."""
     def problem(*features):

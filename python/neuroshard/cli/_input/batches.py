@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy
@@ -84,8 +86,41 @@ def of_function(source: str) -> Iterator[tuple[str, dict[str, Bags]]]:
     index = 0
     while (one := run_user_code(source, path, lambda: next(iterator, end))) is not end:
         where = f"{source}: batch {index}"
-        yield where, (of_keyed if is_keyed(one) else of_mapping)(one, where)
+        yield where, of_object(one, where)
         index += 1
+
+
+def of_object(value: Any, where: str) -> dict[str, Bags]:
+    """A batch in any form that a function may give."""
+    if is_keyed(value):
+        return of_keyed(value, where)
+    members = members_of(value)
+    if any(map(is_keyed, members.values())):
+        return of_members(members, isinstance(value, Mapping), where)
+    return of_mapping(value, where)
+
+
+def members_of(value: Any) -> dict[str, Any]:
+    """What a dict, tuple, list or data class has, by key, number or field."""
+    if isinstance(value, Mapping):
+        return {str(key): one for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return dict(zip(getattr(value, "_fields", map(str, range(len(value)))), value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return {}
+
+
+def of_members(members: Mapping[str, Any], takes_bags: bool, where: str) -> dict[str, Bags]:
+    """Several KeyedJaggedTensors. A key that more than one has is MEMBER/KEY. takes_bags: others are bags by
+    feature; else they are left out."""
+    parts = {name: of_keyed(one, f"{where}: {name}") for name, one in members.items() if is_keyed(one)}
+    if takes_bags:
+        rest = {name: one for name, one in members.items() if name not in parts}
+        parts |= {"": of_mapping(rest, where)} if rest else {}
+    counts = Counter(key for part in parts.values() for key in part)
+    return {f"{name}/{key}" if counts[key] > 1 and name else key: bags_of
+            for name, part in parts.items() for key, bags_of in part.items()}
 
 
 def is_keyed(value: Any) -> bool:
@@ -109,8 +144,8 @@ def of_keyed(value: Any, where: str) -> dict[str, Bags]:
 
 def of_mapping(value: Any, where: str) -> dict[str, Bags]:
     if not isinstance(value, Mapping):
-        raise InputError(f"{where}: expected a KeyedJaggedTensor or a dict by feature, got a "
-                         f"{type(value).__name__}")
+        raise InputError(f"{where}: expected a KeyedJaggedTensor, a dict by feature, or a dict, tuple or data class "
+                         f"with KeyedJaggedTensors, got a {type(value).__name__}")
     batch = {}
     for feature, one in value.items():
         if not isinstance(feature, str):
