@@ -8,10 +8,18 @@ using namespace mlir;
 
 namespace neuroshard {
 
+/// What is extended to f32, or the value itself.
+static Value beforeExtension(Value value) {
+  auto extension = value.getDefiningOp<arith::ExtFOp>();
+  return extension ? extension.getIn() : value;
+}
+
 /// Whether the body yields sum + left * right, in any order of operands.
 static bool isMultiplyAdd(Block *body) {
+  auto others = llvm::make_filter_range(
+      *body, [](Operation &op) { return !isa<arith::ExtFOp>(op); });
   if (body->getNumArguments() != 3 ||
-      std::distance(body->begin(), body->end()) != 3)
+      std::distance(others.begin(), others.end()) != 3)
     return false;
   Value left = body->getArgument(0), right = body->getArgument(1);
   Value sum = body->getArgument(2);
@@ -23,9 +31,12 @@ static bool isMultiplyAdd(Block *body) {
   if (product == sum || (add.getLhs() != sum && add.getRhs() != sum))
     return false;
   auto multiply = product.getDefiningOp<arith::MulFOp>();
-  return multiply &&
-         ((multiply.getLhs() == left && multiply.getRhs() == right) ||
-          (multiply.getLhs() == right && multiply.getRhs() == left));
+  if (!multiply)
+    return false;
+  Value first = beforeExtension(multiply.getLhs());
+  Value second = beforeExtension(multiply.getRhs());
+  return (first == left && second == right) ||
+         (first == right && second == left);
 }
 
 bool hasContiguousRows(Value buffer) {

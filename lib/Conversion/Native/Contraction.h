@@ -17,7 +17,8 @@ struct ContractionOperand {
 };
 
 /// C[..., i, j] += A[..., i, k] * B[..., k, j] in f32 on buffers, with the
-/// dimensions of A and B in any order. The rows of C are contiguous.
+/// dimensions of A and B in any order. A and B may be of narrower types, which
+/// are extended before they are multiplied. The rows of C are contiguous.
 struct Contraction {
   ContractionOperand a, b, c;
   unsigned i, j, k;

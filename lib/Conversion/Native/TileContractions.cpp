@@ -69,6 +69,16 @@ private:
   Value subtract(Value a, Value b) {
     return arith::SubIOp::create(rewriter, loc, a, b);
   }
+  /// A value, or a vector, in f32.
+  Value extended(Value value) {
+    Type type = value.getType();
+    if (getElementTypeOrSelf(type).isF32())
+      return value;
+    Type wide = rewriter.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(type))
+      wide = vector.cloneWith(std::nullopt, wide);
+    return arith::ExtFOp::create(rewriter, loc, wide, value);
+  }
   Value smaller(Value a, Value b) {
     return arith::MinSIOp::create(rewriter, loc, a, b);
   }
@@ -186,7 +196,9 @@ void Writer::pack(Value firstSum, Value numSums, Value firstColumn,
 /// registers.
 void Writer::packSquares(Value firstSum, Value sums, Value firstColumn,
                          Value columns) {
-  auto row = VectorType::get({kSquare}, rewriter.getF32Type());
+  auto row = VectorType::get(
+      {kSquare},
+      cast<MemRefType>(contraction.b.buffer.getType()).getElementType());
   auto square = VectorType::get({kSquare, kSquare}, rewriter.getF32Type());
   loop(zero, columns, kSquare, [&](Value column) {
     loop(zero, sums, kSquare, [&](Value sum) {
@@ -197,7 +209,8 @@ void Writer::packSquares(Value firstSum, Value sums, Value firstColumn,
         at[contraction.j] = add(firstColumn, add(column, index(i)));
         Value line = vector::LoadOp::create(
             rewriter, loc, row, contraction.b.buffer, indicesOf(contraction.b));
-        block = vector::InsertOp::create(rewriter, loc, line, block, i);
+        block =
+            vector::InsertOp::create(rewriter, loc, extended(line), block, i);
       }
       Value turned = vector::TransposeOp::create(rewriter, loc, block,
                                                  ArrayRef<int64_t>{1, 0});
@@ -225,8 +238,8 @@ void Writer::packElements(Value firstSum, Value beginSum, Value endSum,
                 Value element =
                     memref::LoadOp::create(rewriter, loc, contraction.b.buffer,
                                            indicesOf(contraction.b));
-                memref::StoreOp::create(rewriter, loc, element, packed,
-                                        ValueRange{sum, column});
+                memref::StoreOp::create(rewriter, loc, extended(element),
+                                        packed, ValueRange{sum, column});
               });
        });
 }
@@ -253,8 +266,8 @@ SmallVector<Value> Writer::accumulate(ArrayRef<Value> sums, Value firstRow,
     at[contraction.i] = add(firstRow, index(row));
     Value left = memref::LoadOp::create(rewriter, loc, contraction.a.buffer,
                                         indicesOf(contraction.a));
-    Value spread =
-        vector::BroadcastOp::create(rewriter, loc, vectorType(), left);
+    Value spread = vector::BroadcastOp::create(rewriter, loc, vectorType(),
+                                               extended(left));
     next.push_back(multiplyAdd(spread, right, previous));
   }
   scf::YieldOp::create(rewriter, loc, next);

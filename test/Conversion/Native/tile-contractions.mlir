@@ -58,7 +58,6 @@ func.func @product(%a: memref<?x512xf32>, %b: memref<512x96xf32>, %c: memref<?x9
 // CHECK-COUNT-1: memref.alloca
 // CHECK-NOT: memref.alloca
 // CHECK-NOT: linalg.generic
-// CHECK-LABEL: @stay
 func.func @transposed_twice(%a: memref<?x512xf32>, %b: memref<96x512xf32>, %c: memref<?x96xf32>) {
   linalg.generic {indexing_maps = [#left, #transposed, #out], iterator_types = ["parallel", "reduction", "parallel"]}
       ins(%a, %b : memref<?x512xf32>, memref<96x512xf32>) outs(%c : memref<?x96xf32>) {
@@ -77,8 +76,31 @@ func.func @transposed_twice(%a: memref<?x512xf32>, %b: memref<96x512xf32>, %c: m
   return
 }
 
+// Narrower inputs are extended as they are packed, and as they are multiplied.
+// CHECK-LABEL: @narrow
+// CHECK: memref.load %arg1
+// CHECK-NEXT: arith.extf {{.*}} : bf16 to f32
+// CHECK-NEXT: memref.store
+// CHECK: memref.load %arg0
+// CHECK-NEXT: arith.extf {{.*}} : bf16 to f32
+// CHECK-NOT: linalg.generic
+// CHECK-LABEL: @stay
+func.func @narrow(%a: memref<?x512xbf16>, %b: memref<512x96xbf16>, %c: memref<?x96xf32>) {
+  linalg.generic {indexing_maps = [#left, #right, #out], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%a, %b : memref<?x512xbf16>, memref<512x96xbf16>) outs(%c : memref<?x96xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %sum: f32):
+    %u = arith.extf %x : bf16 to f32
+    %v = arith.extf %y : bf16 to f32
+    %p = arith.mulf %u, %v : f32
+    %s = arith.addf %sum, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+
 // SEPARATE-LABEL: @stay
 func.func @stay(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>,
+                %g: memref<4x8xf16>, %h: memref<8x16xf16>, %half: memref<4x16xf16>,
                 %d: memref<4x8xf64>, %e: memref<8x16xf64>, %f: memref<4x16xf64>,
                 %strided: memref<4x16xf32, strided<[1, 4]>>, %row: memref<16xf32>) {
   // A difference.
@@ -89,6 +111,15 @@ func.func @stay(%a: memref<4x8xf32>, %b: memref<8x16xf32>, %c: memref<4x16xf32>,
     %p = arith.mulf %x, %y : f32
     %s = arith.subf %sum, %p : f32
     linalg.yield %s : f32
+  }
+  // Sums of f16, which are rounded one by one.
+  // CHECK: linalg.generic
+  linalg.generic {indexing_maps = [#left, #right, #out], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%g, %h : memref<4x8xf16>, memref<8x16xf16>) outs(%half : memref<4x16xf16>) {
+  ^bb0(%x: f16, %y: f16, %sum: f16):
+    %p = arith.mulf %x, %y : f16
+    %s = arith.addf %sum, %p : f16
+    linalg.yield %s : f16
   }
   // f64.
   // CHECK: linalg.generic

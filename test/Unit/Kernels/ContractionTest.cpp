@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <random>
+#include <span>
 
 using namespace neuroshard;
 
@@ -28,11 +29,11 @@ constexpr Form kForms[] = {{"ik", "kj", "ij"},    {"ik", "jk", "ij"},
                            {"bik", "kj", "bij"},  {"ibk", "bkj", "bij"},
                            {"bik", "bkj", "ibj"}, {"bcik", "ckj", "cbij"}};
 
-std::string typeOf(const std::string &letters) {
+std::string typeOf(const std::string &letters, const std::string &element) {
   std::string text = "tensor<";
   for (size_t i = 0; i < letters.size(); ++i)
     text += "?x";
-  return text + "f32>";
+  return text + element + ">";
 }
 
 std::string mapOf(const std::string &letters) {
@@ -42,8 +43,9 @@ std::string mapOf(const std::string &letters) {
   return "affine_map<(b, c, i, k, j) -> (" + text + ")>";
 }
 
-/// @f adds a product to its third argument. Loops of no operand are left out.
-std::string programOf(const Form &form) {
+/// @f adds a product of operands of a type to its third argument, in f32. Loops
+/// of no operand are left out.
+std::string programOf(const Form &form, const std::string &element) {
   std::string all = std::string(form.left) + form.right + form.out;
   std::string loops, kinds;
   for (char letter : std::string("bcikj"))
@@ -56,15 +58,24 @@ std::string programOf(const Form &form) {
     std::string text = mapOf(letters);
     return text.replace(text.find("b, c, i, k, j"), 13, loops);
   };
-  std::string left = typeOf(form.left), right = typeOf(form.right),
-              out = typeOf(form.out);
+  std::string left = typeOf(form.left, element),
+              right = typeOf(form.right, element),
+              out = typeOf(form.out, "f32");
+  std::string extension = " : " + element + " to f32\n", product = "%x, %y";
+  std::string extended;
+  if (element != "f32") {
+    extended = "    %u = arith.extf %x" + extension + "    %v = arith.extf %y" +
+               extension;
+    product = "%u, %v";
+  }
   return "func.func @f(%a: " + left + ", %b: " + right + ", %c: " + out +
          ") -> " + out + " {\n  %0 = linalg.generic {indexing_maps = [" +
          map(form.left) + ", " + map(form.right) + ", " + map(form.out) +
          "], iterator_types = [" + kinds + "]} ins(%a, %b : " + left + ", " +
-         right + ") outs(%c : " + out + ") {\n" +
-         "  ^bb0(%x: f32, %y: f32, %s: f32):\n"
-         "    %p = arith.mulf %x, %y : f32\n"
+         right + ") outs(%c : " + out + ") {\n" + "  ^bb0(%x: " + element +
+         ", %y: " + element + ", %s: f32):\n" + extended +
+         "    %p = arith.mulf " + product +
+         " : f32\n"
          "    %r = arith.addf %s, %p : f32\n"
          "    linalg.yield %r : f32\n  } -> " +
          out + "\n  return %0 : " + out + "\n}\n";
@@ -75,8 +86,10 @@ struct Operand {
   std::string letters;
   std::vector<int64_t> sizes, strides;
   std::vector<float> values;
+  std::vector<uint16_t> narrow; ///< the same in a narrower type, if it is one
 
-  Operand(const char *letters, const std::map<char, int64_t> &sizeOf, int salt)
+  Operand(const char *letters, const std::map<char, int64_t> &sizeOf, int salt,
+          ElementType element = ElementType::F32)
       : letters(letters) {
     int64_t count = 1;
     for (char letter : this->letters)
@@ -85,6 +98,14 @@ struct Operand {
     for (size_t i = sizes.size(); i-- > 0; count *= sizes[i])
       strides[i] = count;
     values = makeValues(std::max<int64_t>(count, 1), Data::Messy, salt);
+    if (element == ElementType::F32)
+      return;
+    std::mt19937 dice(salt);
+    std::uniform_real_distribution<float> uniform(-2, 2); // f16 has no 1e10
+    for (float &value : values) {
+      narrow.push_back(toBits(element, uniform(dice)));
+      value = fromBits(element, narrow.back());
+    }
   }
 
   int64_t indexAt(const std::map<char, int64_t> &at) const {
@@ -96,7 +117,8 @@ struct Operand {
 
   /// A descriptor: two pointers, the offset, sizes and strides.
   std::vector<int64_t> describe() const {
-    auto address = reinterpret_cast<int64_t>(values.data());
+    auto address = narrow.empty() ? reinterpret_cast<int64_t>(values.data())
+                                  : reinterpret_cast<int64_t>(narrow.data());
     std::vector<int64_t> words = {address, address, 0};
     words.insert(words.end(), sizes.begin(), sizes.end());
     words.insert(words.end(), strides.begin(), strides.end());
@@ -122,8 +144,8 @@ std::vector<float> expected(const Operand &a, const Operand &b,
   return result;
 }
 
-void check(const Form &form, const NativeLibrary &library, bool fused,
-           std::mt19937 &dice) {
+void check(const Form &form, ElementType element, const NativeLibrary &library,
+           bool fused, std::mt19937 &dice) {
   // Around tiles of 6 and 12 rows, of 8, 16 and 32 columns, and a block of
   // 256 sums.
   constexpr int64_t kRows[] = {0, 1, 5, 6, 13, 25},
@@ -139,7 +161,7 @@ void check(const Form &form, const NativeLibrary &library, bool fused,
                                     {'i', pick(kRows)},
                                     {'k', pick(kSums)},
                                     {'j', pick(kColumns)}};
-  Operand a(form.left, sizeOf, 1), b(form.right, sizeOf, 2),
+  Operand a(form.left, sizeOf, 1, element), b(form.right, sizeOf, 2, element),
       c(form.out, sizeOf, 3);
   std::vector<int64_t> words[] = {a.describe(), b.describe(), c.describe()};
   std::vector<int64_t> result(words[2].size());
@@ -168,13 +190,22 @@ TEST_P(Contractions, HaveTheBitsOfSumsInOrder) {
   bool fused =
       cpu == "host" ? __builtin_cpu_supports("fma") != 0 : cpu == "x86-64-v3";
   std::mt19937 dice(7);
-  for (const Form &form : kForms) {
-    Program program(programOf(form));
+  auto run = [&](const Form &form, ElementType element, const char *name) {
+    Program program(programOf(form, name));
     NativeOptions options;
     options.targetCpu = cpu;
     NativeLibrary library(*program.module, options);
     for (int round = 0; round < 12; ++round)
-      check(form, library, fused, dice);
+      check(form, element, library, fused, dice);
+  };
+  for (const Form &form : kForms) {
+    run(form, ElementType::F32, "f32");
+    if (HasFatalFailure())
+      return;
+  }
+  for (const Form &form : std::span(kForms).first(2)) {
+    run(form, ElementType::F16, "f16");
+    run(form, ElementType::BF16, "bf16");
     if (HasFatalFailure())
       return;
   }
