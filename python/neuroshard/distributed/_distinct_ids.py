@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from neuroshard import _fields
 from neuroshard._jagged import Jagged
 from neuroshard.distributed._operators import Result
-from neuroshard.distributed._out_of_range import counts_of
+from neuroshard.distributed._out_of_range import are_offsets, counts_of
 
 
 class Sent(NamedTuple):
@@ -87,7 +87,7 @@ def distinct(ids: Jagged, rows: Sequence[int], unpooled: Sequence[bool]) -> Sent
     rows: of the table of each feature. Ids that no table has, and wrong offsets, are left as they are: the
     step, which refuses them, names their places."""
     counts = counts_of(ids, len(rows))
-    if counts is None or not len(ids.ids):
+    if counts is None or not len(ids.ids) or not are_offsets(ids):
         return Sent(ids, ids)
     device = ids.ids.device
     given = begins_of(torch.tensor(counts, device=device))

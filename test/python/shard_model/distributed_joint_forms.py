@@ -1,6 +1,10 @@
 """Cases: models whose collections have one step with batches of any size, checkpoints, pipelines and torch's
 machinery, and what is refused."""
 
+import gc
+import warnings
+import weakref
+
 import torch
 import torch.distributed as dist
 import torch.utils.checkpoint
@@ -279,6 +283,12 @@ def case_dynamic_ids(context):
         assert views["bags"].dynamic_ids["t0"].total().ids > 20 and views["rows"].step == 4
         found.append([one.weights.clone() for view in views.values() for one in view.local_shards()])
     assert all(map(torch.equal, *found))
+    new = KeyedJaggedTensor(bags.keys(), torch.cat([bags["f0"].values() + 3, bags["f1"].values()]), lengths=bags.lengths())
+    ids = views["bags"].dynamic_ids["t0"].total().ids
+    views["bags"].eval()
+    loss_of(model(new, batch)).backward()
+    views["bags"].train()
+    assert views["bags"].dynamic_ids["t0"].total().ids == ids, "new ids of a collection that does not learn"
     path = context.folder / "dynamic"
     ns.distributed.save(path, {"model": model})
     other, other_views, _, _ = sharded_of(context, **options)
@@ -293,9 +303,82 @@ def case_other_place(context):
     model, _, _, _ = sharded_of(context, process_group=dist.new_group())
     ids = Collections(torch.device("cpu")).draw(context.generator(f"{context.rank}"))
     model.changes = {"made"} if context.rank == 1 else set()
+    model(*ids)  # ranks compare what they found when the next forward begins
     text = raises(ns.distributed.GroupError, 'rank 1 has another place of the ids of "rows" among the arguments of the '
                   "model than rank 0 (none, not args[1].rows[0])", lambda: model(*ids))
     assert len(set(context.gather(text))) == 1
+
+
+def case_failed_first(context):
+    """A first forward that fails on one rank, after its lookups, lets no rank wait."""
+    model, views, _, _ = sharded_of(context, process_group=dist.new_group())
+    starts, ids = starts_of(views["bags"].tables), Collections(torch.device("cpu")).draw(
+        context.generator(f"{context.rank}"))
+    whole = model.forward
+
+    def failing(*given):
+        whole(*given)
+        raise RuntimeError("of the dense part")
+
+    with torch.no_grad():
+        if context.rank == 1:
+            model.forward = failing
+            raises(RuntimeError, "of the dense part", lambda: model(*ids))
+            model.forward = whole
+        else:
+            model(*ids)
+        assert len(starts) == 3
+        model(*ids)
+    assert len(starts) == 4
+
+
+def case_changed_ids(context):
+    """Ids that a forward changes in place, or replaces in a dict, are those that are looked up."""
+    model, views, _, _ = sharded_of(context)
+    other, _, _, _ = sharded_of(context)
+    other.load_state_dict(model.state_dict())
+    whole = other.forward
+
+    def changing(bags, batch):
+        bags.values().remainder_(3)
+        return whole(bags, batch)
+
+    drawer, generator = Collections(torch.device("cpu")), context.generator("ids")
+    other.forward = changing
+    for step in range(3):
+        ids = [drawer.draw(generator) for _ in range(context.size)][context.rank]
+        copy = copy_of(ids)
+        copy[0].values().remainder_(3)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            outputs = [model(*copy), other(*ids)]
+        torch.testing.assert_close(*outputs, atol=0, rtol=0)
+        if step == 1 and context.rank == 0:
+            assert "the model changes its ids in place" in str([str(one.message) for one in found])
+        for one in outputs:
+            loss_of(one).backward()
+
+
+def copy_of(ids):
+    bags, batch = ids
+    return KeyedJaggedTensor(bags.keys(), bags.values().clone(), lengths=bags.lengths()), batch
+
+
+def case_freed(context):
+    """Tables are freed once nobody has the model, after joint steps, too; and may move after a forward whose
+    results were dropped."""
+    model, views, plan, problem = sharded_of(context)
+    for _ in range(3):
+        ids = Collections(torch.device("cpu")).draw(context.generator(f"{context.rank}"))
+        loss_of(model(*ids)).backward()
+    model(*ids)
+    ns.distributed.reshard_model(views, plan, problem)
+    tables = weakref.ref(views["bags"].tables)
+    tables().close()
+    context.modules.clear()
+    del model, views
+    gc.collect()
+    assert tables() is None
 
 
 def case_other_call(context):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
 
 from neuroshard._group.agreement import rank_of, require_same
+from neuroshard.distributed._inputs import is_keyed
 from neuroshard.distributed._modules.joint import JointTables, Results
 from neuroshard.distributed._modules.members import Member
 from neuroshard.distributed._modules.places import Place, fetch, find, shown
@@ -24,6 +26,20 @@ class Collection(Protocol):
     def is_trained_now(self) -> bool: ...
 
 
+class Stamp:
+    """Tensors of ids as they were when their step began."""
+
+    def __init__(self, features: object) -> None:
+        self._tensors = _tensors_in(features)
+        self._versions = _versions_of(self._tensors)
+
+    def holds(self, features: object) -> bool:
+        """Whether these are the same tensors, unchanged."""
+        tensors = _tensors_in(features)
+        return len(tensors) == len(self._tensors) and all(map(operator.is_, tensors, self._tensors)) and (
+            _versions_of(tensors) == self._versions)
+
+
 class Forward:
     """One forward of the model. given: by path, the ids of the collections whose step begins with it."""
 
@@ -31,13 +47,16 @@ class Forward:
         self.args, self.kwargs, self.given = args, kwargs, given
         self.found: dict[str, Place | None] = {}  # where the ids of those that were called are
         self.num_alone = 0  # steps beside the one of all
-        self._learns, self._mode = tables._learns(), torch.is_grad_enabled()
+        self._stamps = {path: Stamp(one) for path, one in given.items()}
         self._results: Results | None = None
         self._pending = tables.start(given) if given else None
+        self._learns, self._mode = tables._learns(), torch.is_grad_enabled()
 
     def results_for(self, view: Collection, features: object) -> Results | None:
         """Those of the step, if it has what a collection is called with."""
         if self.given.get(view.path) is not features or features is None or (view.is_trained_now and not self._learns):
+            return None
+        if not self._stamps[view.path].holds(features):
             return None
         if self._results is None:
             # What the backward needs is kept as it is, also where activations are computed again.
@@ -45,6 +64,10 @@ class Forward:
                 self._results = self._pending.wait()  # type: ignore[union-attr]
                 self._pending = None
         return self._results
+
+    def has_changed(self, path: str) -> bool:
+        """Whether ids are others than those that were sent."""
+        return path in self.given and not self._stamps[path].holds(self.given[path])
 
     def end(self) -> None:
         self.args, self.kwargs = (), {}
@@ -61,6 +84,7 @@ class Forwards:
         self._tables = tables
         self._places: dict[str, Place | None] | None = None if one_step else {}
         self._one_step = one_step
+        self._first: dict[str, Place | None] | None = None  # of the first forward, until ranks agree
         self._current: Forward | None = None
         self._last: Forward | None = None  # whose activations may be computed again
         self._depth = 0
@@ -75,8 +99,11 @@ class Forwards:
         if self._depth > 1:
             return
         self._last = None
+        if self._places is None and self._first is not None:
+            self._learn(self._first)
         places = self._places or {}
-        given = {path: fetch(place, args, kwargs) for path, place in places.items() if place is not None}
+        given = {path: fetch(place, args, kwargs) for path, place in places.items()
+                 if place is not None and path not in self._tables.looked_up_apart()}
         self._current = Forward(self._tables, args, kwargs,
                                 {path: one for path, one in given.items() if one is not None})
 
@@ -89,14 +116,20 @@ class Forwards:
             return
         current.end()
         self._current, self._last = None, current
-        if self._places is None and output is not None:
-            self._learn(current.found)
+        if self._places is None:
+            self._first = current.found  # also of one that has failed, so that all ranks compare it
+
+    def forget(self) -> None:
+        """Lets go of the last forward, whose activations are not computed again."""
+        self._last = None
 
     def _learn(self, found: Mapping[str, Place | None]) -> None:
+        self._first = None
         require_same({f"place of the ids of \"{path}\" among the arguments of the model": shown(found.get(path))
                       for path in self._tables.member_of}, self._tables.process_group,
                      "call the model and its collections alike on all ranks")
-        self._places = {path: found.get(path) for path in self._tables.member_of}
+        if found:  # else no rank has called a collection
+            self._places = {path: found.get(path) for path in self._tables.member_of}
 
     def call(self, view: Collection, features: object) -> object:
         """What the forward of a collection returns."""
@@ -133,11 +166,15 @@ class Forwards:
         elif (known := self._places.get(view.path)) is None:
             self._tell(view.path, "the first forward of the model did not call it, or with ids that were not among its "
                                   "arguments")
+        elif view.path in self._tables.looked_up_apart():
+            self._tell(view.path, "it does not learn while others do, and its dynamic ids must not become rows")
         elif forward.given.get(view.path) is None:
             self._tell(view.path, f"there were no ids at {shown(known)}, where they were in the first forward")
         elif forward.given[view.path] is not features:
             self._tell(view.path, f"it was called with other ids than those at {shown(known)}, where they were in the "
                                   "first forward")
+        elif forward.has_changed(view.path):
+            self._tell(view.path, "the model changes its ids in place")
         else:
             self._tell(view.path, "it is to learn in a forward that began without gradients")
         return results
@@ -151,6 +188,17 @@ class Forwards:
 
 def _is_traced(args: tuple, kwargs: Mapping[str, Any]) -> bool:
     return torch.compiler.is_compiling() or any(isinstance(one, torch.fx.Proxy) for one in (*args, *kwargs.values()))
+
+
+def _tensors_in(features: object) -> list[torch.Tensor]:
+    if is_keyed(features):
+        return [one for one in (features.values(), features.offsets(), features.weights_or_none())
+                if one is not None]
+    return [one for one in torch.utils._pytree.tree_leaves(features) if isinstance(one, torch.Tensor)]
+
+
+def _versions_of(tensors: Sequence[torch.Tensor]) -> list[int | None]:
+    return [None if one.is_inference() else one._version for one in tensors]
 
 
 def _same(tensor: torch.Tensor) -> torch.Tensor:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import weakref
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -24,14 +25,27 @@ from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
+if TYPE_CHECKING:
+    from neuroshard.distributed._reshard.meeting import Source
+
 Calls = Sequence[Call | None]  # of each member
 
 
 class Mode(Protocol):
     """A module in the model that reads the tables."""
 
+    path: str
+
     @property
     def learns(self) -> bool: ...
+
+    @property
+    def is_trained_now(self) -> bool: ...
+
+    @property
+    def dynamic_ids(self) -> Mapping[str, object]: ...
+
+    def forget_forward(self) -> None: ...
 
 
 class Results(dict[str, object]):
@@ -70,8 +84,27 @@ class JointTables(_Sharded):
         for member in self.members:
             member.place(session.input)
 
+    def looked_up_apart(self) -> set[str]:
+        """The views whose dynamic ids must not become rows, while others learn."""
+        if not any(view.is_trained_now for view in self.views):
+            return set()
+        return {view.path for view in self.views if not view.is_trained_now and view.dynamic_ids}
+
+    def _source(self) -> Source:
+        self._forget_forwards()
+        return super()._source()
+
+    def close(self) -> None:
+        self._forget_forwards()
+        super().close()
+
+    def _forget_forwards(self) -> None:
+        for view in self.views:
+            view.forget_forward()
+
     def _learns(self) -> bool:
-        is_trained = any(view.learns for view in self.views) if self.views else self.training
+        called = [view for view, is_called in zip(self.views, self._called) if is_called]
+        is_trained = any(view.learns for view in called) if self.views else self.training
         return torch.is_grad_enabled() and is_trained and not self._frozen
 
     # A step
@@ -116,6 +149,7 @@ class JointTables(_Sharded):
 
     def _finish(self, ticket: torch.Tensor, sent: Sent, keyed: Calls,
                 anchor: torch.Tensor | None) -> Mapping[str, object]:
+        self._called = [call is not None for call in keyed]
         learns = self._learns()
         is_apart = learns and anchor is not None
         rows = self._engine.wait(ticket, sent.ids, updates=not is_apart, joined=False,
@@ -136,12 +170,8 @@ class JointTables(_Sharded):
             own = [one for one, lookup in zip(results, self._session.results) if member.has(lookup.feature)]
             # A KeyedTensor has gradients of all of them, or of none.
             for one in own[:1] if member.pooled and call.keyed else own:
-                one.register_hook(functools.partial(self._note_gradient, backward, member.path))
+                one.register_hook(functools.partial(_note_gradient, weakref.ref(self._updates), backward, member.path))
         return backward
-
-    def _note_gradient(self, backward: Backward, path: str, gradient: torch.Tensor | None) -> None:
-        if gradient is not None:
-            self._updates.begin(backward, path)
 
     def own_results(self, member: Member, call: Call, results: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Those of a member, with a row for each of its bags."""
@@ -169,3 +199,10 @@ class JointTables(_Sharded):
         rows = {names[lookup.feature - member.first]: (one, offsets[lookup.feature - member.first])
                 for one, lookup in zip(own, lookups)}
         return make_jagged_tensors(rows) if call.keyed else rows
+
+
+def _note_gradient(updates: weakref.ref[JointUpdates], backward: Backward, path: str,
+                   gradient: torch.Tensor | None) -> None:
+    """A hook of results, which outlives the tables where the caller keeps results."""
+    if gradient is not None and (one := updates()):
+        one.begin(backward, path)

@@ -34,7 +34,7 @@ class CollectionView(torch.nn.Module):
         self.member, self.path = member, member.path
         self.tables_key = "embedding_bags" if member.pooled else "embeddings"
         self._forwards, self._is_frozen = forwards, False
-        self._named_state: tuple[Plan, Any] | None = None
+        self._named_state: tuple[object, Any] | None = None  # of a session
 
     def forward(self, features: object) -> object:
         """features, results: as of ShardedEmbeddingBagCollection or ShardedEmbeddingCollection."""
@@ -47,6 +47,10 @@ class CollectionView(torch.nn.Module):
     def learns(self) -> bool:
         """Whether backwards update its tables."""
         return self.training and not self._is_frozen
+
+    def forget_forward(self) -> None:
+        """Lets go of the model's last forward."""
+        self._forwards.forget()
 
     @property
     def is_trained_now(self) -> bool:
@@ -179,8 +183,8 @@ class CollectionView(torch.nn.Module):
         from neuroshard.distributed._checkpoint.state import StateNames, state_of
         if name != vars(self).get("tables_key"):
             return super().__getattr__(name)
-        if self._named_state is None or self._named_state[0] is not self.tables.plan:
-            self._named_state = self.tables.plan, StateNames(state_of(self))
+        if self._named_state is None or self._named_state[0] is not self.tables._session:
+            self._named_state = self.tables._session, StateNames(state_of(self))
         return getattr(self._named_state[1], name)
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
@@ -213,5 +217,8 @@ def by_tables(ids: Mapping[Any, Callable[[Any], object]]) -> Mapping[Any, Callab
             made[module] = function
         elif module.tables not in made:
             own = {one.path: ids[one] for one in views if one.tables is module.tables}
+            if missing := sorted(set(module.tables.member_of) - set(own)):
+                raise ValueError(f"pipeline: expected ids of all collections that shard_model has made, as they share a "
+                                 f"step; there are none of {', '.join(missing)}")
             made[module.tables] = lambda batch, own=own: {path: one(batch) for path, one in own.items()}
     return made
