@@ -2,6 +2,7 @@
 
 #include "neuroshard/Model/DeviceClassFields.h"
 
+#include "neuroshard/Model/CloudNodes.h"
 #include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/ShortestText.h"
 
@@ -198,13 +199,15 @@ private:
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
              (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
     });
-    bool hasLetter = std::ranges::any_of(name, [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-    if (!isWord || !hasLetter || name.size() > 100)
-      return error("name", "expected a name of at most 100 letters, digits, "
-                           "'-', '_' and '.', with a letter, got: '" +
-                               name + "'");
+    bool beginsWithDigit = isWord && name[0] >= '0' && name[0] <= '9';
+    if (!isWord || beginsWithDigit || name.size() > 100)
+      return error("name",
+                   "expected a name of at most 100 letters, digits, "
+                   "'-', '_' and '.' that begins with no digit, got: '" +
+                       name.substr(0, 100) + "'");
+    if (const CloudNode *node = findCloudNode(name))
+      error("name", "'" + name + "' is " + std::string(node->name) +
+                        ", a node of a cloud; choose another name");
     if (const DeviceClass *known = findDeviceClassInAnyCase(name))
       error("name", "'" + name + "' is the built-in class " +
                         std::string(known->name) +

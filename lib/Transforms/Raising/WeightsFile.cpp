@@ -5,6 +5,7 @@
 #include "neuroshard/CostModel/Safetensors.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -62,6 +63,10 @@ bool neuroshard::raising::canWrite(Attribute contents) {
 std::string neuroshard::raising::writeWeights(
     const std::vector<std::pair<std::string, Attribute>> &rows,
     const std::string &path) {
+  // It may be the module itself, or a plan.
+  if (llvm::sys::fs::is_regular_file(path) && !readTensorFile(path))
+    return "'" + path +
+           "' is there and is no safetensors file; name another file to write";
   TensorFile file;
   for (const auto &[name, contents] : rows) {
     std::optional<std::vector<float>> values = valuesOf(contents);

@@ -8,6 +8,10 @@
 // RUN: neuroshard-run %t/artifact --batch 9 --pooling 3 --tolerance 1e-6
 // RUN: not neuroshard-opt %s --neuroshard-raise-lookups=weights-file=%t/none/rows.safetensors 2>&1 | FileCheck %s --check-prefix=FOLDER
 // FOLDER: error: weights-file: {{.*}}none/rows.safetensors
+// RUN: cp %s %t/own.mlir
+// RUN: not neuroshard-opt %t/own.mlir --neuroshard-raise-lookups=weights-file=%t/own.mlir 2>&1 | FileCheck %s --check-prefix=OWN
+// RUN: diff %s %t/own.mlir
+// OWN: error: weights-file: '{{.*}}own.mlir' is there and is no safetensors file; name another file to write
 
 // ROWS: "user"
 

@@ -65,6 +65,9 @@ TEST(DeviceClassTest, BadDefinitionsGetOneErrorEach) {
   EXPECT_THAT(errorOf({"h100", "H100"}),
               HasSubstr("is the built-in class H100"));
   EXPECT_THAT(errorOf({"a b", "H100"}), HasSubstr("name: expected a name"));
+  EXPECT_THAT(errorOf({"8xH200", "H100"}), HasSubstr("begins with no digit"));
+  EXPECT_THAT(errorOf({"p5.48xlarge", "H100"}),
+              HasSubstr("is aws:p5.48xlarge, a node of a cloud"));
   EXPECT_THAT(errorOf({"A", "H10O"}), HasSubstr("did you mean 'H100'?"));
   EXPECT_THAT(errorOf({"A", "H100", "gpus"}), HasSubstr("did you mean 'gpu'?"));
   EXPECT_THAT(errorOf({"A", "H100", "cpu"}), HasSubstr("H100, is a gpu"));

@@ -116,7 +116,7 @@ def test_files_and_functions_say_the_same(run, tmp_path):
 
 
 @pytest.mark.parametrize(("form", "keys"), [
-    ("{'bags': bags, 'rows': rows}", ()), ("Batch(torch.zeros(2, 3), bags, rows)", ()),
+    ("{'bags': bags, 'rows': rows, 'dense': torch.zeros(2, 3), 'label': torch.ones(2)}", ()), ("Batch(torch.zeros(2, 3), bags, rows)", ()),
     ("(torch.zeros(2, 3), bags, rows)", ("--map", "bags/f=1/f", "--map", "rows/f=2/f"))])
 def test_batches_of_several_collections_with_equal_keys(run, tmp_path, form, keys):
     pytest.importorskip("torchrec")

@@ -112,11 +112,11 @@ def members_of(value: Any) -> dict[str, Any]:
 
 
 def of_members(members: Mapping[str, Any], takes_bags: bool, where: str) -> dict[str, Bags]:
-    """Several KeyedJaggedTensors. A key that more than one has is MEMBER/KEY. takes_bags: others are bags by
-    feature; else they are left out."""
+    """Several KeyedJaggedTensors. A key that more than one has is MEMBER/KEY. takes_bags: of others those that
+    look like the bags of a feature are such. What is left, as dense inputs and labels, is left out."""
     parts = {name: of_keyed(one, f"{where}: {name}") for name, one in members.items() if is_keyed(one)}
     if takes_bags:
-        rest = {name: one for name, one in members.items() if name not in parts}
+        rest = {name: one for name, one in members.items() if name not in parts and are_bags(one)}
         parts |= {"": of_mapping(rest, where)} if rest else {}
     counts = Counter(key for part in parts.values() for key in part)
     return {f"{name}/{key}" if counts[key] > 1 and name else key: bags_of
@@ -156,6 +156,11 @@ def of_mapping(value: Any, where: str) -> dict[str, Bags]:
         else:
             batch[feature] = dense_bags(to_array(one, place), place)
     return batch
+
+
+def are_bags(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and 2 <= len(value) <= 3 or (
+        getattr(value, "ndim", 0) == 2 and not str(value.dtype).startswith(("torch.float", "float")))
 
 
 def to_array(value: Any, where: str) -> numpy.ndarray:
