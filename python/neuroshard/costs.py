@@ -22,7 +22,8 @@ Time = Union[float, tuple[float, float]]
 
 
 def load_device_classes(path: str | os.PathLike[str]) -> dict[str, DeviceClass]:
-    """The device classes that a file defines, by name: a file of classes, a machine file or a workload."""
+    """The device classes that a file defines, by name. path: of a file of classes, a machine file or a workload.
+    Raises an Error for a file that cannot be read, or has a class that is none."""
     return {one.name: one for one in read_device_classes(_fields.path(path, "load_device_classes"))}
 
 

@@ -5,6 +5,7 @@ import importlib
 import inspect
 import os
 import re
+import sys
 import types
 from pathlib import Path
 
@@ -21,6 +22,7 @@ AS_THOSE_OF = re.compile(r"Arguments and\s+methods are those of (\w+)")
 # torch calls these.
 HOOKS = {"forward", "get_extra_state", "set_extra_state", "extra_repr"}
 
+sys.path.insert(0, str(BUILD / "python"))
 if not list((BUILD / "python" / "neuroshard").glob("_planner.*.so")):
     pytest.skip("a build with sanitizers has no Python module", allow_module_level=True)
 

@@ -453,7 +453,7 @@ class ShardedEmbeddingBagCollection(_Sharded):
     are given as they are seen (docs/dynamic-ids.md).
 
     initial_values: by table, a function that fills a tensor, as those of torch.nn.init and TorchRec's
-    init_fn (docs/distributed.md).
+    init_fn (docs/distributed.md). distinct_ids: False; see ShardedEmbeddingCollection.
 
     Raises, on all ranks, an error that names the first thing in which plan, problem, artifact or ranks do not fit
     each other (docs/faults.md)."""

@@ -37,7 +37,7 @@ ROOM = 2**55
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerEntry(_fields.Record):
-    """The plan of one planner. plan: None if it has none, or one that NeuroShard has no form for, for the reason
+    """The plan of one planner, which has a name and took so many seconds. plan: None if it has none, or one that NeuroShard has no form for, for the reason
     in failure. cost_ms: milliseconds per step by our cost models; torchrec_ms: TorchRec's rating, of the slowest
     rank, by its perf estimator; None where they cannot be told. peak_bytes: of the fullest device, as we count.
     broken: the rules of the problem that the plan breaks, a sentence each, such as a device without room."""
@@ -65,7 +65,7 @@ class PlannerEntry(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerComparison(_fields.Record):
-    """Both planners on one model. problem: what plans are verified and priced against. notes: what both ratings
+    """Both planners on one model. entries: of TorchRec's planner and of ours. problem: what plans are verified and priced against. notes: what both ratings
     assume."""
 
     problem: ShardingProblem
@@ -102,8 +102,8 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
     """Runs TorchRec's EmbeddingShardingPlanner, with its defaults, and NeuroShardPlanner on `model`.
 
     topology: NeuroShard's, or its text such as "8xH200", from which TorchRec's is built: with the same memory and
-    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. options: those
-    of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if there were
+    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. cost_model, options:
+    those of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if there were
     room. Raises Unsupported for models that cannot be planned, and for clusters that TorchRec has no Topology for.
     """
     checks.expect(model, "model", torch.nn.Module, "a torch.nn.Module")
@@ -125,7 +125,7 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
 
 
 def torchrec_topology(topology: Topology) -> TorchRecTopology:
-    """TorchRec's Topology of the same devices, memories and bandwidths: GB/s are bytes per ms times 1e6. The rate to
+    """TorchRec's Topology of the same devices, memories and bandwidths as topology has: GB/s are bytes per ms times 1e6. The rate to
     host memory is left at TorchRec's default. Raises Unsupported unless devices and hosts are alike."""
     devices, levels = topology.devices, topology.levels
     classes = {one.device_class for one in devices}
