@@ -65,15 +65,15 @@ class PlannerEntry(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerComparison(_fields.Record):
-    """Both planners on one model. entries: of TorchRec's planner and of ours. problem: what plans are verified and priced against. notes: what both ratings
-    assume."""
+    """Both planners on one model. entries: of TorchRec's planner and of ours. problem: what plans are verified
+    and priced against. notes: what both ratings assume."""
 
     problem: ShardingProblem
     entries: tuple[PlannerEntry, ...]
     notes: tuple[str, ...] = ()
 
     def entry(self, name: str) -> PlannerEntry:
-        """That of "TorchRec's planner" or "NeuroShard"."""
+        """That of a name: "TorchRec's planner" or "NeuroShard"."""
         return next(one for one in self.entries if one.name == name)
 
     def _sentences(self) -> list[str]:
