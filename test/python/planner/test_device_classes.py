@@ -100,6 +100,9 @@ def test_commands_take_the_file_and_list_the_class(cards, capsys, tmp_path):
     listed = run("devices", "MYCARD", "--file", cards)
     assert "3300" in listed.out and "stated by its definition" in listed.out and "as H100" in listed.out
     assert "did you mean 'H200'?" in run("devices", "H20O").err
+    assert "'aws:p5.48xlarge' is a node of 8 H100" in run("devices", "p5.48xlarge").err
+    assert {"name", "meaning"} == set(json.loads(run("devices", "--fields", "--json").out)["fields"][0])
+    assert "leave out CLASS" in run("devices", "--fields", "H200").err
     assert json.loads(run("devices", "--json").out)["classes"][0]["figures"]["memory_bytes"]["source"] == "of data sheets"
 
 

@@ -22,6 +22,8 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
     from neuroshard.cli._failures import InputError
     from neuroshard.cli._output import terminal
 
+    if fields and names:
+        raise click.UsageError("--fields is of all classes: leave out CLASS")
     classes = dict(ns.device_classes())
     if path is not None:
         classes = {**ns.load_device_classes(path), **classes}
@@ -30,16 +32,24 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
     if unknown:
         import difflib
 
+        for node, device_class, devices, *_ in nodes():
+            if unknown[0].lower() in (node.lower(), node.lower().rpartition(":")[2]):
+                raise InputError(f"'{node}' is a node of {devices} {device_class}: 'neuroshard devices {device_class}' "
+                                 "shows the class, and without CLASS all nodes are listed")
         near = difflib.get_close_matches(unknown[0].upper(), by_case)
-        raise InputError(f"there is no device class '{unknown[0]}'"
-                         + (f"; did you mean '{by_case[near[0]]}'?" if near else "") + f" Known: {', '.join(classes)}")
+        raise InputError(f"there is no device class '{unknown[0]}'; "
+                         + (f"did you mean '{by_case[near[0]]}'? " if near else "")
+                         + f"known: {', '.join(classes)}; --file adds classes of your own")
     chosen = [classes[by_case[name.upper()]] for name in names]
-    if as_json:
+    figures = next(iter(classes.values())).figures()
+    if fields and as_json:
+        terminal.print_json({"fields": [{"name": field, "meaning": meaning} for field, _, meaning, _ in figures]})
+    elif as_json:
         terminal.print_json({"classes": [as_plain(one) for one in chosen or classes.values()],
                              "nodes": [list(one) for one in nodes()]})
     elif fields:
         made = terminal.table("Fields of a device class", "field", "what", left=2, long=("what",))
-        for field, _, meaning, _ in next(iter(classes.values())).figures():
+        for field, _, meaning, _ in figures:
             made.add_row(field, meaning)
         terminal.console().print(made)
     elif chosen:
