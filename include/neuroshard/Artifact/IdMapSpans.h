@@ -1,4 +1,4 @@
-//===- IdMapSpans.h - What maps of dynamic ids add to a step ----*- C++ -*-===//
+//===- IdMapSpans.h - Trace spans of the maps of dynamic ids ----*- C++ -*-===//
 //
 // Ids of tables with dynamic ids become rows before a step. The planner prices
 // that as a term of its own, of two parts; a running step has a span for each.

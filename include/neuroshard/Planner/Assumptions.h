@@ -1,4 +1,4 @@
-//===- Assumptions.h - What a prediction takes as given ---------*- C++ -*-===//
+//===- Assumptions.h - Default values that a prediction uses ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_ASSUMPTIONS_H
 #define NEUROSHARD_PLANNER_ASSUMPTIONS_H

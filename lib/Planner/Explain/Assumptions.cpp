@@ -1,4 +1,4 @@
-//===- Assumptions.cpp - What a prediction takes as given -----------------===//
+//===- Assumptions.cpp - Default values that a prediction uses ------------===//
 
 #include "neuroshard/Planner/Assumptions.h"
 

@@ -92,12 +92,11 @@ def distinct(ids: Jagged, rows: Sequence[int], unpooled: Sequence[bool]) -> Sent
     device = ids.ids.device
     given = begins_of(torch.tensor(counts, device=device))
     feature = torch.repeat_interleave(given.diff())
-    is_distinct = torch.tensor(unpooled, device=device)
-    limits = torch.tensor(rows, device=device)[feature]
-    if bool((is_distinct[feature] & ((ids.ids < 0) | (ids.ids >= limits))).any()):
+    is_distinct, of_table = (torch.tensor(one, device=device) for one in (unpooled, rows))
+    if bool((is_distinct[feature] & ((ids.ids < 0) | (ids.ids >= of_table[feature]))).any()):
         return Sent(ids, ids)
     # What is kept is numbered over all features: rows of the tables of unpooled ones, ids of the others.
-    first = begins_of(torch.where(is_distinct, torch.tensor(rows, device=device), given.diff()))
+    first = begins_of(torch.where(is_distinct, of_table, given.diff()))
     places = torch.arange(len(ids.ids), device=device)
     own = torch.where(is_distinct[feature], ids.ids, places - given[feature])
     kept, numbers = torch.unique(own + first[feature], return_inverse=True)

@@ -101,9 +101,9 @@ class Forwards:
         self._last = None
         if self._places is None and self._first is not None:
             self._learn(self._first)
-        places = self._places or {}
+        places, apart = self._places or {}, self._tables.looked_up_apart()
         given = {path: fetch(place, args, kwargs) for path, place in places.items()
-                 if place is not None and path not in self._tables.looked_up_apart()}
+                 if place is not None and path not in apart}
         self._current = Forward(self._tables, args, kwargs,
                                 {path: one for path, one in given.items() if one is not None})
 
