@@ -11,6 +11,8 @@
 
 #include "neuroshard/Model/CloudNodes.h"
 
+#include "UpperCase.h"
+
 #include "neuroshard/Support/ClosestName.h"
 
 #include <algorithm>
@@ -65,17 +67,13 @@ static std::string_view withoutCloud(std::string_view name) {
   return name.substr(name.find(':') + 1);
 }
 
-static bool equalsInAnyCase(std::string_view a, std::string_view b) {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 const CloudNode *neuroshard::findCloudNode(std::string_view name) {
   const CloudNode *found = nullptr;
+  std::string upper = inUpperCase(name);
   for (const CloudNode &node : kNodes) {
-    if (equalsInAnyCase(node.name, name))
+    if (inUpperCase(node.name) == upper)
       return &node;
-    if (!equalsInAnyCase(withoutCloud(node.name), name))
+    if (inUpperCase(withoutCloud(node.name)) != upper)
       continue;
     if (found)
       return nullptr;

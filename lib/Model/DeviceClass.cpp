@@ -30,6 +30,8 @@
 
 #include "neuroshard/Model/DeviceClass.h"
 
+#include "UpperCase.h"
+
 #include "neuroshard/Support/ClosestName.h"
 
 #include <algorithm>
@@ -202,13 +204,6 @@ const DeviceClass *neuroshard::findDeviceClass(std::string_view name) {
     if (deviceClass.name == name)
       return &deviceClass;
   return nullptr;
-}
-
-static std::string inUpperCase(std::string_view text) {
-  std::string upper(text);
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? c - 32 : c; });
-  return upper;
 }
 
 static std::vector<std::string> namesOf(DeviceClasses own) {
