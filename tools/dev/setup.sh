@@ -106,6 +106,7 @@ setup_demo() {
 # Installs what the tests need.
 setup_check() {
   setup_torch
+  install_requirements plots.txt
   install_requirements check.txt
   install_requirements docs.txt
 }

@@ -12,7 +12,6 @@ from support.planning import small_problem
 
 
 def test_plots_have_the_parts_of_every_device(tmp_path):
-    pytest.importorskip("matplotlib", reason="plots need matplotlib (./dev demo installs it)")
     from matplotlib.colors import to_hex
 
     problem = small_problem()
