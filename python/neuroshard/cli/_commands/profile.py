@@ -91,7 +91,7 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
     out = terminal.console()
     by_table = {one.table: one.access for one in tables}
     count = "1 batch" if found.batches == 1 else f"{found.batches} batches"
-    made = terminal.table(count, "feature", "table", "ids per sample", "p99",
+    made = terminal.table(count, "feature", "table", "ids if present", "p99",
                           "presence", "ids seen once", "hottest rows", left=2)
     tables_of = {one.name: one.table for one in found.problem.features}
     for one in features:
