@@ -11,6 +11,7 @@
 
 #include "Cost/RelayLoads.h"
 #include "GroupModel.h"
+#include "GroupRules.h"
 #include "GroupSplits.h"
 #include "NestedSearch.h"
 #include "neuroshard/Planner/PlanMemory.h"
@@ -49,23 +50,17 @@ bool devicesAreAlike(const std::vector<Device> &devices) {
   });
 }
 
-bool namesDevices(const Constraints &constraints) {
-  return !constraints.pins.empty() || !constraints.forbids.empty() ||
-         !constraints.coLocate.empty() || !constraints.separate.empty() ||
-         !constraints.fixedShards.empty();
-}
-
 class GroupSearch {
 public:
   GroupSearch(const SearchContext &context, const SearchRun &run,
               const GroupSearchSettings &settings, int64_t &evaluations)
       : context(context), problem(context.problem), run(run),
         settings(settings), evaluations(evaluations),
-        groupSize(relayGroupSize(problem)) {}
+        groupSize(relayGroupSize(problem)), rules(context, groupSize) {}
 
   std::vector<ShardingPlan> plans() {
     if (groupSize == 0 || !devicesAreAlike(problem.topology.devices) ||
-        namesDevices(problem.constraints))
+        !problem.constraints.fixedShards.empty())
       return {};
     groupCount = context.deviceCount / groupSize;
     std::optional<ShardingPlan> outer = placeOnGroups();
@@ -74,12 +69,14 @@ public:
     std::erase_if(outer->shards,
                   [](const Shard &shard) { return shard.hasCopies(); });
     std::vector<ShardingPlan> plans;
-    if (outer->shards.size() <=
-        kMostSplitShards * static_cast<size_t>(groupCount))
-      plans.push_back(splitInGroups(context, groupSize, replicas, outer->shards,
-                                    evaluations));
     if (std::optional<ShardingPlan> placed = placeInGroups(outer->shards))
       plans.push_back(std::move(*placed));
+    ShardingPlan base = replicas;
+    if (outer->shards.size() <=
+            kMostSplitShards * static_cast<size_t>(groupCount) &&
+        rules.placeWhole(outer->shards, base))
+      plans.insert(plans.begin(), splitInGroups(context, groupSize, base,
+                                                outer->shards, evaluations));
     return plans;
   }
 
@@ -124,6 +121,7 @@ private:
     for (TableConstraint &constraint : outer.constraints.tables)
       std::ranges::replace(constraint.allowedKinds, ShardingKind::TableRowWise,
                            ShardingKind::TableWise);
+    rules.restrictGroups(outer.constraints);
     GroupModel model(context.model, topology, groupSize);
     return search(outer, model, 0, settings.steps);
   }
@@ -166,7 +164,7 @@ private:
     if (parts.empty())
       return true;
     std::optional<ShardingPlan> inner =
-        search(innerProblem(parts), context.model, group + 1,
+        search(innerProblem(group, parts), context.model, group + 1,
                settings.steps / groupCount);
     if (!inner)
       return false;
@@ -186,7 +184,8 @@ private:
 
   /// The parts of tables that a group has, as tables named by their number.
   /// Every sample has its share of the ids. Relays have the whole batch.
-  ShardingProblem innerProblem(std::span<const Shard *const> parts) const {
+  ShardingProblem innerProblem(int group,
+                               std::span<const Shard *const> parts) const {
     ShardingProblem inner = problem;
     inner.tables.clear();
     inner.features.clear();
@@ -201,8 +200,12 @@ private:
     inner.topology =
         flatTopology(problem.topology.levels.back(), std::move(devices),
                      {hostOf(0)}, problem.topology.ownClasses);
-    for (const Shard *part : parts)
+    std::vector<int> sources;
+    for (const Shard *part : parts) {
+      sources.push_back(context.tableIndex(part->table));
       addPart(*part, inner);
+    }
+    rules.restrictInside(group, sources, inner.constraints);
     return inner;
   }
 
@@ -261,6 +264,7 @@ private:
   const GroupSearchSettings &settings;
   int64_t &evaluations;
   int groupSize;
+  GroupRules rules;
   int groupCount = 0;
   ShardingPlan replicas;
   int64_t replicaBytes = 0; ///< of a device.

@@ -20,8 +20,8 @@ struct GroupSearchSettings {
 /// Plans whose results are meant to go by relay, for devices in groups of one
 /// size: `run` places the tables on groups as if each were one device; then
 /// what a group got is split evenly over its devices, or placed on them by
-/// `run`. None where relays are not used, devices differ, or constraints name
-/// devices; plans may break other rules and need too much memory. Adds to
+/// `run`. None where relays are not used, devices differ, or shards are written
+/// by hand; plans may break rules and need too much memory. Adds to
 /// `evaluations`.
 std::vector<ShardingPlan> searchByGroups(const SearchContext &context,
                                          const SearchRun &run,

@@ -36,8 +36,13 @@ public:
         rowCounts.push_back(rows);
   }
 
-  ShardingPlan run(const ShardingPlan &replicas, std::span<const Shard> all) {
-    base = replicas;
+  ShardingPlan run(const ShardingPlan &placed, std::span<const Shard> all) {
+    base = placed;
+    baseMs.resize(static_cast<size_t>(context.deviceCount));
+    for (const Shard &shard : base.shards)
+      if (!shard.hasCopies())
+        baseMs[static_cast<size_t>(shard.devices.front())] +=
+            freeUnit(shard)->aloneMs();
     for (const Shard &shard : all)
       addPart(shard);
     std::ranges::stable_sort(parts, std::greater(), &Part::idsPerResult);
@@ -52,22 +57,32 @@ private:
   using Choice = std::vector<size_t>;
 
   struct Part {
-    int group;
+    /// Those of its group that may hold it.
+    std::vector<int> devices;
     double idsPerResult;
     /// By number of row ranges.
     std::vector<std::vector<UnitPtr>> splits;
   };
 
+  UnitPtr freeUnit(Shard shard) const {
+    shard.devices.clear();
+    shard.name.clear();
+    return makeUnit(context, {std::move(shard)});
+  }
+
   void addPart(const Shard &shard) {
-    int group = shard.devices.front();
-    Shard free = shard;
-    free.devices.clear();
-    free.name.clear();
-    UnitPtr whole = makeUnit(context, {free});
+    UnitPtr whole = freeUnit(shard);
     const ShardWork &work = whole->works.front();
-    Part part{group, work.lookups / std::max(1.0, work.outputRows), {}};
+    Part part{{}, work.lookups / std::max(1.0, work.outputRows), {}};
+    const TableRules &rules = context.rulesOf(context.tableIndex(shard.table));
+    int first = shard.devices.front() * groupSize;
+    for (int device = first; device < first + groupSize; ++device)
+      if (rules.allowsDevice(device))
+        part.devices.push_back(device);
+    int most = std::max(1, static_cast<int>(part.devices.size()));
     for (int rows : rowCounts)
-      part.splits.push_back(split(whole, rows, groupSize / rows));
+      part.splits.push_back(
+          split(whole, std::min(rows, most), std::max(1, most / rows)));
     parts.push_back(std::move(part));
   }
 
@@ -93,20 +108,21 @@ private:
   /// to compute.
   ShardingPlan planOf(const Choice &choice) const {
     ShardingPlan plan = base;
-    std::vector<double> busyMs(static_cast<size_t>(context.deviceCount));
-    std::vector<std::pair<int, UnitPtr>> pieces;
+    std::vector<double> busyMs = baseMs;
+    std::vector<std::pair<const Part *, UnitPtr>> pieces;
     for (size_t i = 0; i < parts.size(); ++i)
       for (const UnitPtr &unit : parts[i].splits[choice[i]])
-        pieces.emplace_back(parts[i].group, unit);
+        pieces.emplace_back(&parts[i], unit);
     std::ranges::stable_sort(pieces, std::greater(), [](const auto &piece) {
       return piece.second->aloneMs();
     });
-    for (const auto &[group, unit] : pieces) {
-      auto first = busyMs.begin() + group * groupSize;
-      auto device = std::min_element(first, first + groupSize);
-      *device += unit->aloneMs();
+    for (const auto &[part, unit] : pieces) {
+      int device = *std::ranges::min_element(part->devices, {}, [&](int each) {
+        return busyMs[static_cast<size_t>(each)];
+      });
+      busyMs[static_cast<size_t>(device)] += unit->aloneMs();
       Shard shard = unit->shards.front();
-      shard.devices = {static_cast<int>(device - busyMs.begin())};
+      shard.devices = {device};
       shard.route = Route::Relay;
       plan.shards.push_back(std::move(shard));
     }
@@ -166,7 +182,8 @@ private:
   int groupSize;
   int64_t &evaluations;
   std::vector<int> rowCounts;
-  ShardingPlan base; ///< replicated tables.
+  ShardingPlan base;
+  std::vector<double> baseMs; ///< by device, of what it alone has in `base`.
   std::vector<Part> parts;
   Choice best;
   double bestMs = kInfiniteMs;
@@ -175,9 +192,8 @@ private:
 } // namespace
 
 ShardingPlan neuroshard::splitInGroups(const SearchContext &context,
-                                       int groupSize,
-                                       const ShardingPlan &replicas,
+                                       int groupSize, const ShardingPlan &base,
                                        std::span<const Shard> parts,
                                        int64_t &evaluations) {
-  return Splitter(context, groupSize, evaluations).run(replicas, parts);
+  return Splitter(context, groupSize, evaluations).run(base, parts);
 }

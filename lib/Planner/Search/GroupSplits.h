@@ -7,12 +7,13 @@
 
 namespace neuroshard {
 
-/// Splits each part of a table evenly over the devices of its group, by rows,
+/// Splits each part of a table evenly over the devices of its group that may
+/// hold the table, by rows,
 /// by columns or by both, whichever makes a step with relays shortest, and adds
-/// them to `replicas`. The device of a part is its group. The plan may need too
-/// much memory.
+/// them to `base`, which has what is placed already. The device of a part is
+/// its group. The plan may need too much memory.
 ShardingPlan splitInGroups(const SearchContext &context, int groupSize,
-                           const ShardingPlan &replicas,
+                           const ShardingPlan &base,
                            std::span<const Shard> parts, int64_t &evaluations);
 
 } // namespace neuroshard

@@ -8,6 +8,7 @@
 #include "Search/GroupSplits.h"
 #include "Searches.h"
 #include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
@@ -133,7 +134,7 @@ TEST(GroupSearchTest, FindsPlansThatNeedRelays) {
   EXPECT_GE(result.breakdown.costMs, result.lowerBoundMs);
 }
 
-TEST(GroupSearchTest, NoneWithoutGroupsOrWhereDevicesAreNamed) {
+TEST(GroupSearchTest, NoneWithoutGroupsOrWithShardsByHand) {
   std::unique_ptr<CostModel> model = makeRooflineModel();
   auto count = [&](const ShardingProblem &problem) {
     SearchOptions options = fewSteps();
@@ -146,14 +147,46 @@ TEST(GroupSearchTest, NoneWithoutGroupsOrWhereDevicesAreNamed) {
   EXPECT_EQ(count(dlrm("8xH200")), 0U);
   ShardingProblem problem = dlrm("2x4xH200");
   EXPECT_GT(count(problem), 0U);
-  problem.constraints.pins.push_back({3, {0, 1}});
+  problem.constraints.fixedShards.push_back({.name = "",
+                                             .table = problem.tables[3].name,
+                                             .rowEnd = problem.tables[3].rows,
+                                             .colEnd = problem.tables[3].dim,
+                                             .devices = {0}});
   EXPECT_EQ(count(problem), 0U);
-  problem.constraints.pins.clear();
+  problem.constraints.fixedShards.clear();
   problem.topology.devices[5].memoryBytes /= 2;
   EXPECT_EQ(count(problem), 0U);
   problem = dlrm("2x4xH200");
   problem.target = Target::TorchRec19;
   EXPECT_EQ(count(problem), 0U);
+}
+
+// Rules about devices hold in plans over groups, too, and cost little where
+// they are about small tables.
+TEST(GroupSearchTest, FollowsRulesAboutDevices) {
+  ShardingProblem problem = dlrm("2x4xH200");
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  double freeMs = test::mustPlan(problem, *model, fewSteps()).breakdown.costMs;
+  Constraints &rules = problem.constraints;
+  rules.pins.push_back({3, {6}});
+  rules.forbids.push_back({1, {0, 5}});
+  rules.coLocate.push_back({5, 8, 12});
+  rules.separate.push_back({16, 18, 25});
+  SearchOptions options = fewSteps();
+  SearchContext context(problem, *model, options, RowWidths::Free);
+  int64_t evaluations = 0;
+  std::vector<ShardingPlan> plans = searchByGroups(
+      context, searchDefault, {RowWidths::Free, 1, 5000}, evaluations);
+  ASSERT_EQ(plans.size(), 2U); // evenly split, and placed by the search
+  for (ShardingPlan &plan : plans) {
+    for (size_t i = 0; i < plan.shards.size(); ++i)
+      plan.shards[i].name = std::to_string(i);
+    for (const Diagnostic &broken : verify(plan, problem))
+      ADD_FAILURE() << broken.where << ": " << broken.message;
+  }
+  SearchResult result = test::mustPlan(problem, *model, options);
+  EXPECT_THAT(result.explanation, Contains(HasSubstr("over groups")));
+  EXPECT_LT(result.breakdown.costMs, 1.05 * freeMs);
 }
 
 } // namespace
