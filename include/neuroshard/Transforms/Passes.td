@@ -427,6 +427,8 @@ def VerifyPartitioned
   let description = [{
     - No value is distributed, no lookup of a higher level is left, and the
       step functions take the device first.
+    - Routed ids and partial rows are used with their own exchange, before they
+      are released, and are released once.
     - Device programs cover every device of the topology exactly once.
     - The i-th shard of a slot lies on the program's i-th device, and has the
       slot's dim, element type, table dim and optimizer; the device binds each

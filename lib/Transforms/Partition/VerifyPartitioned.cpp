@@ -2,6 +2,7 @@
 
 #include "Levels.h"
 #include "Planning/PlacedTables.h"
+#include "VerifyHandles.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
@@ -270,7 +271,8 @@ struct VerifyPartitioned
         })))
       return failure();
     FailureOr<PlanOp> plan = verifyOnePlan(module);
-    if (failed(plan) || failed(verifyDevices(module)))
+    if (failed(plan) || failed(verifyDevices(module)) ||
+        failed(verifyHandles(module)))
       return failure();
     FailureOr<PlacedTables> placement = PlacedTables::of(*plan);
     if (failed(placement))
