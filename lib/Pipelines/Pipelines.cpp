@@ -47,13 +47,17 @@ void neuroshard::buildToPlanned(OpPassManager &pm, const PlanOptions &options,
   // Equal lookups have equal results: one is enough to plan and to exchange.
   pm.addPass(createCSEPass());
   pm.addPass(createPlan(options));
-  pm.addPass(createVerifyPlanned());
+  VerifyPlannedOptions check;
+  check.plan = options.planName;
+  pm.addPass(createVerifyPlanned(check));
 }
 
 void neuroshard::buildPlannedToSharded(OpPassManager &pm, llvm::StringRef entry,
-                                       bool training) {
+                                       bool training, llvm::StringRef plan) {
   addOutline(pm, entry, training);
-  pm.addPass(createShard());
+  ShardOptions options;
+  options.plan = plan.str();
+  pm.addPass(createShard(options));
   pm.addPass(createFuse());
   pm.addPass(createVerifySharded());
 }
@@ -95,7 +99,7 @@ static void buildToSharded(OpPassManager &pm, const StepOptions &options) {
   addRaising(pm, options);
   addKeepEntry(pm, options.entry);
   buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
-  buildPlannedToSharded(pm, options.entry, options.training);
+  buildPlannedToSharded(pm, options.entry, options.training, options.planName);
 }
 
 /// As PassPipelineRegistration, but refuses options given twice, numbers

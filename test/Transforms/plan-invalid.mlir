@@ -54,7 +54,7 @@ module attributes {neuroshard.batch = 8 : i64} {
   neuroshard.table @a : 100 x 8 x f32
   // expected-note @below {{another one is here}}
   neuroshard.plan @p on @cluster semantics exact {}
-  // expected-error @below {{'neuroshard.plan' is not the only one in the module; name the one that is meant}}
+  // expected-error @below {{'neuroshard.plan' is not the only one in the module; name the one that is meant: 'plan' of a pass, 'plan-name' of a pipeline or tool}}
   neuroshard.plan @q on @cluster semantics exact {}
 }
 

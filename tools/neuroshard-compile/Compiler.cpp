@@ -164,7 +164,7 @@ LogicalResult Compiler::run() {
   if (failed(goToPartitioned()) || failed(writeIR(module, "4-partitioned")))
     return failure();
   FailureOr<Manifest> described = describeArtifact(module);
-  FailureOr<std::string> planJson = getPlanJson(module);
+  FailureOr<std::string> planJson = getPlanJson(module, options.plan.planName);
   if (failed(described) || failed(planJson))
     return failure();
   manifest = std::move(*described);

@@ -54,8 +54,8 @@ LogicalResult plan(ModuleOp module, const CompileOptions &options) {
       [&](OpPassManager &pm) { pm.addPass(createPlan(options.plan)); });
 }
 
-FailureOr<std::string> getPlanJson(ModuleOp module) {
-  FailureOr<ir::PlanOp> op = findPlan(module, {});
+FailureOr<std::string> getPlanJson(ModuleOp module, StringRef name) {
+  FailureOr<ir::PlanOp> op = findPlan(module, name);
   if (failed(op))
     return mlir::failure();
   FailureOr<ShardingPlan> plan = planFromIR(*op);
@@ -67,7 +67,8 @@ FailureOr<std::string> getPlanJson(ModuleOp module) {
 LogicalResult shard(ModuleOp module, const CompileOptions &options) {
   return runPasses(module, options.native.crashReproducer,
                    [&](OpPassManager &pm) {
-                     buildPlannedToSharded(pm, options.entry, options.training);
+                     buildPlannedToSharded(pm, options.entry, options.training,
+                                           options.plan.planName);
                    });
 }
 

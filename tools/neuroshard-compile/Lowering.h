@@ -26,7 +26,8 @@ bool isPartitioned(mlir::ModuleOp module);
 mlir::LogicalResult plan(mlir::ModuleOp module, const CompileOptions &options);
 
 /// The plan of a planned module as JSON.
-mlir::FailureOr<std::string> getPlanJson(mlir::ModuleOp module);
+mlir::FailureOr<std::string> getPlanJson(mlir::ModuleOp module,
+                                         llvm::StringRef name);
 
 /// Planned to sharded, sharded to partitioned.
 mlir::LogicalResult shard(mlir::ModuleOp module, const CompileOptions &options);

@@ -47,9 +47,8 @@ LogicalResult addPlanFromFile(ModuleOp module, const CompileOptions &options) {
     return emitError(topology->getLoc())
            << printable(options.planFile) << " is a plan for "
            << read->deviceCount << " devices, the topology has " << numDevices;
-  StringRef name =
-      options.plan.planName.empty() ? "plan" : StringRef(options.plan.planName);
-  ir::PlanOp op = createPlan(module, name, *topology, read->optimizerSemantics);
+  ir::PlanOp op = createPlan(module, newPlanName(options.plan.planName),
+                             *topology, read->optimizerSemantics);
   return planToIR(*read, op);
 }
 

@@ -197,8 +197,7 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
   } else if (failed(refuseSecondTopology(*topologyOp))) {
     return failure();
   }
-  std::string name =
-      options().planName.empty() ? "plan" : options().planName.getValue();
+  llvm::StringRef name = newPlanName(options().planName);
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
     return emitError(taken->getLoc())
            << "'" << taken->getName() << "' op has the name '"

@@ -95,9 +95,10 @@ struct ToNativeOptions : public mlir::PassPipelineOptions<ToNativeOptions> {
 void buildToPlanned(mlir::OpPassManager &pm, const PlanOptions &options,
                     const TopologyFromGridOptions &grid = {});
 
-/// Planned to sharded: outlined, differentiated in training, sharded, fused.
+/// Planned to sharded: outlined, differentiated in training, sharded by the
+/// plan of this name (default: the only one of the module), fused.
 void buildPlannedToSharded(mlir::OpPassManager &pm, llvm::StringRef entry,
-                           bool training);
+                           bool training, llvm::StringRef plan = {});
 
 /// Sharded to partitioned.
 void buildShardedToPartitioned(mlir::OpPassManager &pm);

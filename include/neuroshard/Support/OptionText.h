@@ -68,6 +68,11 @@ inline bool isTooLarge(std::string_view value) {
          std::isinf(std::strtod(std::string(value).c_str(), nullptr));
 }
 
+/// The symbol that the value of an option names, with or without its '@'.
+inline std::string_view symbolOption(std::string_view value) {
+  return value.starts_with('@') ? value.substr(1) : value;
+}
+
 /// Why options are refused; "" if they are not.
 inline std::string optionTextError(std::string_view text) {
   std::set<std::string_view> seen;

@@ -13,6 +13,9 @@ namespace neuroshard {
 mlir::FailureOr<ir::PlanOp> findPlan(mlir::ModuleOp module,
                                      llvm::StringRef name);
 
+/// The name that an option gives a new plan: "plan" where it is empty.
+llvm::StringRef newPlanName(llvm::StringRef option);
+
 /// The only topology of the module; null when there is none, an error when
 /// there are several.
 mlir::FailureOr<ir::TopologyOp> findTopology(mlir::ModuleOp module);

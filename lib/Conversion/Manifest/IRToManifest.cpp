@@ -89,11 +89,11 @@ private:
 } // namespace
 
 LogicalResult ArtifactDescriber::addPlan() {
-  auto plans = llvm::to_vector(module.getOps<ir::PlanOp>());
-  if (plans.size() != 1)
-    return module.emitError("an artifact is made from one plan, got: ")
-           << plans.size();
-  ir::PlanOp plan = plans.front();
+  auto users = module.getOps<ir::ExchangeOp>();
+  if (users.empty())
+    return module.emitError("an artifact is made from the plan of the "
+                            "exchanges, of which there are none");
+  auto plan = module.lookupSymbol<ir::PlanOp>((*users.begin()).getPlanAttr());
   auto topology =
       module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   result.numDevices = static_cast<int32_t>(topology.getNumDevices());

@@ -3,6 +3,7 @@
 #include "ProgramSpec.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Support/OptionText.h"
 #include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
@@ -63,7 +64,7 @@ static IdType idTypeOfKernels(ir::ExchangeOp exchange) {
 }
 
 FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {
-  name.consume_front("@");
+  name = symbolOption(name);
   auto programs = llvm::to_vector(module.getOps<ir::DeviceProgramOp>());
   if (programs.empty())
     return module.emitError("has no device program: the conversion to the "

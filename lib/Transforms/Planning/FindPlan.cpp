@@ -1,6 +1,7 @@
 //===- FindPlan.cpp - The plan and the topology of a module ---------------===//
 
 #include "neuroshard/Transforms/FindPlan.h"
+#include "neuroshard/Support/OptionText.h"
 #include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
@@ -29,14 +30,22 @@ static FailureOr<OpT> findOnly(ModuleOp module, llvm::StringRef advice) {
 }
 
 FailureOr<PlanOp> neuroshard::findPlan(ModuleOp module, llvm::StringRef name) {
+  name = symbolOption(name);
   if (name.empty())
-    return findOnly<PlanOp>(module, "name the one that is meant");
+    return findOnly<PlanOp>(module,
+                            "name the one that is meant: 'plan' of a pass, "
+                            "'plan-name' of a pipeline or tool");
   Operation *symbol = SymbolTable::lookupSymbolIn(module, name);
   if (!symbol || isa<PlanOp>(symbol))
     return cast_or_null<PlanOp>(symbol);
   return emitError(symbol->getLoc())
          << "'" << symbol->getName() << "' op has the name '" << printable(name)
          << "' meant for a plan";
+}
+
+llvm::StringRef neuroshard::newPlanName(llvm::StringRef option) {
+  llvm::StringRef name = symbolOption(option);
+  return name.empty() ? "plan" : name;
 }
 
 FailureOr<TopologyOp> neuroshard::findTopology(ModuleOp module) {
@@ -52,5 +61,5 @@ FailureOr<PlanOp> neuroshard::requirePlan(ModuleOp module,
     return module.emitError("the module has no plan; run neuroshard-plan or "
                             "write one by hand");
   return module.emitError("the module has no plan '@")
-         << printable(name) << "'";
+         << printable(symbolOption(name)) << "'";
 }

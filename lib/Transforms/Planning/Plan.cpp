@@ -157,7 +157,7 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
   FailureOr<ShardingProblem> problem = problemFromIR(module);
   if (failed(problem))
     return failure();
-  llvm::StringRef name = planName.empty() ? "plan" : llvm::StringRef(planName);
+  llvm::StringRef name = newPlanName(planName);
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
     return emitError(taken->getLoc())
            << "'" << taken->getName() << "' op has the name '"

@@ -4,6 +4,7 @@
 
 #include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Support/OptionText.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 
@@ -37,6 +38,7 @@ bool neuroshard::hasLookup(func::FuncOp function) {
 }
 
 LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
+  entry = symbolOption(entry);
   auto kept = module.lookupSymbol<func::FuncOp>(entry);
   if (!kept || kept.isExternal())
     return module.emitError("the module has no function '@")

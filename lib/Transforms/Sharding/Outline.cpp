@@ -1,6 +1,7 @@
 //===- Outline.cpp - Move the lookups into functions of their own ---------===//
 
 #include "neuroshard/Dialect/CheckedOptions.h"
+#include "neuroshard/Support/OptionText.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/KeepEntry.h"
 #include "neuroshard/Transforms/Passes.h"
@@ -265,7 +266,7 @@ FailureOr<func::FuncOp> Outline::findEntry() {
   if (!entry.empty()) {
     if (failed(keepEntry(module, entry)))
       return failure();
-    return module.lookupSymbol<func::FuncOp>(entry);
+    return module.lookupSymbol<func::FuncOp>(symbolOption(entry));
   }
   func::FuncOp found;
   for (auto function : module.getOps<func::FuncOp>()) {
