@@ -52,6 +52,11 @@ void nsrt_results_start(nsrt_device *, nsrt_routed *, nsrt_partials *);
 /// number of its ids for an unpooled one. Valid after nsrt_route.
 int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *, int64_t lookup);
 
+/// The same for code that was compiled for a result of so many rows, which it
+/// gives in any case: with another number the step fails.
+int64_t nsrt_expect_rows(nsrt_device *, nsrt_routed *, int64_t lookup,
+                         int64_t rows);
+
 /// Waits, and writes result `lookup` (index into the exchange's lookups),
 /// rows x dim contiguous: partial sums added in rank order, mean divided by
 /// the full count, rounded once to the element type (0 f32, 1 f16, 2 bf16).

@@ -92,10 +92,19 @@ public:
   }
 
 private:
+  /// A buffer for so many rows, and for all rows of a static type: the sharded
+  /// program says where they are not as many.
+  static Value allocateRows(LoopBuilder &b, RankedTensorType type, Value rows,
+                            int64_t dim) {
+    if (!type.isDynamicDim(0))
+      rows = arith::MaxSIOp::create(b, rows, b.index(type.getDimSize(0)));
+    return b.allocate(type.getElementType(), rows, dim);
+  }
+
   static Value copyRows(LoopBuilder &b, const LookupIds &ids, Value weights,
                         RankedTensorType type, int64_t dim) {
     Value count = b.sub(ids.endId, ids.firstId), zero = b.index(0);
-    Value result = b.allocate(type.getElementType(), count, dim);
+    Value result = allocateRows(b, type, count, dim);
     b.loop(zero, count, [&](Value i) {
       Value id = b.load(ids.jagged.ids, b.add(ids.firstId, i));
       b.loop(zero, b.index(dim), [&](Value column) {
@@ -130,7 +139,7 @@ private:
                       RankedTensorType type, int64_t dim) {
     bool isMean = ids.lookup.getPooling() == Pooling::Mean;
     Value zero = b.index(0);
-    Value result = b.allocate(type.getElementType(), ids.batch, dim);
+    Value result = allocateRows(b, type, ids.batch, dim);
     b.loop(zero, ids.batch, [&](Value bag) {
       // An empty bag is zero: 0 / 1.
       Value count =

@@ -77,10 +77,17 @@ public:
   ResultsWait(RuntimeBuilder &b, Value device, Value routed, Value partials)
       : b(b), device(device), routed(routed), partials(partials) {}
 
-  /// A buffer of a type, with as many rows as the result of a lookup.
-  Value allocate(RankedTensorType type, int64_t lookup) {
-    Value rows = b.call("nsrt_result_rows", {device, routed, b.i64(lookup)},
-                        b.getI64Type());
+  /// How many rows the result of a lookup has; a static number is checked.
+  Value rowsOf(RankedTensorType type, int64_t lookup) {
+    SmallVector<Value> arguments = {device, routed, b.i64(lookup)};
+    if (type.isDynamicDim(0))
+      return b.call("nsrt_result_rows", arguments, b.getI64Type());
+    arguments.push_back(b.i64(type.getDimSize(0)));
+    return b.call("nsrt_expect_rows", arguments, b.getI64Type());
+  }
+
+  /// A buffer of a type with so many rows.
+  Value allocate(RankedTensorType type, Value rows) {
     return b.allocateTensor(
         MemRefType::get({ShapedType::kDynamic, type.getDimSize(1)},
                         type.getElementType()),
@@ -118,8 +125,8 @@ struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
                      adaptor.getPartials());
     SmallVector<Value> buffers, results;
     for (auto [lookup, value] : llvm::enumerate(op.getResults())) {
-      buffers.push_back(
-          wait.allocate(cast<RankedTensorType>(value.getType()), lookup));
+      auto type = cast<RankedTensorType>(value.getType());
+      buffers.push_back(wait.allocate(type, wait.rowsOf(type, lookup)));
       wait.addTarget(buffers.back(), /*column=*/0);
     }
     wait.call();
@@ -142,9 +149,13 @@ struct LowerExchangeJoinedResults
     ResultsWait wait(b, adaptor.getDevice(), adaptor.getRouted(),
                      adaptor.getPartials());
     auto type = cast<RankedTensorType>(op.getType());
-    Value buffer = wait.allocate(type, /*lookup=*/0);
+    auto results = exchangeOf(op).results.getAsValueRange<TypeAttr>();
+    Value buffer = wait.allocate(type, wait.rowsOf(type, /*lookup=*/0));
+    if (!type.isDynamicDim(0)) // those of the others are checked, too
+      for (size_t lookup = 1; lookup < exchangeOf(op).results.size(); ++lookup)
+        wait.rowsOf(type, lookup);
     int64_t column = 0;
-    for (Type result : exchangeOf(op).results.getAsValueRange<TypeAttr>()) {
+    for (Type result : results) {
       wait.addTarget(buffer, column);
       column += cast<RankedTensorType>(result).getDimSize(1);
     }

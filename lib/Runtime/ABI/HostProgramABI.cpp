@@ -262,6 +262,23 @@ NSRT_EXPORT int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *routed,
              : 0;
 }
 
+NSRT_EXPORT int64_t nsrt_expect_rows(nsrt_device *device, nsrt_routed *routed,
+                                     int64_t lookup, int64_t rows) {
+  if (!hasLookup(routed, lookup))
+    return rows;
+  int64_t &found = routed->lookups[static_cast<size_t>(lookup)].resultRows;
+  if (found != rows && usable(device, routed))
+    guarded(device, routed, [&] {
+      const ExchangeSpec &spec = device->manifest().exchanges[routed->exchange];
+      fail(spec.where, "the program was compiled for ", rows,
+           " rows of result ", lookup, ", found ", found,
+           "; give it batches of that size, or compile a model whose batch "
+           "is dynamic");
+    });
+  found = rows; // what later calls clear
+  return rows;
+}
+
 NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
                                   nsrt_partials *partials, int64_t lookup,
                                   int32_t element_type, void *out) {
