@@ -57,5 +57,6 @@ LogicalResult neuroshard::ir::checkNonNegative(EmitError emitError,
   double number = value.getValueAsDouble();
   if (std::isfinite(number) && number >= 0)
     return success();
-  return emitError() << "'" << name << "' must be finite and not negative";
+  return emitError() << "'" << name
+                     << "' must be finite and not negative, got: " << number;
 }

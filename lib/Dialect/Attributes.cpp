@@ -96,7 +96,8 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
   for (auto [name, beta] : {std::pair("beta1", beta1), {"beta2", beta2}}) {
     double value = beta.getValueAsDouble();
     if (!(value >= 0 && value < 1))
-      return emitError() << "'" << name << "' must be in [0, 1)";
+      return emitError() << "'" << name
+                         << "' must be in [0, 1), got: " << value;
   }
   std::optional<neuroshard::SettingError> error =
       settingError({.kind = kind,
@@ -239,7 +240,7 @@ LogicalResult AccessAttr::verify(EmitError emitError, int64_t batch,
   double sum = 0;
   for (double share : reuse.asArrayRef()) {
     if (!(share >= 0 && share <= 1))
-      return emitError() << "'reuse' shares must be in [0, 1]";
+      return emitError() << "'reuse' shares must be in [0, 1], got: " << share;
     sum += share;
   }
   if (std::abs(sum - 1) > kHistogramTolerance)
@@ -249,9 +250,11 @@ LogicalResult AccessAttr::verify(EmitError emitError, int64_t batch,
   for (int64_t i = 0; i < rowMass.size(); ++i) {
     double share = rowMass[i];
     if (!(share >= 0 && share <= 1))
-      return emitError() << "'row_mass' shares must be in [0, 1]";
+      return emitError() << "'row_mass' shares must be in [0, 1], got: "
+                         << share;
     if (i >= 2 && share < rowMass[i - 2])
-      return emitError() << "'row_mass' points must ascend";
+      return emitError() << "'row_mass' points must ascend, got: " << share
+                         << " after " << rowMass[i - 2];
   }
   return success();
 }
@@ -299,7 +302,7 @@ LogicalResult FeatureAttr::verify(EmitError emitError, FloatAttr mean,
     return failure();
   double share = presence.getValueAsDouble();
   if (!(share >= 0 && share <= 1))
-    return emitError() << "'presence' must be in [0, 1]";
+    return emitError() << "'presence' must be in [0, 1], got: " << share;
   if (batch && *batch <= 0)
     return emitError() << "'batch' must be positive, got: " << *batch;
   return success();

@@ -7,9 +7,16 @@ using namespace neuroshard::ir;
 
 static LogicalResult verifyBundle(Operation *op, TypeRange values,
                                   ArrayRef<Type> types) {
-  if (values == TypeRange(types))
-    return success();
-  return op->emitOpError("values must have the types that the bundle lists");
+  if (values.size() != types.size())
+    return op->emitOpError("must have a value for each type that the bundle "
+                           "lists, ")
+           << types.size() << ", got: " << values.size();
+  for (auto [index, value, type] : llvm::enumerate(values, types))
+    if (value != type)
+      return op->emitOpError("value ")
+             << index << " must have the type that the bundle lists, " << type
+             << ", got: " << value;
+  return success();
 }
 
 LogicalResult SuspendOp::verify() {

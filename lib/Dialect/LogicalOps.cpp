@@ -59,6 +59,16 @@ LogicalResult PackOp::verify() {
   if (!getWeights().empty() && getWeights().size() != numFeatures)
     return emitOpError("needs weights for each of ")
            << numFeatures << " features, got " << getWeights().size();
+  int64_t entries = ShapedType::kDynamic; // of offsets, where they are static
+  for (Type offsets : getOffsets().getTypes()) {
+    int64_t size = cast<ShapedType>(offsets).getDimSize(0);
+    if (!ShapedType::isDynamic(size) && !ShapedType::isDynamic(entries) &&
+        size != entries)
+      return emitOpError("offsets of all features must have batch + 1 "
+                         "entries, got ")
+             << entries << " and " << size;
+    entries = ShapedType::isDynamic(size) ? entries : size;
+  }
   return verifyIdTypes(*this, type, getIds().getTypes(), !getWeights().empty());
 }
 
@@ -89,6 +99,20 @@ LogicalResult NumIdsOp::verify() {
 }
 
 namespace {
+/// The ids of the only feature are all ids.
+struct NumIdsOfOnlyFeature : OpRewritePattern<NumIdsOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(NumIdsOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getFeatureAttr() ||
+        op.getJagged().getType().getFeatures().size() > 1)
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.removeFeatureAttr(); });
+    return success();
+  }
+};
+
 /// Replaces unpack(pack(ids, offsets), f) by the ids and offsets of f.
 struct UnpackOfPack : OpRewritePattern<UnpackOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -112,6 +136,11 @@ struct UnpackOfPack : OpRewritePattern<UnpackOp> {
 };
 } // namespace
 
+void NumIdsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                           MLIRContext *context) {
+  patterns.add<NumIdsOfOnlyFeature>(context);
+}
+
 void UnpackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                            MLIRContext *context) {
   patterns.add<UnpackOfPack>(context);
@@ -130,8 +159,25 @@ LogicalResult LookupOp::verify() {
   return verifyLookup(*this, getLookup(), getIds().getType());
 }
 
+/// A static number of pooled rows is the batch, where the module says it.
+static LogicalResult verifyBatch(LookupOp op) {
+  RankedTensorType type = op.getResult().getType();
+  auto module = op->getParentOfType<ModuleOp>();
+  auto batch = module ? module->getAttrOfType<IntegerAttr>(
+                            NeuroShardDialect::kBatchAttrName)
+                      : IntegerAttr();
+  if (op.getPooling() == neuroshard::Pooling::None || type.isDynamicDim(0) ||
+      !batch || type.getDimSize(0) == batch.getInt())
+    return success();
+  return op.emitOpError("gives a row for each sample, of which there are ")
+         << batch.getInt() << " ('neuroshard.batch'), got: " << type;
+}
+
 LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyLookupRows(*this, getLookup(), getResult().getType(), symbols);
+  if (failed(
+          verifyLookupRows(*this, getLookup(), getResult().getType(), symbols)))
+    return failure();
+  return verifyBatch(*this);
 }
 
 void LookupOp::getEffects(

@@ -2,6 +2,7 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
@@ -41,6 +42,15 @@ LogicalResult neuroshard::ir::verifyAllWeighted(Operation *op,
   return success();
 }
 
+/// The tables that an op can name.
+static std::vector<std::string> tablesNear(Operation *op) {
+  std::vector<std::string> names;
+  if (Operation *scope = SymbolTable::getNearestSymbolTable(op))
+    for (TableOp table : scope->getRegion(0).getOps<TableOp>())
+      names.push_back(table.getSymName().str());
+  return names;
+}
+
 FailureOr<TableOp>
 neuroshard::ir::resolveTable(Operation *op, FlatSymbolRefAttr table,
                              SymbolTableCollection &symbols) {
@@ -52,6 +62,9 @@ neuroshard::ir::resolveTable(Operation *op, FlatSymbolRefAttr table,
                                   << "' is not a table";
   if (Operation *other = symbols.lookupNearestSymbolFrom(op, table))
     diagnostic.attachNote(other->getLoc()) << "the symbol is defined here";
+  else
+    diagnostic << ", and no other symbol"
+               << didYouMean(table.getValue(), tablesNear(op));
   return diagnostic;
 }
 

@@ -64,3 +64,13 @@ func.func @discard(%c: !context) {
   neuroshard.discard %c : !context
   return
 }
+
+// The ids of the only feature are all ids.
+// CHECK-LABEL: func.func @num_ids(
+// CHECK:         neuroshard.num_ids %arg0 :
+// CHECK:         neuroshard.num_ids %arg1["a"] :
+func.func @num_ids(%one: !neuroshard.jagged<["a"], i64>, %two: !ids) -> (index, index) {
+  %0 = neuroshard.num_ids %one["a"] : !neuroshard.jagged<["a"], i64>
+  %1 = neuroshard.num_ids %two["a"] : !ids
+  return %0, %1 : index, index
+}

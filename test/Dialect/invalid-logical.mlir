@@ -182,10 +182,10 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64, weighted>) {
 
 // -----
 
-neuroshard.table @t : 10 x 4 x f32
+neuroshard.table @user : 10 x 4 x f32
 func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
-  // expected-error@below {{'u' is not a table}}
-  %0 = neuroshard.lookup sum @u[%a, "a"] : !neuroshard.jagged<["a"], i64> -> tensor<?x4xf32>
+  // expected-error@below {{'usr' is not a table, and no other symbol; did you mean 'user'?}}
+  %0 = neuroshard.lookup sum @usr[%a, "a"] : !neuroshard.jagged<["a"], i64> -> tensor<?x4xf32>
   return
 }
 
@@ -290,7 +290,7 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64, weighted>) {
 // -----
 
 func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
-  // expected-error@below {{values must have the types that the bundle lists}}
+  // expected-error@below {{must have a value for each type that the bundle lists, 0, got: 1}}
   %0 = neuroshard.suspend %a : !neuroshard.jagged<["a"], i64> -> !neuroshard.pending
   return
 }
@@ -298,7 +298,7 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
 // -----
 
 func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
-  // expected-error@below {{values must have the types that the bundle lists}}
+  // expected-error@below {{must have a value for each type that the bundle lists, 0, got: 1}}
   %0 = neuroshard.save %a : !neuroshard.jagged<["a"], i64> -> !neuroshard.context
   return
 }
@@ -306,15 +306,60 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
 // -----
 
 func.func @f(%a: !neuroshard.pending) {
-  // expected-error@below {{values must have the types that the bundle lists}}
+  // expected-error@below {{must have a value for each type that the bundle lists, 0, got: 1}}
   %0 = neuroshard.resume %a : !neuroshard.pending -> !neuroshard.jagged<["a"], i64>
   return
 }
 
 // -----
 
-func.func @f(%a: !neuroshard.context) {
-  // expected-error@below {{values must have the types that the bundle lists}}
-  %0 = neuroshard.restore %a : !neuroshard.context -> !neuroshard.jagged<["a"], i64>
+func.func @f(%a: !neuroshard.context<i64>) {
+  // expected-error@below {{value 0 must have the type that the bundle lists, 'i64', got: '!neuroshard.jagged<["a"], i64>'}}
+  %0 = neuroshard.restore %a : !neuroshard.context<i64> -> !neuroshard.jagged<["a"], i64>
+  return
+}
+
+// -----
+
+// expected-error@below {{has no attribute 'optimiser'; did you mean 'optimizer'?}}
+neuroshard.table @t : 10 x 4 x f32 {optimiser = #neuroshard.optimizer<adagrad>}
+
+// -----
+
+neuroshard.table @t : 10 x 4 x f32
+func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
+  // expected-error@below {{has no attribute 'cost'; it has feature, padding_idx, pooling, stats, table, weighted, and one of another dialect needs its prefix}}
+  %0 = neuroshard.lookup sum @t[%a, "a"] {cost = 1 : i64, mine.cost = 2 : i64} : !neuroshard.jagged<["a"], i64> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<?xi64>) {
+  // expected-error@below {{operand #0 must be '!neuroshard.jagged', ids of several features for one batch, but got 'tensor<?xi64>'}}
+  %0 = "neuroshard.batch_size"(%a) : (tensor<?xi64>) -> index
+  return
+}
+
+// -----
+
+module attributes {neuroshard.batch = 64 : i64} {
+  neuroshard.table @t : 10 x 4 x f32
+  func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
+    // Of unpooled rows there are as many as ids.
+    %0 = neuroshard.lookup unpooled @t[%a, "a"] : !neuroshard.jagged<["a"], i64> -> tensor<63x4xf32>
+    %1 = neuroshard.lookup sum @t[%a, "a"] : !neuroshard.jagged<["a"], i64> -> tensor<64x4xf32>
+    // expected-error@below {{gives a row for each sample, of which there are 64 ('neuroshard.batch'), got: 'tensor<63x4xf32>'}}
+    %2 = neuroshard.lookup sum @t[%a, "a"] : !neuroshard.jagged<["a"], i64> -> tensor<63x4xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @f(%a: tensor<?xi64>, %o: tensor<3xi64>, %p: tensor<4xi64>) {
+  // expected-error@below {{offsets of all features must have batch + 1 entries, got 3 and 4}}
+  %0 = neuroshard.pack ids(%a, %a : tensor<?xi64>, tensor<?xi64>) offsets(%o, %p : tensor<3xi64>, tensor<4xi64>)
+    : !neuroshard.jagged<["a", "b"], i64>
   return
 }

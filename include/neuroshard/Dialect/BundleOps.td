@@ -29,20 +29,58 @@ class NeuroShard_UnbundleOp<string mnemonic, Type bundle>
 
 def NeuroShard_SuspendOp : NeuroShard_BundleOp<"suspend", NeuroShard_PendingType> {
   let summary = "bundle what is in flight, at the end of the start function";
+  let description = [{
+    The type lists those of the values, in order.
+
+    ```mlir
+    %p = neuroshard.suspend %routed, %ids : !neuroshard.routed, !ids
+      -> !neuroshard.pending<!neuroshard.routed, !ids>
+    ```
+  }];
 }
 def NeuroShard_ResumeOp : NeuroShard_UnbundleOp<"resume", NeuroShard_PendingType> {
   let summary = "unbundle what is in flight, at the beginning of the wait function";
+  let description = [{
+    Of `suspend` it folds to the values.
+
+    ```mlir
+    %routed, %ids = neuroshard.resume %p : !neuroshard.pending<!neuroshard.routed, !ids>
+      -> !neuroshard.routed, !ids
+    ```
+  }];
 }
 def NeuroShard_SaveOp : NeuroShard_BundleOp<"save", NeuroShard_ContextType> {
   let summary = "bundle what the update needs";
+  let description = [{
+    The wait function returns it.
+
+    ```mlir
+    %c = neuroshard.save %b, %o : !batch_ids, !owner_ids -> !neuroshard.context<!batch_ids, !owner_ids>
+    ```
+  }];
 }
 def NeuroShard_DiscardOp : NeuroShard_Op<"discard", [NeuroShard_Effects]> {
   let summary = "release a context without an update";
+  let description = [{
+    At the sharded level, in a forward that no update follows.
+
+    ```mlir
+    neuroshard.discard %c : !neuroshard.context<!batch_ids, !owner_ids>
+    ```
+  }];
   let arguments = (ins NeuroShard_ContextType:$context);
   let assemblyFormat = "$context attr-dict `:` qualified(type($context))";
 }
 def NeuroShard_RestoreOp : NeuroShard_UnbundleOp<"restore", NeuroShard_ContextType> {
   let summary = "unbundle what the forward saved";
+  let description = [{
+    Of `save` it folds to the values.
+
+    ```mlir
+    %b, %o = neuroshard.restore %c : !neuroshard.context<!batch_ids, !owner_ids>
+      -> !batch_ids, !owner_ids
+    ```
+  }];
 }
 
 #endif // NEUROSHARD_DIALECT_BUNDLEOPS_TD

@@ -151,6 +151,13 @@ def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
 
 def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
   let summary = "number of samples";
+  let description = [{
+    The same for all features.
+
+    ```mlir
+    %n = neuroshard.batch_size %ids : !neuroshard.jagged<["user_id"], i64>
+    ```
+  }];
   let arguments = (ins NeuroShard_JaggedType:$jagged);
   let results = (outs Index:$size);
   let assemblyFormat = "$jagged attr-dict `:` qualified(type($jagged))";
@@ -158,10 +165,19 @@ def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
 
 def NeuroShard_NumIdsOp : NeuroShard_PureOp<"num_ids"> {
   let summary = "number of ids of one feature, or of all, in the batch";
+  let description = [{
+    Of the only feature it is that of all, and canonicalised to it.
+
+    ```mlir
+    %a = neuroshard.num_ids %ids["a"] : !neuroshard.jagged<["a", "b"], i64>
+    %all = neuroshard.num_ids %ids : !neuroshard.jagged<["a", "b"], i64>
+    ```
+  }];
   let arguments = (ins NeuroShard_JaggedType:$jagged, OptionalAttr<StrAttr>:$feature);
   let results = (outs Index:$size);
   let assemblyFormat = "$jagged (`[` $feature^ `]`)? attr-dict `:` qualified(type($jagged))";
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
@@ -175,7 +191,9 @@ def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
     of ids. `weighted` multiplies each row by the sample weight of its id (sum
     only). Ids equal to `padding_idx` are left out of a bag and get no
     gradient; an unpooled lookup reads their row like any other. `stats` are measured
-    statistics of the ids, for the planner.
+    statistics of the ids, for the planner. A static number of rows must be
+    that of the batch, or of the unpooled ids, in every step: `neuroshard.batch`
+    says the first, and a step with another number is an error.
 
     ```mlir
     %u = neuroshard.lookup sum @user[%ids, "user_id"]
@@ -242,6 +260,12 @@ def NeuroShard_WeightsGradientOp : NeuroShard_Op<"weights_gradient",
     One f32 per id of the jagged value: the dot product of the row the id
     selects (before the update) with the gradient of its bag, summed over the
     weighted lookups that read it; zero where none does.
+
+    ```mlir
+    %w = neuroshard.weights_gradient %ids [#neuroshard.lookup<sum @user["user_id"] weighted>]
+      gradients(%g) : !neuroshard.jagged<["user_id"], i64, weighted>, tensor<?x128xf32>
+      -> tensor<?xf32>
+    ```
   }];
   let arguments = (ins
     NeuroShard_JaggedType:$ids,

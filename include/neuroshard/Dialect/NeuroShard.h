@@ -18,6 +18,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "neuroshard/Dialect/DefinedAttributes.h"
 #include "neuroshard/Dialect/ModelEnums.h"
 
 #include <optional>

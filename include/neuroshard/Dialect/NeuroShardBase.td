@@ -17,9 +17,10 @@ include "neuroshard/Dialect/NeuroShardTypes.td"
 class NeuroShard_PureOp<string mnemonic, list<Trait> traits = []>
     : NeuroShard_Op<mnemonic, !listconcat(traits, [Pure])>;
 
-def NeuroShard_SymbolUser : DeclareOpInterfaceMethods<SymbolUserOpInterface>;
-def NeuroShard_Effects : DeclareOpInterfaceMethods<MemoryEffectsOpInterface>;
-def NeuroShard_ReifyShapes
-    : DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>;
+// Anonymous, so that the reference names MLIR's interfaces and not these.
+defvar NeuroShard_SymbolUser = DeclareOpInterfaceMethods<SymbolUserOpInterface>;
+defvar NeuroShard_Effects = DeclareOpInterfaceMethods<MemoryEffectsOpInterface>;
+defvar NeuroShard_ReifyShapes =
+    DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>;
 
 #endif // NEUROSHARD_DIALECT_BASE_TD

@@ -56,7 +56,12 @@ def NeuroShard_Dialect : Dialect {
   }];
 }
 
+def NeuroShard_DefinedAttributes : NativeOpTrait<"DefinedAttributes"> {
+  let cppNamespace = "::neuroshard::ir";
+}
+
 class NeuroShard_Op<string mnemonic, list<Trait> traits = []>
-    : Op<NeuroShard_Dialect, mnemonic, traits>;
+    : Op<NeuroShard_Dialect, mnemonic,
+         !listconcat([NeuroShard_DefinedAttributes], traits)>;
 
 #endif // NEUROSHARD_DIALECT_DIALECT_TD

@@ -18,7 +18,7 @@ class NeuroShard_Type<string name, string typeMnemonic, list<Trait> traits = []>
 }
 
 def NeuroShard_JaggedType : NeuroShard_Type<"Jagged", "jagged"> {
-  let summary = "ids of several features for one batch";
+  let summary = "'!neuroshard.jagged', ids of several features for one batch";
   let description = [{
     The KeyedJaggedTensor (TBE) layout: ids feature-major, and
     `features x batch + 1` offsets (i64). Bag b of feature f is
@@ -50,7 +50,7 @@ class NeuroShard_BundleType<string name, string typeMnemonic>
 }
 
 def NeuroShard_PendingType : NeuroShard_BundleType<"Pending", "pending"> {
-  let summary = "values of an embedding step that is in flight";
+  let summary = "'!neuroshard.pending', values of an embedding step that is in flight";
   let description = [{
     The start function returns it and the wait function takes it, so that a
     caller can do other work between the two.
@@ -58,7 +58,7 @@ def NeuroShard_PendingType : NeuroShard_BundleType<"Pending", "pending"> {
 }
 
 def NeuroShard_ContextType : NeuroShard_BundleType<"Context", "context"> {
-  let summary = "values that the forward keeps for the update";
+  let summary = "'!neuroshard.context', values that the forward keeps for the update";
   let description = [{
     The wait function returns it and the update function takes it. It holds the
     ids at their owners, bag lengths and the sort.
@@ -66,7 +66,7 @@ def NeuroShard_ContextType : NeuroShard_BundleType<"Context", "context"> {
 }
 
 def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
-  let summary = "a value distributed over devices by a plan";
+  let summary = "'!neuroshard.dist', a value distributed over devices by a plan";
   let description = [{
     `type` is the undistributed logical type. `batch`: every device holds the
     part for its own samples. `owner`: every device holds the part for its own
@@ -86,7 +86,7 @@ def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
 }
 
 def NeuroShard_RowsType : NeuroShard_Type<"Rows", "rows"> {
-  let summary = "summed gradients of the unique rows of a batch, with norms";
+  let summary = "'!neuroshard.rows', summed gradients of the unique rows of a batch, with norms";
   let description = [{
     Passed between the two phases of an exact optimizer that needs norms of whole
     rows, over column shards.
@@ -94,15 +94,15 @@ def NeuroShard_RowsType : NeuroShard_Type<"Rows", "rows"> {
 }
 
 def NeuroShard_DeviceType : NeuroShard_Type<"Device", "device"> {
-  let summary = "handle of the device an SPMD function runs on";
+  let summary = "'!neuroshard.device', handle of the device an SPMD function runs on";
 }
 
 def NeuroShard_RoutedType : NeuroShard_Type<"Routed", "routed"> {
-  let summary = "ids of one step on their way to and at their owners";
+  let summary = "'!neuroshard.routed', ids of one step on their way to and at their owners";
 }
 
 def NeuroShard_PartialsType : NeuroShard_Type<"Partials", "partials"> {
-  let summary = "f32 rows of one step at their owners, in exchange layout";
+  let summary = "'!neuroshard.partials', f32 rows of one step at their owners, in exchange layout";
 }
 
 def NeuroShard_QuantizedType : NeuroShard_Type<"Quantized", "quantized"> {

@@ -71,6 +71,11 @@ def NeuroShard_LocalTableOp : NeuroShard_Op<"local_table",
     shard that the program's i-th device binds to the slot. `table_dim` is the
     dim of the whole table (a row-wise mean divides by it). `two_phase`: an
     exact row-wise optimizer over column shards.
+
+    ```mlir
+    neuroshard.local_table 0 : 64 x f32 of 128 shards ["user_c0", "user_c1"] two_phase
+      {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
+    ```
   }];
   let arguments = (ins
     I64Attr:$slot,
@@ -94,6 +99,10 @@ def NeuroShard_LocalLookupOp : NeuroShard_Op<"local_lookup",
   let description = [{
     `binds[i]` is the position of the lookup in the exchange for the program's
     i-th device. `pooled` sums a bag (a mean is divided at the batch).
+
+    ```mlir
+    neuroshard.local_lookup pooled weighted of 0 in @ids binds [0, 0]
+    ```
   }];
   let arguments = (ins
     I64Attr:$slot,
@@ -114,6 +123,15 @@ class NeuroShard_StepOp<string mnemonic>
 
 def NeuroShard_RouteOp : NeuroShard_StepOp<"route"> {
   let summary = "check the local ids and start sending them to their owners";
+  let description = [{
+    Allocates the handle, which `release` frees. A failure, such as an id
+    beyond its table, is recorded on the device; all later ops of the step do
+    nothing and give zeros.
+
+    ```mlir
+    %routed = neuroshard.route @exchange0(%device, %ids) : !ids
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_JaggedType:$ids);
@@ -123,6 +141,13 @@ def NeuroShard_RouteOp : NeuroShard_StepOp<"route"> {
 
 def NeuroShard_RunLookupOp : NeuroShard_StepOp<"run_lookup"> {
   let summary = "wait for ids, look up all slots, start to send partial results";
+  let description = [{
+    `routed` must be that of the same exchange.
+
+    ```mlir
+    %partials = neuroshard.run_lookup @exchange0(%device, %routed)
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed);
@@ -132,6 +157,15 @@ def NeuroShard_RunLookupOp : NeuroShard_StepOp<"run_lookup"> {
 
 def NeuroShard_ExchangeResultsOp : NeuroShard_StepOp<"exchange_results"> {
   let summary = "wait for partial results; one tensor per lookup";
+  let description = [{
+    Adds partial sums in rank order, divides means, and rounds once to the
+    element type of each result.
+
+    ```mlir
+    %user, %item = neuroshard.exchange_results @exchange0(%device, %routed, %partials)
+      -> tensor<?x128xf32>, tensor<?x64xf32>
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed, NeuroShard_PartialsType:$partials);
@@ -147,6 +181,11 @@ def NeuroShard_ExchangeJoinedResultsOp
   let description = [{
     The results that `exchange_results` gives, as columns of one tensor. The
     lookups must be pooled, with results of one element type.
+
+    ```mlir
+    %joined = neuroshard.exchange_joined_results @exchange0(%device, %routed, %partials)
+      -> tensor<?x192xf32>
+    ```
   }];
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
@@ -159,6 +198,14 @@ def NeuroShard_ExchangeJoinedResultsOp
 
 def NeuroShard_ExchangeGradientsOp : NeuroShard_StepOp<"exchange_gradients"> {
   let summary = "send the gradients of all results to the owners";
+  let description = [{
+    One gradient per lookup of the exchange, of the type of its result.
+
+    ```mlir
+    %partials = neuroshard.exchange_gradients @exchange0(%device, %routed)
+      gradients(%user, %item) : tensor<?x128xf32>, tensor<?x64xf32>
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed, Variadic<NeuroShard_RowTensor>:$gradients);
@@ -171,6 +218,14 @@ def NeuroShard_ExchangeGradientsOp : NeuroShard_StepOp<"exchange_gradients"> {
 
 def NeuroShard_RunWeightsGradientOp : NeuroShard_StepOp<"run_weights_gradient"> {
   let summary = "gradient of per-sample weights, sent back to the samples";
+  let description = [{
+    Before `run_update`, which changes the rows.
+
+    ```mlir
+    %w = neuroshard.run_weights_gradient @exchange0(%device, %ids, %routed, %partials)
+      : !ids -> tensor<?xf32>
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_JaggedType:$ids,
@@ -185,6 +240,15 @@ def NeuroShard_RunWeightsGradientOp : NeuroShard_StepOp<"run_weights_gradient"> 
 def NeuroShard_RunUpdateOp : NeuroShard_Op<"run_update",
     [SameVariadicOperandSize, NeuroShard_SymbolUser, NeuroShard_Effects]> {
   let summary = "optimizer step of all slots";
+  let description = [{
+    Waits for the gradients. `routed[k]` and `gradients[k]` are of
+    `exchanges[k]`; a row that several of them read has one update.
+
+    ```mlir
+    neuroshard.run_update [@exchange0](%device) routed(%routed) gradients(%partials)
+      learning_rate %lr step %step
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device,
     FlatSymbolRefArrayAttr:$exchanges,
@@ -200,6 +264,14 @@ def NeuroShard_RunUpdateOp : NeuroShard_Op<"run_update",
 
 def NeuroShard_ReleaseOp : NeuroShard_Op<"release", [NeuroShard_Effects]> {
   let summary = "release routed ids or partial rows of a step";
+  let description = [{
+    Once for each handle, after its last use; `neuroshard-verify-partitioned`
+    checks it.
+
+    ```mlir
+    neuroshard.release %device, %routed : !neuroshard.routed
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DeviceType:$device,
     AnyTypeOf<[NeuroShard_RoutedType, NeuroShard_PartialsType]>:$value);

@@ -106,6 +106,14 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
 def NeuroShard_PinOp : NeuroShard_Op<"pin",
     [HasParent<"::neuroshard::ir::PlanOp">, NeuroShard_SymbolUser]> {
   let summary = "restrict a table to some devices";
+  let description = [{
+    All shards of the table lie on some of these devices. The planner keeps it,
+    and its verifier refuses shards elsewhere.
+
+    ```mlir
+    neuroshard.pin @item on [0, 1]
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$table, DenseI64ArrayAttr:$devices);
   let assemblyFormat = "$table `on` $devices attr-dict";
   let hasVerifier = 1;

@@ -14,6 +14,10 @@ def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
   let summary = "split a batch over the devices";
   let description = [{
     The first `batch mod devices` devices get one sample more than the others.
+
+    ```mlir
+    %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<@plan, !ids, batch>
+    ```
   }];
   let arguments = (ins AnyType:$input);
   let results = (outs NeuroShard_DistType:$result);
@@ -23,6 +27,14 @@ def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
 
 def NeuroShard_GatherBatchOp : NeuroShard_PureOp<"gather_batch"> {
   let summary = "collect all samples, in the order of the batch";
+  let description = [{
+    The reverse of `scatter_batch`.
+
+    ```mlir
+    %u = neuroshard.gather_batch %r
+      : !neuroshard.dist<@plan, tensor<?x128xf32>, batch> -> tensor<?x128xf32>
+    ```
+  }];
   let arguments = (ins NeuroShard_DistType:$input);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$input attr-dict `:` qualified(type($input)) `->` qualified(type($result))";
@@ -83,6 +95,12 @@ def NeuroShard_CombineOp : NeuroShard_Collective<"combine"> {
     travel as f32 and are added in rank order; a mean is divided afterwards by
     the full number of ids; unpooled rows return to the order of their ids. `ids` are the ids at the
     batch, for bag lengths and order.
+
+    ```mlir
+    %r = neuroshard.combine %b partials(%p) [#neuroshard.lookup<sum @user["user_id"]>]
+      : !neuroshard.dist<@plan, !ids, batch>, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+      -> !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
+    ```
   }];
   let arguments = (ins
     NeuroShard_DistType:$ids,
@@ -104,6 +122,12 @@ def NeuroShard_DistributeGradientsOp
   let description = [{
     The reverse of `combine`: each owner gets its columns for the whole batch;
     mean has divided by the number of ids before.
+
+    ```mlir
+    %o = neuroshard.distribute_gradients %b gradients(%g) [#neuroshard.lookup<sum @user["user_id"]>]
+      : !neuroshard.dist<@plan, !ids, batch>, !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
+      -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+    ```
   }];
   let arguments = (ins
     NeuroShard_DistType:$ids,
@@ -126,6 +150,13 @@ def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
     As `update`, on ids and gradients at their owners (or replicas). `ids[k]`
     and `gradients[k]` belong to `lookups[k]`. Tables with copied shards, and
     exact row-wise optimizers over column shards, need `reduce_rows`.
+
+    ```mlir
+    neuroshard.fused_update [#neuroshard.lookup<sum @user["user_id"]>]
+      ids(%o : !neuroshard.dist<@plan, !ids, owner>)
+      gradients(%g : !neuroshard.dist<@plan, tensor<?x128xf32>, owner>)
+      learning_rate %lr step %step
+    ```
   }];
   let arguments = (ins
     Variadic<NeuroShard_DistType>:$ids,
@@ -150,6 +181,13 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
     copies of shards their sums (`exchange_copies`), column shards their norms
     (`exchange_norms`) where an exact optimizer needs those of whole rows:
     row-wise ones, LARS and LAMB. `apply_rows` is the last.
+
+    ```mlir
+    %rows = neuroshard.reduce_rows [#neuroshard.lookup<sum @user["user_id"]>]
+      ids(%o : !neuroshard.dist<@plan, !ids, owner>)
+      gradients(%g : !neuroshard.dist<@plan, tensor<?x128xf32>, owner>)
+      -> !neuroshard.dist<@plan, !neuroshard.rows, owner>
+    ```
   }];
   let arguments = (ins
     Variadic<NeuroShard_DistType>:$ids,
@@ -186,6 +224,15 @@ def NeuroShard_ExchangeCopiesOp
 def NeuroShard_ExchangeNormsOp
     : NeuroShard_Collective<"exchange_norms", [AllTypesMatch<["rows", "result"]>]> {
   let summary = "add the norms of the column shards of a row, in column order";
+  let description = [{
+    Afterwards every column shard of a row has the norms of the whole row, so
+    that an exact optimizer treats it as without sharding.
+
+    ```mlir
+    %whole = neuroshard.exchange_norms %rows [@user]
+      : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+    ```
+  }];
   let arguments = (ins NeuroShard_DistType:$rows, FlatSymbolRefArrayAttr:$tables);
   let results = (outs NeuroShard_DistType:$result);
   let assemblyFormat = "$rows $tables attr-dict `:` qualified(type($rows))";
@@ -195,6 +242,15 @@ def NeuroShard_ExchangeNormsOp
 def NeuroShard_ApplyRowsOp : NeuroShard_Op<"apply_rows",
     [NeuroShard_SymbolUser, NeuroShard_Effects]> {
   let summary = "last phase of an update that begins with reduce_rows";
+  let description = [{
+    Applies the optimizer to each unique row, with its summed gradient and the
+    norms that were exchanged.
+
+    ```mlir
+    neuroshard.apply_rows %whole [@user] learning_rate %lr step %step
+      : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DistType:$rows,
     FlatSymbolRefArrayAttr:$tables,
@@ -211,6 +267,18 @@ def NeuroShard_ApplyRowsOp : NeuroShard_Op<"apply_rows",
 def NeuroShard_FusedWeightsGradientOp : NeuroShard_Op<"fused_weights_gradient",
     [NeuroShard_SymbolUser, NeuroShard_Effects]> {
   let summary = "gradient of per-sample weights, on the devices with the rows";
+  let description = [{
+    As `weights_gradient`, on ids and gradients at their owners. The dot
+    products of a column shard are partial; `combine_weights_gradient` adds
+    them up.
+
+    ```mlir
+    %p = neuroshard.fused_weights_gradient %o gradients(%g)
+      [#neuroshard.lookup<sum @user["user_id"] weighted>]
+      : !neuroshard.dist<@plan, !ids, owner>, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+      -> !neuroshard.dist<@plan, tensor<?xf32>, owner>
+    ```
+  }];
   let arguments = (ins
     NeuroShard_DistType:$ids,
     Variadic<NeuroShard_DistType>:$gradients,
@@ -230,6 +298,13 @@ def NeuroShard_CombineWeightsGradientOp
   let summary = "send gradients of per-sample weights back to their samples";
   let description = [{
     Partial dot products of column shards are added in rank order.
+
+    ```mlir
+    %w = neuroshard.combine_weights_gradient %b partials(%p)
+      [#neuroshard.lookup<sum @user["user_id"] weighted>]
+      : !neuroshard.dist<@plan, !ids, batch>, !neuroshard.dist<@plan, tensor<?xf32>, owner>
+      -> !neuroshard.dist<@plan, tensor<?xf32>, batch>
+    ```
   }];
   let arguments = (ins
     NeuroShard_DistType:$ids,
