@@ -53,6 +53,10 @@ class ServedTables:
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
         path = _fields.path(folder, "serve: folder")
+        if not os.path.isfile(os.path.join(path, "manifest.json")):
+            found = "a folder without manifest.json" if os.path.isdir(path) else (
+                "a file" if os.path.exists(path) else "nothing")
+            raise TensorError(f"serve: {path}: expected a folder that neuroshard.freeze has written, found {found}")
         manifest = load_manifest(path)
         if "weights" not in manifest:
             raise TensorError(f"{path} has no weights; expected a folder that neuroshard.freeze has written")
