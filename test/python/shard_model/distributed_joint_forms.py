@@ -331,62 +331,6 @@ def case_failed_first(context):
     assert len(starts) == 4
 
 
-def case_interrupted(context):
-    """A forward that Ctrl-C ends, for which torch calls no hook, leaves later ones with one step each."""
-    model, views, _, _ = sharded_of(context)
-    plain = filled(context, model)
-    starts, drawer, generator = starts_of(views["bags"].tables), Collections(torch.device("cpu")), context.generator("ids")
-    whole = model.forward
-
-    def interrupted(*given):
-        whole(*given)
-        raise KeyboardInterrupt
-
-    for step in range(4):
-        ids = [drawer.draw(generator) for _ in range(context.size)][context.rank]
-        if step in (0, 2):
-            model.forward = interrupted
-            raises(KeyboardInterrupt, "", lambda: model(*ids))
-            model.forward = whole
-        before = len(starts)
-        found = model(*ids)
-        assert len(starts) - before == 1, (step, len(starts) - before)
-        torch.testing.assert_close(found, plain(*ids))
-
-
-def case_loader_fails(context, step, kind):
-    """What fails on one rank before the ids of a batch are sent is an error on all at that batch's step, of the first
-    forward too, which learns where the ids of the collections are."""
-    model, views, _, _ = sharded_of(context, process_group=dist.new_group())
-    drawer, generator, bad = Collections(torch.device("cpu")), context.generator("ids"), int(step)
-    batches = [[Whole(*drawer.draw(generator)) for _ in range(context.size)][context.rank] for _ in range(4)]
-    fails = context.rank == context.size - 1
-
-    def loader():
-        for number, batch in enumerate(batches):
-            if kind == "loader" and fails and number == bad:
-                raise OSError("no disk")
-            yield batch
-
-    def bags(batch):
-        if kind == "function" and fails and batch is batches[bad]:
-            raise OSError("no disk")
-        return batch.bags
-
-    def train():
-        for batch in ns.distributed.pipeline(loader(), {
-                views["bags"]: bags, views["inner.weighted"]: lambda one: one.more["weighted"],
-                views["rows"]: lambda one: one.rows[0]}):
-            loss_of(model(batch.bags, batch)).backward()
-
-    text = {"loader": f"rank {context.size - 1}: its loader failed before step {bad}",
-            "function": "the ids of a batch could not be made: OSError: no disk"}[kind]
-    raises(Exception, "no disk" if fails else text, train)
-    assert views["bags"].step == bad
-    loss_of(model(batches[0].bags, batches[0])).backward()
-    assert views["bags"].step == bad + 1
-
-
 def case_changed_ids(context):
     """Ids that a forward changes in place, or replaces in a dict, are those that are looked up."""
     model, views, _, _ = sharded_of(context)
