@@ -143,6 +143,13 @@ CalibratedModel::remarks(std::span<const ShardSet> sets,
                  isOther ? "devices, some of another class"
                          : machine.deviceClass) +
         ": calibrate there");
+  for (const DeviceClass *own : topology.ownClasses)
+    if (own->kernelScale.forward > 0)
+      remarks.push_back("device class '" + std::string(own->name) +
+                        "' states how much longer its kernels take, and '" +
+                        ownName +
+                        "' corrects these times once more: plan for this class "
+                        "without this cost model");
   return remarks;
 }
 

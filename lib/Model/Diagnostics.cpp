@@ -7,7 +7,8 @@
 using namespace neuroshard;
 
 std::string Diagnostic::str() const {
-  return printable(where.empty() ? message : where + ": " + message);
+  return withShortWords(
+      printable(where.empty() ? message : where + ": " + message));
 }
 
 std::string neuroshard::toString(const Diagnostics &diagnostics) {

@@ -224,7 +224,8 @@ unknownName(std::string_view name, std::string_view text, DeviceClasses own) {
                                  knownDeviceClasses(name, own) +
                                  "; expected e.g. 8xH200, 2x8xA100-40GB or "
                                  "4xaws:p5.48xlarge; 8xMYCARD@cards.json has a "
-                                 "class of your own");
+                                 "class of your own, in a file whose name "
+                                 "ends in .json");
 }
 
 /// Of "2x8xA100-40GB" or "4xaws:p5.48xlarge"; `text`: for messages.
@@ -390,7 +391,8 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text,
                      "in " + inQuotes(text) + ": " +
                          size.error().front().message +
                          "; or the rate that the devices of a node share, such "
-                         "as 200mbit, 25gbit, 25MB/s or 12.5GB/s");
+                         "as 200mbit, 25gbit, 25MB/s or 12.5GB/s; or a file "
+                         "with device classes, whose name ends in .json");
     if (memoryBytes)
       return failure("topology", "in " + inQuotes(text) + ": a second size " +
                                      inQuotes(setting));

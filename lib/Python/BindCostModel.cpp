@@ -127,17 +127,18 @@ void python::bindCostModel(nb::module_ &module) {
       .def_static(
           "of_python",
           [](nb::object model, std::string name, bool monotone,
-             nb::object topology, std::shared_ptr<ShardingProblem> problem) {
+             std::string origin, nb::object topology,
+             std::shared_ptr<ShardingProblem> problem) {
             CostModelHandle handle;
             auto adapter = std::make_shared<PythonCostModel>(
-                std::move(model), std::move(name), monotone,
+                std::move(model), std::move(name), monotone, std::move(origin),
                 std::move(topology), std::move(problem));
             handle.python = adapter.get();
             handle.model = std::move(adapter);
             return handle;
           },
           nb::arg("model"), nb::arg("name"), nb::arg("monotone"),
-          nb::arg("topology"), nb::arg("problem"))
+          nb::arg("origin"), nb::arg("topology"), nb::arg("problem"))
       .def_prop_ro("name", [](const CostModelHandle &handle) {
         return handle.model->name();
       });

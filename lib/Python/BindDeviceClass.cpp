@@ -88,12 +88,34 @@ double readNumber(const std::string &field, nb::handle value) {
   return number;
 }
 
-const DeviceClass *define(std::string name, std::string like, std::string kind,
-                          const nb::kwargs &numbers) {
-  DeviceClassDefinition definition{std::move(name), std::move(like),
-                                   std::move(kind)};
-  for (auto [key, value] : numbers) {
+std::string readText(const char *field, nb::handle value) {
+  std::string text;
+  if (!nb::try_cast(value, text))
+    throw nb::type_error(
+        (std::string("DeviceClass.") + field +
+         ": expected a text, got: " + nb::cast<std::string>(nb::repr(value)))
+            .c_str());
+  return text;
+}
+
+/// Of what Python was called with: the name, and by keyword all others.
+const DeviceClass *define(const nb::args &names, const nb::kwargs &fields) {
+  if (names.size() + (fields.contains("name") ? 1 : 0) != 1)
+    throw nb::type_error("DeviceClass: expected one name and figures by "
+                         "keyword, as DeviceClass('MYCARD', like='H100', "
+                         "memory_bytes='96GiB')");
+  DeviceClassDefinition definition;
+  if (names.size() == 1)
+    definition.name = readText("name", names[0]);
+  for (auto [key, value] : fields) {
     auto field = nb::cast<std::string>(key);
+    if (field == "name" || field == "like" || field == "kind") {
+      std::string &text = field == "name"   ? definition.name
+                          : field == "like" ? definition.like
+                                            : definition.kind;
+      text = readText(field.c_str(), value);
+      continue;
+    }
     double number = readNumber(field, value);
     definition.numbers.emplace_back(field, number);
   }
@@ -122,13 +144,21 @@ void python::bindDeviceClass(nb::module_ &module) {
       "Figures of one kind of device: built in or of your own. "
       "Bandwidths are what a copy reaches, in GB per second.");
   bound
-      .def(nb::new_(&define), nb::arg("name"), nb::kw_only(),
-           nb::arg("like") = "", nb::arg("kind") = "", nb::arg("numbers"),
-           "A class of your own. like: a built-in class, whose figures it has "
-           "where nothing is stated; kind: cpu or gpu; numbers: the other "
-           "fields, bytes also as a text such as '80GiB'. Raises "
-           "InvalidProblem.",
-           nb::rv_policy::reference)
+      // Not nb::new_, whose own errors name no argument.
+      .def_static(
+          "__new__",
+          [](nb::handle, const nb::args &names, const nb::kwargs &fields) {
+            return define(names, fields);
+          },
+          nb::rv_policy::reference)
+      .def(
+          "__init__", [](nb::handle, const nb::args &, const nb::kwargs &) {},
+          nb::sig("def __init__(self, name: str, *, like: str = '', kind: str "
+                  "= '', **numbers: int | float | str) -> None"),
+          "A class of your own. like: a built-in class, whose figures it has "
+          "where nothing is stated; kind: cpu or gpu; numbers: the other "
+          "fields, bytes also as a text such as '80GiB'. Raises "
+          "InvalidProblem.")
       .def("__reduce__", &reduce)
       .def_ro("name", &DeviceClass::name)
       .def_prop_ro(

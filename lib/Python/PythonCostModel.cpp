@@ -54,6 +54,27 @@ Py_ssize_t lengthOf(nb::handle item) {
   return size;
 }
 
+/// What is wrong with an answer, which itself raised nothing.
+struct WrongAnswer {
+  std::string message;
+};
+
+[[noreturn]] void refuse(const std::string &message) {
+  throw WrongAnswer{message};
+}
+
+/// Type and text of an exception.
+std::string describe(const nb::python_error &error) {
+  std::string text = nb::type_name(error.type()).c_str();
+  nb::object message = nb::steal(PyObject_Str(error.value().ptr()));
+  if (!message.is_valid()) {
+    PyErr_Clear();
+    return text;
+  }
+  std::string shown = nb::cast<std::string>(message);
+  return shown.empty() ? text : text.append(": ").append(shown);
+}
+
 /// The answer in place of a failed model's. Not 0: the search goes on for a
 /// while and may divide by it.
 constexpr double kDummyMs = 1;
@@ -64,17 +85,32 @@ constexpr double kMaxMs = 1e15;
 } // namespace
 
 PythonCostModel::PythonCostModel(nb::object model, std::string name,
-                                 bool monotone, nb::object topology,
+                                 bool monotone, std::string origin,
+                                 nb::object topology,
                                  std::shared_ptr<const ShardingProblem> problem)
     : model(std::move(model)), topology(std::move(topology)),
       problem(std::move(problem)), modelName(std::move(name)),
-      isMonotone(monotone) {
+      origin(std::move(origin)), isMonotone(monotone) {
   separates = probe();
   form = separates;
 }
 
-void PythonCostModel::raiseError(const std::string &message) const {
-  raise("CostModelError", modelName + ": " + message);
+/// Asks, and names the model in what goes wrong. Ctrl-C is not the model's.
+template <typename Question>
+void PythonCostModel::blame(const Question &question) const {
+  std::string name = origin.empty() ? modelName : origin;
+  try {
+    question();
+  } catch (const WrongAnswer &wrong) {
+    raise("CostModelError", name + ": " + wrong.message);
+  } catch (nb::python_error &error) {
+    if (origin.empty() || error.matches(PyExc_KeyboardInterrupt))
+      throw;
+    nb::object type =
+        nb::module_::import_("neuroshard.errors").attr("CostModelError");
+    std::string message = name + " raised " + describe(error);
+    nb::raise_from(error, type, "%s", message.c_str());
+  }
 }
 
 /// Asks under a lock, since Python may switch threads inside a user's method.
@@ -86,7 +122,7 @@ void PythonCostModel::oneAtATime(const Question &question) const {
     return;
   nb::gil_scoped_acquire gil;
   try {
-    question();
+    blame(question);
   } catch (...) {
     error = std::current_exception();
     hasFailed = true;
@@ -143,8 +179,8 @@ nb::list PythonCostModel::listOf(nb::handle answer, size_t expected,
                                  const std::string &what,
                                  const std::string &each) const {
   if (!nb::hasattr(answer, "__iter__"))
-    raiseError(what + ": expected a list with one time per " + each +
-               ", got: " + describe(answer));
+    refuse(what + ": expected a list with one time per " + each +
+           ", got: " + describe(answer));
   nb::list times;
   for (nb::handle time : answer) {
     times.append(time);
@@ -158,8 +194,8 @@ nb::list PythonCostModel::listOf(nb::handle answer, size_t expected,
   std::string got = std::to_string(times.size());
   if (times.size() > expected)
     got = size >= 0 ? std::to_string(size) : std::string("more");
-  raiseError(what + ": expected " + std::to_string(expected) +
-             " times, one per " + each + ", got: " + got);
+  refuse(what + ": expected " + std::to_string(expected) + " times, one per " +
+         each + ", got: " + got);
 }
 
 /// The answer as a list with an item per set.
@@ -183,14 +219,14 @@ ComputeMs PythonCostModel::readTime(nb::handle item, size_t index) const {
   std::string what = indexed("compute_ms: time", index);
   Py_ssize_t size = lengthOf(item);
   if (size >= 0 && size != 2)
-    raiseError(what + ": expected (forward, backward) or one number, got: " +
-               describe(item));
+    refuse(what + ": expected (forward, backward) or one number, got: " +
+           describe(item));
   bool pair = size == 2;
   if (form && *form != pair)
-    raiseError(what + (pair ? ": a pair, where" : ": one number, where") +
-               " the first answer was " +
-               (pair ? "one number" : "(forward, backward)") +
-               "; return the same form always");
+    refuse(what + (pair ? ": a pair, where" : ": one number, where") +
+           " the first answer was " +
+           (pair ? "one number" : "(forward, backward)") +
+           "; return the same form always");
   if (!pair)
     return {readNumber(item, what), 0};
   return {readNumber(item[0], what + " forward"),
@@ -206,15 +242,15 @@ double PythonCostModel::readNumber(nb::handle item,
         !PyErr_ExceptionMatches(PyExc_OverflowError))
       throw nb::python_error();
     PyErr_Clear();
-    raiseError(what +
-               ": expected a number of milliseconds, got: " + describe(item));
+    refuse(what +
+           ": expected a number of milliseconds, got: " + describe(item));
   }
   if (!std::isfinite(number) || number < 0)
-    raiseError(what + ": expected a finite number of milliseconds, at least " +
-               "0, got: " + describe(item));
+    refuse(what + ": expected a finite number of milliseconds, at least " +
+           "0, got: " + describe(item));
   if (number > kMaxMs)
-    raiseError(what +
-               ": expected at most 1e15 milliseconds, got: " + describe(item));
+    refuse(what +
+           ": expected at most 1e15 milliseconds, got: " + describe(item));
   return number;
 }
 
@@ -251,7 +287,11 @@ bool PythonCostModel::probe() const {
   ShardSet set{findDeviceClass(problem->topology,
                                problem->topology.devices.front().deviceClass),
                {&work}};
-  nb::object first = timesOf({&set, 1})[0];
-  readTime(first, 0);
-  return lengthOf(first) == 2;
+  bool isPair = false;
+  blame([&] {
+    nb::object first = timesOf({&set, 1})[0];
+    readTime(first, 0);
+    isPair = lengthOf(first) == 2;
+  });
+  return isPair;
 }

@@ -42,9 +42,12 @@ class PythonCostModel final : public CostModel {
 public:
   /// Asks the model once, for the first table alone, to see whether it
   /// separates forward and backward. `topology` is the Python object that
-  /// traffic.topology shows. The GIL must be held; raises what the model does.
+  /// traffic.topology shows. `origin` says where a model comes from that the
+  /// caller knows by name alone; what it raises then becomes a CostModelError
+  /// with this text. Empty: exceptions come out as they are. The GIL must be
+  /// held; raises what the model does.
   PythonCostModel(nanobind::object model, std::string name, bool monotone,
-                  nanobind::object topology,
+                  std::string origin, nanobind::object topology,
                   std::shared_ptr<const ShardingProblem> problem);
 
   std::string name() const override { return modelName; }
@@ -74,11 +77,11 @@ private:
   nanobind::object wrap(const ShardSet &set) const;
   bool probe() const;
   template <typename Question> void oneAtATime(const Question &question) const;
-  [[noreturn]] void raiseError(const std::string &message) const;
+  template <typename Question> void blame(const Question &question) const;
 
   nanobind::object model, topology;
   std::shared_ptr<const ShardingProblem> problem;
-  std::string modelName;
+  std::string modelName, origin;
   bool isMonotone = false;
   /// Unset while probing.
   std::optional<bool> form;

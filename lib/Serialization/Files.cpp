@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,6 +72,33 @@ int openBeside(const fs::path &file, std::string &name) {
   return descriptor;
 }
 
+/// A file open for reading.
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() {
+    if (descriptor >= 0)
+      close(descriptor);
+  }
+};
+
+/// Waits until a pipe with a name, opened without blocking, has a writer. What
+/// is read meanwhile goes to `text`. False: nobody writes.
+bool waitForWriter(int descriptor, std::string &text) {
+  constexpr int kAttempts = 30, kMilliseconds = 100;
+  for (int i = 0; i < kAttempts; ++i) {
+    pollfd waiting = {descriptor, POLLIN, 0};
+    if (poll(&waiting, 1, i ? kMilliseconds : 0) > 0)
+      return true;
+    // A pipe is at its end without a writer, and only empty with one.
+    char byte;
+    if (ssize_t count = read(descriptor, &byte, 1); count != 0) {
+      text.append(&byte, count > 0 ? 1 : 0);
+      return true;
+    }
+  }
+  return false;
+}
+
 bool writeAll(int descriptor, std::string_view text) {
   while (!text.empty()) {
     ssize_t written = write(descriptor, text.data(), text.size());
@@ -90,26 +117,34 @@ Expected<std::string> neuroshard::readFile(const std::string &path) {
   std::error_code error;
   if (fs::is_directory(path, error))
     return failure(path, "expected a file, got a directory");
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream)
+  // Without blocking, as a pipe that nobody writes to would for ever.
+  OpenFile file{open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  struct stat status;
+  if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0)
     return failure(path, std::string("cannot open: ") + std::strerror(errno));
-  // Pipes and devices do not know their size, and some have no end.
-  uintmax_t size = fs::file_size(path, error);
-  bool isTooLarge = !error && size > kMaxInputBytes;
   std::string text;
+  if (S_ISFIFO(status.st_mode) && !waitForWriter(file.descriptor, text))
+    return failure(path, "is a pipe that nobody writes to");
+  fcntl(file.descriptor, F_SETFL, 0);
+  // Pipes and devices do not know their size, and some have no end.
+  bool isTooLarge = status.st_size > static_cast<off_t>(kMaxInputBytes);
   std::vector<char> block(size_t{1} << 16);
-  while (stream && !isTooLarge) {
-    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    auto count = static_cast<size_t>(stream.gcount());
-    isTooLarge = count > kMaxInputBytes - text.size();
+  while (!isTooLarge) {
+    ssize_t count = read(file.descriptor, block.data(), block.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return failure(path, std::string("cannot read: ") + std::strerror(errno));
+    if (count == 0)
+      break;
+    auto size = static_cast<size_t>(count);
+    isTooLarge = size > kMaxInputBytes - text.size();
     // What is beyond the limit would double the memory of the text.
     if (!isTooLarge)
-      text.append(block.data(), count);
+      text.append(block.data(), size);
   }
   if (isTooLarge)
     return failure(path, "is too large: " + expectedSize());
-  if (stream.bad())
-    return failure(path, "cannot read");
   return text;
 }
 

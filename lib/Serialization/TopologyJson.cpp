@@ -235,6 +235,23 @@ Expected<Topology> neuroshard::readTopology(const std::string &path) {
   return readAs(path, parseTopologyOf);
 }
 
+/// Checks all but the classes of a file that has some. What else a workload or
+/// a machine file has is checked by the readers of those.
+static void checkClassFile(Reader &reader, const Json &root, const Path &path) {
+  Object object(reader, root, path);
+  std::string schema(kMachineSchema);
+  if (object.optional("schema", schema) && schema != kMachineSchema &&
+      schema != kWorkloadSchema)
+    reader.error(Path(path, "schema"),
+                 "expected '" + std::string(kMachineSchema) + "' or '" +
+                     std::string(kWorkloadSchema) + "', got: '" + schema + "'");
+  object.find("device_classes");
+  object.find("topology");
+  if (schema == kWorkloadSchema || root.contains("cost_model"))
+    for (const auto &[key, value] : root.items())
+      object.find(key);
+}
+
 static Expected<std::vector<const DeviceClass *>>
 parseDeviceClasses(std::string_view text) {
   Expected<Json> root = parse(text);
@@ -257,6 +274,7 @@ parseDeviceClasses(std::string_view text) {
   if (!found)
     return failure("", "expected a file with \"device_classes\": [{\"name\": "
                        "...}, ...], in it or in its topology");
+  checkClassFile(reader, *root, path);
   if (!errors.empty())
     return tl::unexpected(std::move(errors));
   return classes;

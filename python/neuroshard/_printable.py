@@ -1,12 +1,17 @@
-"""Text for people: control characters, which a name may have and a terminal obeys, as escapes.
-C++ has the same rule in Support/Printable.h. Ranks by name."""
+"""Text for people: control characters, which a name may have and a terminal obeys, and controls of the direction of
+writing, with which a name looks like another, as escapes. C++ has the same rule in Support/Printable.h. Ranks by
+name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-_ESCAPES = {code: f"\\x{code:02x}" for code in [*range(0x20), *range(0x7F, 0xA0)]}
+_CONTROLS = [*range(0x20), *range(0x7F, 0xA0)]
+_LAYOUT_CONTROLS = [0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
+_ESCAPES = {**{code: f"\\x{code:02x}" for code in _CONTROLS}, **{code: f"\\u{code:04x}" for code in _LAYOUT_CONTROLS}}
 _ESCAPES_IN_LINES = {code: escape for code, escape in _ESCAPES.items() if chr(code) != "\n"}
+_LONG_WORD = re.compile(r"([^ \n]{120})[^ \n]{21,}([^ \n]{60})")
 
 
 def counted(count: int, what: str) -> str:
@@ -22,6 +27,12 @@ def printable(text: str) -> str:
 def printable_line(text: str) -> str:
     """A name, or one line: no control character stays."""
     return text.translate(_ESCAPES)
+
+
+def of_error(text: str) -> str:
+    """The text of an error: printable, with the middle of words of more than 200 characters left out, as names and
+    paths may be of any length."""
+    return _LONG_WORD.sub(r"\1...\2", printable(text))
 
 
 def name_ranks(ranks: Sequence[int]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from typing import Any, Literal, NamedTuple, Union
 
@@ -110,14 +111,14 @@ def _missing(model: CostModel, method: str) -> NotImplementedError:
 def model_for(cost_model: ModelChoice, problem: ShardingProblem) -> _planner.Model:
     """The model that `cost_model` names or is, ready for the problem."""
     if isinstance(cost_model, CostModel):
-        return _own(cost_model, problem)
+        return _own(cost_model, "", problem)
     if isinstance(cost_model, (str, os.PathLike)):
         cost_model = (cost_model,)
     if isinstance(cost_model, (list, tuple)):
         names = [_fields.path(one, "cost_model") for one in cost_model]
         installed = _installed(names[0]) if len(names) == 1 else None
         if installed is not None:
-            return _own(installed, problem)
+            return _own(*installed, problem)
         return _named(",".join(names), problem)
     hint = "; an instance, not the class" if isinstance(cost_model, type) else ""
     raise TypeError("cost_model: expected a name ('auto', 'roofline', 'reference'), model "
@@ -138,8 +139,8 @@ def _named(name: str, problem: ShardingProblem) -> _planner.Model:
         raise UnknownCostModel([(where, message), *rest]) from None
 
 
-def _installed(name: str) -> CostModel | None:
-    """The cost model that an installed package gives this name, if one does."""
+def _installed(name: str) -> tuple[CostModel, str] | None:
+    """The cost model that an installed package gives this name, if one does, and where it comes from, for errors."""
     if _planner.is_built_in_cost_model(name):
         return None
     points = tuple(metadata.entry_points(group=ENTRY_POINTS, name=name))
@@ -150,29 +151,41 @@ def _installed(name: str) -> CostModel | None:
     if len(points) > 1:
         raise CostModelError(f"{where}: expected one package with this name, got: "
                              f"{', '.join(packages)}; uninstall all but one")
-    where += f" of the package {packages[0]}"
-    try:
+    where += f" (entry point {points[0].value} of the package {packages[0]})"
+    with _blamed(f"{where}: cannot be loaded"):
         model = points[0].load()
         if not isinstance(model, CostModel) and callable(model):
             model = model()
-    except Exception as error:
-        raise CostModelError(f"{where}: {points[0].value} cannot be loaded: "
-                             f"{type(error).__name__}: {error}") from error
     if not isinstance(model, CostModel):
-        raise CostModelError(f"{where}: expected {points[0].value} to be an object derived from "
-                             "neuroshard.CostModel, or to make one when called without "
-                             f"arguments, got: {_fields.shown(model)}")
-    return model
+        raise CostModelError(f"{where}: expected an object derived from neuroshard.CostModel, or a class or function "
+                             f"that makes one when called without arguments, got: {_fields.shown(model)}")
+    return model, where
 
 
-def _own(model: CostModel, problem: ShardingProblem) -> _planner.Model:
-    name, monotone = model.name, model.monotone
+@contextmanager
+def _blamed(what: str) -> Iterator[None]:
+    """Whatever a package raises, SystemExit too, is a CostModelError that says what went wrong."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise CostModelError(": ".join(filter(None, (what, type(error).__name__, str(error))))) from error
+
+
+def _own(model: CostModel, origin: str, problem: ShardingProblem) -> _planner.Model:
+    """The planner's handle of a model. origin: of an installed one, where it comes from; else empty."""
+    with _blamed(f"{origin}: cannot be read") if origin else nullcontext():
+        name, monotone = model.name, model.monotone
     kind = type(model).__name__
     try:
         _fields.text(name, f"{kind}.name")
     except (TypeError, ValueError) as error:
         raise CostModelError(str(error)) from None
+    if _planner.is_built_in_cost_model(name):
+        raise CostModelError(f"{kind}.name: expected another name than those of NeuroShard's own models and of files, "
+                             f"which the plan would seem to be made with, got: {name!r}")
     if not isinstance(monotone, bool):
         raise CostModelError(f"{kind}.monotone: expected True or False, "
                              f"got: {_fields.shown(monotone)}")
-    return _planner.Model.of_python(model, name, monotone, problem.topology, problem._native)
+    return _planner.Model.of_python(model, name, monotone, origin, problem.topology, problem._native)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from neuroshard._printable import printable, printable_line
+from neuroshard._printable import of_error, printable_line
 
 
 class Diagnostic(NamedTuple):
@@ -15,14 +15,14 @@ class Diagnostic(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return printable_line(f"{self.where}: {self.message}" if self.where else self.message)
+        return of_error(printable_line(f"{self.where}: {self.message}" if self.where else self.message))
 
 
 class Error(Exception):
-    """Base class. Its text shows control characters of names as escapes."""
+    """Base class. Its text shows control characters of names as escapes, and long names shortened."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return of_error(super().__str__())
 
 
 class PlanningError(Error):
@@ -45,7 +45,7 @@ class PlanningError(Error):
         lines = [f"{self.limit}: {self.message}", *(f"  {line}" for line in self.details)]
         if self.advice:
             lines.append(self.advice)
-        return "\n".join(printable_line(line) for line in lines)
+        return "\n".join(of_error(printable_line(line)) for line in lines)
 
 
 class _Listing(Error, ValueError):

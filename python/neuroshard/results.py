@@ -250,7 +250,8 @@ class PlanResult(_fields.Record):
         """A matplotlib Figure (needs the extra "plot") of the parts of a step and of memory on each
         device. problem: that of the plan, whose usable memory is then marked.
 
-        Notebooks show the figure; .savefig(path) writes it. Raises ImportError without matplotlib."""
+        Notebooks show the figure; .savefig(path) writes it. Raises ImportError without matplotlib, and ValueError
+        for a problem with other tables or devices."""
         limits: list[int] = []
         if problem is not None:
             if not isinstance(problem, ShardingProblem):
@@ -259,6 +260,15 @@ class PlanResult(_fields.Record):
             if len(devices) != self.plan.device_count:
                 raise ValueError(f"PlanResult.plot: expected the problem of the plan, with {self.plan.device_count} "
                                  f"devices, got one with {len(devices)}")
+            sizes = {table.name: (table.rows, table.dim) for table in problem.tables}
+            planned: dict[str, tuple[int, int]] = {}
+            for shard in self.plan.shards:
+                rows, columns = planned.get(shard.table, (0, 0))
+                planned[shard.table] = max(rows, shard.rows[1]), max(columns, shard.cols[1])
+            if odd := sorted(name for name in {*sizes, *planned} if sizes.get(name) != planned.get(name)):
+                raise ValueError(f"PlanResult.plot: expected the problem of the plan, got one with another table "
+                                 f"{odd[0]!r}: {_size(sizes.get(odd[0]))} in the problem, {_size(planned.get(odd[0]))} "
+                                 "in the plan")
             limits = [one.memory_bytes for one in devices]
         return _plots.draw(self._headline(), [one.parts for one in self.breakdown.devices],
                            [one.parts for one in self.memory.devices], limits)
@@ -286,6 +296,10 @@ class PlanResult(_fields.Record):
                 for number, (cost, memory) in enumerate(zip(self.breakdown.devices, self.memory.devices))]
         return html_table(self._headline(), ("device", "shards", "forward, ms", "exchanges, ms", "backward, ms", "memory"),
                      rows, self._sentences())
+
+
+def _size(table: tuple[int, int] | None) -> str:
+    return f"{table[0]:,} x {table[1]}" if table else "none"
 
 
 def _bound(lower_bound_ms: float) -> str:

@@ -28,6 +28,24 @@
 // RUN: neuroshard-compile %t/constant.mlir -o %t/b --topology 2xCPU --raise --weights-file %t/rows.safetensors
 // RUN: FileCheck %s --check-prefix=ROWS --input-file=%t/rows.safetensors
 // ROWS: "user"
+// A compilation that fails keeps both the artifact and the weights of an earlier one.
+// RUN: cp %t/rows.safetensors %t/earlier.safetensors && cp %t/b/manifest.json %t/earlier.json
+// RUN: not neuroshard-compile %t/other.mlir -o %t/b --topology 2xCPU@4096B --raise --weights-file %t/rows.safetensors 2>&1 | FileCheck %s --check-prefix=FULL
+// FULL: error: {{.*}}memory
+// RUN: cmp %t/rows.safetensors %t/earlier.safetensors && cmp %t/b/manifest.json %t/earlier.json
+// RUN: neuroshard-compile %t/other.mlir -o %t/b --topology 2xCPU --raise --weights-file %t/rows.safetensors
+// RUN: not cmp %t/rows.safetensors %t/earlier.safetensors
+// RUN: ls %t/b | FileCheck %s --check-prefix=FILES
+// FILES-NOT: safetensors
+
+// Neither takes the place of what is no weights file.
+// RUN: cp %t/other.mlir %t/kept.mlir
+// RUN: not neuroshard-compile %t/other.mlir -o %t/c --topology 2xCPU --raise --weights-file %t/other.mlir 2>&1 | FileCheck %s --check-prefix=OWN
+// OWN: error: --weights-file: '{{.*}}other.mlir' is there and is no safetensors file; name another file to write
+// RUN: cmp %t/other.mlir %t/kept.mlir
+// RUN: not neuroshard-compile %t/other.mlir -o %t/c --topology 2xCPU --raise --weights-file %t/none/rows.safetensors 2>&1 | FileCheck %s --check-prefix=FOLDER
+// FOLDER: error: --weights-file: {{.*}}none/rows.safetensors: cannot write: there is no folder
+
 // RUN: not neuroshard-compile %t/torch.mlir -o %t/b --topology 2xCPU --raise 2>&1 | FileCheck %s --check-prefix=TORCH
 // TORCH: torch.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'torch.aten.relu' is not an op that can be compiled: only lookups are raised; lower the rest of its dialect first
 // RUN: not neuroshard-compile %t/one.mlir -o %t/b --topology 2xCPU 2>&1 | FileCheck %s --check-prefix=HINT
@@ -65,6 +83,14 @@ module attributes {neuroshard.batch = 9 : i64} {
   func.func @forward(%ids: tensor<?x1xi64> loc("clicks")) -> tensor<?x4xf32> {
     %user = arith.constant dense<0.5> : tensor<10x4xf32> loc("user")
     %rows = tensor.gather %user[%ids] gather_dims([0]) : (tensor<10x4xf32>, tensor<?x1xi64>) -> tensor<?x4xf32>
+    return %rows : tensor<?x4xf32>
+  }
+}
+//--- other.mlir
+module attributes {neuroshard.batch = 9 : i64} {
+  func.func @forward(%ids: tensor<?x1xi64> loc("clicks")) -> tensor<?x4xf32> {
+    %user = arith.constant dense<0.25> : tensor<1000x4xf32> loc("user")
+    %rows = tensor.gather %user[%ids] gather_dims([0]) : (tensor<1000x4xf32>, tensor<?x1xi64>) -> tensor<?x4xf32>
     return %rows : tensor<?x4xf32>
   }
 }

@@ -21,6 +21,14 @@
 // RUN: %{pass}='device-class=H200 node-size=3' | neuroshard-opt --neuroshard-plan='topology=4x3xH200 batch=64' -o /dev/null
 // RUN: %{pass}=device-class=CPU | neuroshard-opt --neuroshard-plan='topology=12xCPU batch=64' -o /dev/null
 
+// A class of a file, whose definition stays with the topology, and names in any case.
+// RUN: %{pass}=device-class=MYCARD@%t/cards.json | FileCheck %s --check-prefix=OWN
+// RUN: %{pass}=device-class=mycard@%t/cards.json | neuroshard-opt --neuroshard-plan='topology=12xMYCARD@%t/cards.json batch=64' -o /dev/null
+// RUN: %{pass}=device-class=h200 | neuroshard-opt --neuroshard-plan='topology=12xH200 batch=64' -o /dev/null
+// OWN: neuroshard.topology
+// OWN-SAME: devices [#neuroshard.devices<8 x "MYCARD">
+// OWN-SAME: neuroshard.device_classes = [{like = "H200", memory_bytes = 68719476736 : i64, name = "MYCARD"}]
+
 // Axes with the same link are one level, axes of size 1 are none.
 // REDEFINE: %{grid} = four-axes
 // RUN: %{pass}=device-class=A100-40GB | neuroshard-opt --neuroshard-plan='topology=4x8xA100-40GB batch=64' -o /dev/null
@@ -79,3 +87,5 @@ shard.grid @b(shape = 3)
 //--- none.mlir
 module {
 }
+//--- cards.json
+{"schema": "neuroshard.machine.v1", "device_classes": [{"name": "MYCARD", "like": "H200", "memory_bytes": "64GiB"}]}

@@ -8,7 +8,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include <optional>
@@ -127,6 +126,17 @@ LogicalResult ArtifactDirectory::move(StringRef from, StringRef to,
   if (std::error_code error = fs::rename(path(from), path(to)))
     return failToWrite(loc, path(to), error);
   return success();
+}
+
+FailureOr<std::unique_ptr<llvm::MemoryBuffer>>
+ArtifactDirectory::take(StringRef file, Location loc) {
+  auto buffer = llvm::MemoryBuffer::getFile(path(file), /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return fail(loc, "cannot read", path(file), buffer.getError());
+  if (std::error_code error = fs::remove(path(file)))
+    return fail(loc, "cannot remove", path(file), error);
+  return std::move(*buffer);
 }
 
 LogicalResult ArtifactDirectory::commit(Location loc) {

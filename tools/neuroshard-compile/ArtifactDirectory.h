@@ -6,8 +6,10 @@
 #include "PartialDirectory.h"
 
 #include "mlir/IR/Location.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <map>
+#include <memory>
 #include <string>
 
 namespace neuroshard {
@@ -32,12 +34,17 @@ public:
   mlir::FailureOr<std::map<std::string, std::string>>
   hashFiles(mlir::Location loc) const;
 
+  /// Takes a file out of the directory; its bytes stay while the result lives.
+  mlir::FailureOr<std::unique_ptr<llvm::MemoryBuffer>>
+  take(llvm::StringRef file, mlir::Location loc);
+
+  /// An error if commit() would refuse what is at the target.
+  mlir::LogicalResult checkReplaceable(mlir::Location loc) const;
+
   /// Replaces the target by this directory.
   mlir::LogicalResult commit(mlir::Location loc);
 
 private:
-  mlir::LogicalResult checkReplaceable(mlir::Location loc) const;
-
   std::string target;
   PartialDirectory partial;
 };

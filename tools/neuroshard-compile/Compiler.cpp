@@ -34,17 +34,21 @@ public:
 
 private:
   LogicalResult checkTables();
+  LogicalResult raise();
   LogicalResult goToPartitioned();
   LogicalResult compileReference();
   LogicalResult compilePrograms();
   LogicalResult compileLibrary(ModuleOp program, StringRef name);
   LogicalResult writeIR(ModuleOp level, StringRef name);
   LogicalResult writeManifest();
+  LogicalResult commit();
 
   const CompileOptions &options;
   ModuleOp module;
   Location loc;
   ArtifactDirectory directory;
+  /// What will be the file of --weights-file; null: none.
+  std::unique_ptr<llvm::MemoryBuffer> weights;
   Manifest manifest;
   std::vector<FunctionSpec> referenceFunctions;
 };
@@ -70,6 +74,23 @@ LogicalResult Compiler::checkTables() {
                               "what other dialects spell out");
 }
 
+/// Keeps the rows of constants until the compilation has succeeded: a file of
+/// an earlier one belongs to the artifact that it made.
+LogicalResult Compiler::raise() {
+  RaiseLookupsOptions raising = options.raise;
+  if (raising.weightsFile.empty())
+    return raiseLookups(module, raising, options);
+  const StringRef name = "weights.safetensors";
+  raising.weightsFile = directory.path(name);
+  if (failed(raiseLookups(module, raising, options)))
+    return failure();
+  auto taken = directory.take(name, loc);
+  if (failed(taken))
+    return failure();
+  weights = std::move(*taken);
+  return success();
+}
+
 LogicalResult Compiler::goToPartitioned() {
   if (isPartitioned(module)) {
     if (options.beforePartitioning.empty())
@@ -78,8 +99,7 @@ LogicalResult Compiler::goToPartitioned() {
                           << ": no effect on this input, which is partitioned "
                              "already";
   }
-  if (options.raises && (failed(writeIR(module, "0-input")) ||
-                         failed(raiseLookups(module, options))))
+  if (options.raises && (failed(writeIR(module, "0-input")) || failed(raise())))
     return failure();
   if (failed(writeIR(module, "1-logical")) || failed(checkTables()) ||
       failed(plan(module, options)) || failed(writeIR(module, "2-planned")))
@@ -154,10 +174,20 @@ LogicalResult Compiler::writeManifest() {
       kManifestFile, sealManifest(neuroshard::writeManifest(manifest)), loc);
 }
 
+/// Puts all files in place, once nothing but a rename can fail.
+LogicalResult Compiler::commit() {
+  if (failed(directory.checkReplaceable(loc)))
+    return failure();
+  if (weights && failed(writeWeightsFile(options, weights->getBuffer(), loc)))
+    return failure();
+  return directory.commit(loc);
+}
+
 LogicalResult Compiler::run() {
   FailureOr<NativeTarget> target =
       findNativeTarget(module.getLoc(), options.native);
-  if (failed(target) || failed(directory.create(options.output, loc)))
+  if (failed(target) || failed(checkWeightsFile(options, loc)) ||
+      failed(directory.create(options.output, loc)))
     return failure();
   if (options.emitIR && failed(directory.createFolder("ir", loc)))
     return failure();
@@ -174,7 +204,7 @@ LogicalResult Compiler::run() {
       failed(directory.write("plan.json", *planJson, loc)) ||
       failed(writeManifest()))
     return failure();
-  return directory.commit(loc);
+  return commit();
 }
 
 LogicalResult compile(const CompileOptions &options, llvm::SourceMgr &sources,

@@ -63,7 +63,8 @@ void addPlanOptions(Command &command, CompileOptions &options,
       "libraries with cost models for --cost-model, separated by commas");
   given.beforePartitioning.back().commas();
   add("--device-class", options.grid.deviceClass,
-      "devices of the module's shard.grid, such as H200");
+      "devices of the module's shard.grid, such as H200 or "
+      "MYCARD@cards.json");
   auto addSearch = [&](std::string_view key, auto &value) {
     const SearchOption &option = searchOption(key);
     add("--" + option.flag, value, helpOf(option));

@@ -4,8 +4,10 @@
 
 #include "neuroshard/Conversion/RunPasses.h"
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Serialization/Files.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
+#include "neuroshard/Transforms/WeightsFile.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -42,15 +44,39 @@ static LogicalResult checkRest(ModuleOp module) {
             "lower the rest of its dialect first, see docs/raising.md";
 }
 
-LogicalResult raiseLookups(ModuleOp module, const CompileOptions &options) {
+LogicalResult raiseLookups(ModuleOp module, const RaiseLookupsOptions &raising,
+                           const CompileOptions &options) {
   if (failed(showMissed(*module.getContext())))
     return mlir::failure();
-  if (failed(runPasses(module, options.native.crashReproducer,
-                       [&](OpPassManager &pm) {
-                         pm.addPass(createRaiseLookups(options.raise));
-                       })))
+  if (failed(runPasses(
+          module, options.native.crashReproducer,
+          [&](OpPassManager &pm) { pm.addPass(createRaiseLookups(raising)); })))
     return mlir::failure();
   return checkRest(module);
+}
+
+static LogicalResult refuseWeightsFile(const std::string &reason,
+                                       Location loc) {
+  return emitError(loc) << "--weights-file: " << printable(reason);
+}
+
+LogicalResult checkWeightsFile(const CompileOptions &options, Location loc) {
+  const std::string &path = options.raise.weightsFile;
+  if (path.empty())
+    return success();
+  if (Expected<void> writable = checkWritable(path); !writable)
+    return refuseWeightsFile(toString(writable.error()), loc);
+  if (std::string reason = whyNotWeightsFile(path); !reason.empty())
+    return refuseWeightsFile(reason, loc);
+  return success();
+}
+
+LogicalResult writeWeightsFile(const CompileOptions &options, StringRef bytes,
+                               Location loc) {
+  Expected<void> written =
+      writeFile(options.raise.weightsFile, {bytes.data(), bytes.size()});
+  return written ? success()
+                 : refuseWeightsFile(toString(written.error()), loc);
 }
 
 } // namespace neuroshard

@@ -20,7 +20,7 @@ namespace neuroshard {
 class RuntimeError : public std::runtime_error {
 public:
   explicit RuntimeError(const std::string &message)
-      : std::runtime_error(printable(message)) {}
+      : std::runtime_error(withShortWords(printable(message))) {}
 };
 
 /// Throws a RuntimeError whose message is the arguments streamed together.

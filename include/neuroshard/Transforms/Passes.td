@@ -348,7 +348,8 @@ def TopologyFromGrid
   }];
   let options = [
     Option<"deviceClass", "device-class", "std::string", /*default=*/"",
-      "Class of all devices, such as H200; see docs/planner.md">,
+      "Class of all devices, such as H200, or MYCARD@cards.json of a file; see "
+      "docs/device-classes.md">,
     Option<"memory", "memory", "std::string", /*default=*/"",
       "Usable memory of each device, such as 40GiB; default: of its class">,
     Option<"nodeSize", "node-size", "int", /*default=*/"0",

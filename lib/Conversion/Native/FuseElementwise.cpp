@@ -1,5 +1,7 @@
 //===- FuseElementwise.cpp - Fewer passes over memory ---------------------===//
 
+#include "RemarkLock.h"
+
 #include "neuroshard/Conversion/Native/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -38,11 +40,28 @@ static bool shouldFuse(OpOperand *operand) {
 
 namespace {
 struct FuseElementwise : impl::FuseElementwiseBase<FuseElementwise> {
+  size_t countOps() {
+    size_t count = 0;
+    getOperation()->walk([&](linalg::GenericOp) { ++count; });
+    return count;
+  }
+
   void runOnOperation() override {
+    size_t before = countOps();
     RewritePatternSet patterns(&getContext());
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    size_t after = countOps();
+    if (after >= before)
+      return;
+    auto lock = remarkLock();
+    remark::passed(getOperation()->getLoc(),
+                   remark::RemarkOpts::name("Fused").category(
+                       "neuroshard-fuse-elementwise"))
+        << remark::add("{0} of {1} structured ops computed in the loops of "
+                       "their users",
+                       before - after, before);
   }
 };
 } // namespace

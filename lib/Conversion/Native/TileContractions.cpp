@@ -8,11 +8,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction.h"
+#include "RemarkLock.h"
 
 #include "neuroshard/Conversion/Native/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/LinalgInterfaces.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -295,6 +297,26 @@ void Writer::writeRows(int64_t count, Value firstRow, Value firstSum,
                                   mask, sum);
 }
 
+remark::RemarkOpts remarkNamed(StringRef name) {
+  return remark::RemarkOpts::name(name).category(
+      "neuroshard-tile-contractions");
+}
+
+void remarkOnTiled(linalg::GenericOp op, Tile tile) {
+  auto lock = remarkLock();
+  remark::passed(op.getLoc(), remarkNamed("Tiled")) << remark::add(
+      "matrix product by tiles of {0} x {1} sums, {2}", tile.rows, tile.columns,
+      tile.fused ? "products and sums rounded once"
+                 : "products and sums each rounded");
+}
+
+void remarkOnMissed(linalg::GenericOp op) {
+  auto lock = remarkLock();
+  remark::missed(op.getLoc(), remarkNamed("NotTiled"))
+      << "a product stays loops over elements: expected sums in f32 over one "
+         "loop, rows and columns, and contiguous rows of the result";
+}
+
 struct TileContractions : impl::TileContractionsBase<TileContractions> {
   using TileContractionsBase::TileContractionsBase;
 
@@ -310,6 +332,8 @@ struct TileContractions : impl::TileContractionsBase<TileContractions> {
     getOperation().walk([&](linalg::GenericOp op) {
       if (std::optional<Contraction> one = Contraction::match(op))
         found.emplace_back(op, *one);
+      else if (linalg::isaContractionOpInterface(op))
+        remarkOnMissed(op);
     });
     if (found.empty())
       return;
@@ -321,6 +345,7 @@ struct TileContractions : impl::TileContractionsBase<TileContractions> {
         MemRefType::get({kBlockOfSums, tile.columns}, rewriter.getF32Type()),
         rewriter.getI64IntegerAttr(kAlignment));
     for (auto &[op, contraction] : found) {
+      remarkOnTiled(op, tile);
       rewriter.setInsertionPoint(op);
       Writer(rewriter, op.getLoc(), contraction, tile, packed).write();
       rewriter.eraseOp(op);

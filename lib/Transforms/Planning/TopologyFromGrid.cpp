@@ -5,6 +5,7 @@
 #include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
+#include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -178,6 +179,8 @@ Topology GridReader::read() {
       topology.levels.push_back(std::move(level));
   }
   addNodes(topology);
+  if (devices.deviceClass->isUserDefined)
+    topology.ownClasses = {devices.deviceClass};
   return topology;
 }
 
@@ -217,6 +220,7 @@ private:
   bool isSettledBy(TopologyOp present);
   FailureOr<GridOp> findGrid();
   FailureOr<Topology> topologyOf(GridOp gridOp);
+  FailureOr<const DeviceClass *> findClass(GridOp gridOp);
 };
 
 /// The grid that is meant; null when there is none.
@@ -247,16 +251,33 @@ FailureOr<GridOp> TopologyFromGridPass::findGrid() {
   return only;
 }
 
-FailureOr<Topology> TopologyFromGridPass::topologyOf(GridOp gridOp) {
-  GridDevices devices;
-  devices.deviceClass = findDeviceClass(deviceClass.getValue());
-  if (deviceClass.empty())
+/// The class that the option names: a built-in one, or NAME@FILE.
+FailureOr<const DeviceClass *> TopologyFromGridPass::findClass(GridOp gridOp) {
+  auto [name, path] = StringRef(deviceClass).split('@');
+  std::vector<const DeviceClass *> own;
+  if (!path.empty()) {
+    auto read = readDeviceClasses(path.str());
+    if (!read)
+      return gridOp.emitOpError("option 'device-class': ")
+             << toString(read.error());
+    own = *read;
+  }
+  if (name.empty())
     return gridOp.emitOpError("does not say what its devices are; name their "
                               "class with the option 'device-class', one of: ")
-           << deviceClassNames();
-  if (!devices.deviceClass)
-    return gridOp.emitOpError("option 'device-class': expected one of: ")
-           << deviceClassNames() << ", got: '" << printable(deviceClass) << "'";
+           << deviceClassNames(own);
+  if (const DeviceClass *found = findDeviceClassInAnyCase(name, own))
+    return found;
+  return gridOp.emitOpError("option 'device-class': expected one of: ")
+         << deviceClassNames(own) << ", got: '" << printable(name) << "'";
+}
+
+FailureOr<Topology> TopologyFromGridPass::topologyOf(GridOp gridOp) {
+  GridDevices devices;
+  FailureOr<const DeviceClass *> known = findClass(gridOp);
+  if (failed(known))
+    return failure();
+  devices.deviceClass = *known;
   devices.memoryBytes = devices.deviceClass->memoryBytes;
   if (!memory.empty()) {
     Expected<int64_t> bytes = parseByteSize(memory);

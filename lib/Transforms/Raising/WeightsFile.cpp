@@ -3,6 +3,7 @@
 #include "WeightsFile.h"
 
 #include "neuroshard/CostModel/Safetensors.h"
+#include "neuroshard/Transforms/WeightsFile.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -60,13 +61,19 @@ bool neuroshard::raising::canWrite(Attribute contents) {
   return isa<DenseFPElementsAttr>(contents) || bytesOf(elements);
 }
 
-std::string neuroshard::raising::writeWeights(
-    const std::vector<std::pair<std::string, Attribute>> &rows,
-    const std::string &path) {
+std::string neuroshard::whyNotWeightsFile(const std::string &path) {
   // It may be the module itself, or a plan.
   if (llvm::sys::fs::is_regular_file(path) && !readTensorFile(path))
     return "'" + path +
            "' is there and is no safetensors file; name another file to write";
+  return "";
+}
+
+std::string neuroshard::raising::writeWeights(
+    const std::vector<std::pair<std::string, Attribute>> &rows,
+    const std::string &path) {
+  if (std::string reason = whyNotWeightsFile(path); !reason.empty())
+    return reason;
   TensorFile file;
   for (const auto &[name, contents] : rows) {
     std::optional<std::vector<float>> values = valuesOf(contents);

@@ -17,7 +17,8 @@ import torch
 import torch.distributed as dist
 
 from neuroshard._group.agreement import gather, rank_of, size_of, together
-from neuroshard._machine_file import machine_file, with_reserves, write
+from neuroshard._machine_file import machine_file, measured_class, with_reserves, write
+from neuroshard._planner import DeviceClass
 from neuroshard._torch_library import code_version
 from neuroshard.calibration import _disks as disks
 from neuroshard.calibration import _links as links
@@ -45,7 +46,8 @@ ROUNDS = 12
 @dataclass(frozen=True)
 class Settings:
     """Of `neuroshard calibrate`. topology: None for that of the ranks. batch: over all ranks. engine:
-    whose steps are measured. tier_directory: whose disk is measured on each host; None: none."""
+    whose steps are measured. tier_directory: whose disk is measured on each host; None: none. class_name: of
+    the device class that the file defines."""
 
     output: str
     topology: str | None
@@ -55,6 +57,7 @@ class Settings:
     seed: int
     engine: Literal["neuroshard", "torchrec"] = "neuroshard"
     tier_directory: str | None = None
+    class_name: str = "MEASURED"
 
     @property
     def target(self) -> Target:
@@ -130,6 +133,7 @@ def check(settings: Settings, hosts: list[int]) -> Topology:
     if settings.cost_model.endswith(".json"):
         raise ValueError(f"cost_model {settings.cost_model} is a machine file; expected the model "
                          "that is to be corrected, such as auto")
+    DeviceClass(settings.class_name, like="CPU")  # or what is wrong with the name
     if settings.batch % size_of(None) != 0:
         raise ValueError(f"a batch of {settings.batch} does not divide among {size_of(None)} ranks")
     topology = Topology.parse(shape)
@@ -229,13 +233,14 @@ def finish(settings: Settings, topology: Topology, runs: list[machine.Run],
     after = statistics.fmean(machine.left_out(runs, machine.errors_of))
     bounds = machine.interval(machine.left_out(runs, machine.ratios_of))
     models = len({run.model for run in runs})
+    topology = with_reserves(topology, used.reserves)
+    own = measured_class(settings.class_name, topology, fitted.scales)
     write(settings.output, machine_file(
-        fitted.scales, fitted.step_fixed, absolute(settings.cost_model),
-        with_reserves(topology, used.reserves), settings.target, bounds,
+        fitted.scales, fitted.step_fixed, absolute(settings.cost_model), topology, settings.target, bounds,
         {"code": code_version(), "date": time.strftime("%Y-%m-%d"), "models": models,
          "plans": len(runs), "batch": settings.batch, "seed": settings.seed,
          "step_error_before": before, "step_error_left_out": after,
-         "memory_over_predicted": [used.least, used.most]}))
+         "memory_over_predicted": [used.least, used.most]}, own))
     print(f"{len(runs)} plans of {models} models; times over the predicted ones")
     for term, scale in fitted.scales.items():
         print(f"  {term:<24} {scale:8.3f} x")
@@ -247,3 +252,14 @@ def finish(settings: Settings, topology: Topology, runs: list[machine.Run],
           f"{used.beyond / 2**20:.1f} MiB more")
     print(f"wrote {settings.output}; --cost-model {settings.output} --topology {settings.output} "
           "plans with it")
+    print_class(own, settings.output)
+
+
+def print_class(own: DeviceClass, path: str) -> None:
+    """Which figures of the class were measured, and which it has of the one that it is like."""
+    stated = own.definition()
+    fields = [field for field, *_ in own.figures()]
+    measured, rest = ([field for field in fields if (field in stated) == wanted] for wanted in (True, False))
+    print(f"device class {own.name}, for clusters of this machine's kind: --topology 2x8x{own.name}@{path}")
+    print(f"  measured: {', '.join(measured)}")
+    print(f"  as {own.like}: {', '.join(rest)}")

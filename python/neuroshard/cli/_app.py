@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import click
 
+from neuroshard._printable import of_error
 from neuroshard.cli._failures import fail, is_of_output
 from neuroshard.cli._process import drop_unwritten, forget_output
 
@@ -68,6 +69,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.UsageError as error:
+        said = of_error(error.format_message())
+        error.format_message = lambda: said  # type: ignore[method-assign]
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):

@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import NamedTuple
 
-from neuroshard._printable import printable
+from neuroshard._printable import of_error
 from neuroshard.errors import Error, InputError, PlanningError
 
 
@@ -33,7 +33,7 @@ def fail(error: Exception, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"error": failure._asdict()}, indent=1))
     else:
-        print(f"error: {printable(failure.message)}", file=sys.stderr)
+        print(f"error: {of_error(failure.message)}", file=sys.stderr)
     return 1
 
 

@@ -24,7 +24,8 @@ from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
-from neuroshard.distributed._inputs import as_tensors, fill_weights, is_keyed, pick_features, require_values
+from neuroshard.distributed._inputs import (as_tensors, fill_weights, is_keyed, pick_features, require_keyed,
+                                            require_values)
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
@@ -382,6 +383,7 @@ class _Sharded(Learning, torch.nn.Module):
         given = fill_weights(pick_features(features, expected, self._keys), expected)
         ids = as_tensors(as_jagged(given, expected), expected)
         if not expected.weighted and ids.weights is not None:
+            require_keyed(features, expected)
             ids = ids._replace(weights=None)
         return self._out_of_range.apply(ids, counts)
 

@@ -153,6 +153,14 @@ def fill_weights(features: object, expected: Input) -> object:
     return filled
 
 
+def require_keyed(features: object, expected: Exchange) -> None:
+    """Raises a TensorError for weights that no lookup reads, unless they are of a KeyedJaggedTensor, which may have
+    them for another collection: TorchRec's collections pass over them, too."""
+    if not is_keyed(features):
+        raise TensorError(f"input \"{expected.name}\": expected no weights, as no lookup reads them, found some; leave "
+                          "them out, or give the features of the problem weighted=True")
+
+
 def require_lengths(features: object) -> None:
     """Raises a TensorError unless the lengths of a KeyedJaggedTensor are those of its values and weights:
     TorchRec's permute() reads by lengths, whatever the others are."""

@@ -85,6 +85,11 @@ class SentIds(Generic[P]):
             self._send(entry)
         return entry
 
+    def current(self) -> object:
+        """The ids of the current step, if nothing has taken them; else None."""
+        entry = self._entries[0] if self._entries else None
+        return None if entry is None or entry.taken or isinstance(entry.ids, Failed) else entry.ids
+
     def start(self, ids: object) -> tuple[P, bool]:
         """What waits for the results of ids, and whether they are those of the current step. Raises
         the error that sending them gave, and a TensorError if they were changed since."""

@@ -130,11 +130,11 @@ class Profile:
                              f"{', '.join(sorted(batch)) or 'nothing'}, the workload has "
                              f"{', '.join(list(self.features)[:8])}; --map FEATURE=KEY says which "
                              "key is a feature's")
+        self._check_samples({name: len(batch[key][1]) for name, key in read.items()}, where)
         ids_of = {one.name: self._counted(batch[read[one.name]], one) for one in self.problem.features
                   if one.name in read}
         for name, key in read.items():
-            if len(batch[key][1]):
-                self.features[name].add(batch[key][1], len(ids_of[name]))
+            self.features[name].add(batch[key][1], len(ids_of[name]))
         for table in self.problem.tables:
             names = [name for name in self.readers[table.name] if name in read]
             if names:
@@ -143,6 +143,21 @@ class Profile:
                 check_rows(ids, table, f"{where}: {', '.join(seen)}")
                 self.tables[table.name].add(ids, max(len(batch[key][1]) for key in seen))
         self.batches += 1
+
+    def _check_samples(self, samples: Mapping[str, int], where: str) -> None:
+        """Raises an InputError unless features of one batch have as many samples, one at least. samples: by feature."""
+        first: dict[int, str] = {}
+        for one in self.problem.features:
+            if one.name not in samples:
+                continue
+            if not samples[one.name]:
+                raise InputError(f"{where}: {one.name}: expected at least one sample in a batch, got: 0; leave out "
+                                 "batches without samples")
+            other = first.setdefault(one.batch or self.problem.batch.global_size, one.name)
+            if samples[one.name] != samples[other]:
+                raise InputError(f"{where}: expected as many samples of every feature, got: {samples[other]} of {other} "
+                                 f"and {samples[one.name]} of {one.name}; a feature with a batch of its own states it as "
+                                 "'batch' in the workload")
 
     def _counted(self, given: tuple[numpy.ndarray, numpy.ndarray], feature: Feature) -> numpy.ndarray:
         """The ids of a feature that count."""

@@ -61,11 +61,14 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
 def served(problem: ShardingProblem, dtype: TableType | Mapping[str, TableType] = "int8") -> ShardingProblem:
     """The problem of serving the tables of a problem, to plan and to freeze. dtype: as for freeze(). Raises a
     TensorError for types and tables that there are not."""
-    types = dtype if isinstance(dtype, Mapping) else {table.name: dtype for table in problem.tables}
-    for name in sorted({*types} ^ {table.name for table in problem.tables}):
-        known = "is not a table of the problem" if name in types else "has no type"
-        raise TensorError(f"freeze: dtype: table \"{name}\" {known}; expected one of {', '.join(TYPES)} for each "
-                          "table, or one for all")
+    names = [table.name for table in problem.tables]
+    types = dtype if isinstance(dtype, Mapping) else dict.fromkeys(names, dtype)
+    if unknown := [name for name in types if name not in names]:
+        raise TensorError(f"freeze: dtype: there is no table {_fields.shown(unknown[0])} in the problem; it has "
+                          f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''}")
+    if without := [name for name in names if name not in types]:
+        raise TensorError(f"freeze: dtype: table \"{without[0]}\" has no type; expected one of {', '.join(TYPES)} for "
+                          "each table, or one for all")
     for name, one in types.items():
         if one not in TYPES:
             raise TensorError(f"freeze: dtype: expected one of {', '.join(TYPES)}, found {one!r} for table \"{name}\"")

@@ -53,6 +53,10 @@ class ServedTables:
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
         path = _fields.path(folder, "serve: folder")
+        if not os.path.isfile(os.path.join(path, "manifest.json")):
+            found = "a folder without manifest.json" if os.path.isdir(path) else (
+                "a file" if os.path.exists(path) else "nothing")
+            raise TensorError(f"serve: {path}: expected a folder that neuroshard.freeze has written, found {found}")
         manifest = load_manifest(path)
         if "weights" not in manifest:
             raise TensorError(f"{path} has no weights; expected a folder that neuroshard.freeze has written")
@@ -86,23 +90,40 @@ class ServedTables:
     def __call__(self, ids: object) -> dict[str, torch.Tensor]:
         if self._mixed and isinstance(ids, Mapping):
             ids, weights = _split_weights(ids)
-            return self._prepare(as_jagged(ids, self._input), weights)()
-        return self._prepare(as_jagged(ids, self._input))()
+            return self._prepare(as_jagged(ids, self._input), weights)[0]()
+        return self._prepare(as_jagged(ids, self._input))[0]()
 
     def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
         """The lookup of these ids as a function without arguments: it reads the tensors where they are when it is
         called, and each call writes into the same results. ids: a Jagged of contiguous tensors of the host, with
-        ids of the type of the tables and offsets; others would be copied, and are a TensorError. How many ids an
-        unpooled feature has must stay."""
+        ids of the type of the tables, offsets, and weights of torch.float32; others would be copied, and are a
+        TensorError. How many ids an unpooled feature has must stay, and the memory of the tensors: a call after
+        set_, resize_ or an assignment to data is a TensorError. Results cannot be resized."""
+        types = (self._id_type, torch.int64, torch.float32)
         if not isinstance(ids, Jagged) or ids.offsets is None or not all(
-                one is None or (one.is_contiguous() and one.device.type == "cpu") for one in ids[:3]) or (
-                    ids.ids.dtype, ids.offsets.dtype) != (self._id_type, torch.int64):
+                one is None or (one.is_contiguous() and one.device.type == "cpu" and one.dtype == dtype)
+                for one, dtype in zip(ids[:3], types)):
             raise TensorError(f"prepare: expected a Jagged of contiguous tensors of the host, with ids of "
-                              f"{self._id_type} and offsets of torch.int64")
-        return self._prepare(as_jagged(ids, self._input))
+                              f"{self._id_type}, offsets of torch.int64 and weights of torch.float32")
+        look_up, results = self._prepare(as_jagged(ids, self._input))
+        # Their memory lives as long as the function; an array of numpy keeps them from being resized.
+        held = [(one.untyped_storage(), one.numpy()) for one in results.values()]
+        given = [one for one in ids[:3] if one is not None]
+        places = [(one.data_ptr(), one.numel()) for one in given]
+
+        keeps = given, held  # as long as the function
+
+        def prepared() -> dict[str, torch.Tensor]:
+            if [(one.data_ptr(), one.numel()) for one in keeps[0]] != places:
+                raise TensorError("ids, offsets or weights have other memory than when this lookup was prepared, as "
+                                  "after set_, resize_ or an assignment to data; prepare it again, or copy_ into the "
+                                  "tensors that it has")
+            return look_up()
+        return prepared
 
     def _prepare(self, jagged: Jagged, of_feature: Mapping[str, torch.Tensor] | None = None,
-                 ) -> Callable[[], dict[str, torch.Tensor]]:
+                 ) -> tuple[Callable[[], dict[str, torch.Tensor]], dict[str, torch.Tensor]]:
+        """The lookup, and the results that it writes."""
         offsets = self._offsets(jagged)
         batch = (offsets.numel() - 1) // max(1, len(self.features))
         values, weights = self._ids(jagged), self._weights(jagged)
@@ -125,7 +146,7 @@ class ServedTables:
             if failed:
                 raise TensorError(self._error())
             return results
-        return look_up
+        return look_up, results
 
     def close(self) -> None:
         """Frees the tables; no call may be running."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import pickle
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
@@ -12,6 +14,9 @@ from neuroshard._table_keys import key_of_ids, keys_of_table
 from neuroshard.distributed import full_state_dict, read_tables
 from neuroshard.errors import TensorError
 from neuroshard.tables import Table
+
+# In the text of torch.load(weights_only=True).
+_NOT_ALLOWED = re.compile(r"Unsupported (?:global: GLOBAL|class) ([\w.]+)")
 
 Source = "str | os.PathLike | Mapping[str, torch.Tensor] | torch.nn.Module"
 
@@ -58,6 +63,12 @@ def _file(path: pathlib.Path) -> Mapping[str, torch.Tensor]:
             return torch.load(name, map_location="cpu", weights_only=True)
     try:
         found = read(os.fspath(path))
+    except pickle.UnpicklingError as error:
+        # torch's text says how to load it all the same, which runs code of whoever wrote it.
+        found = _NOT_ALLOWED.search(str(error))
+        what = f"it has objects of {found[1]}" if found else "it is damaged, or has other objects than tensors"
+        raise TensorError(f"{path} cannot be read as a state dict: {what}, and only tensors, numbers, texts and containers of these are "
+                          "read; write it by torch.save(model.state_dict(), path)") from error
     except Exception as error:  # of several libraries, for whatever is in the file
         raise TensorError(f"{path} cannot be read as a state dict: {error}") from error
     if not isinstance(found, Mapping):

@@ -57,7 +57,7 @@ def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
             add_module(found, path, one, sharder, constraints, cluster, optimizer)
     if not found.tables:
         raise Unsupported("the model has no module that one of the sharders takes; they take "
-                          + ", ".join(sorted(one.__name__ for one in by_type)))
+                          + ", ".join(sorted({one.__name__ for one in by_type})))
     return found
 
 

@@ -5,6 +5,12 @@
 // RUN: neuroshard-opt %s --neuroshard-tile-contractions --split-input-file | FileCheck %s --check-prefix=SEPARATE
 // RUN: not neuroshard-opt %s --neuroshard-tile-contractions=rows=0 --split-input-file 2>&1 | FileCheck %s --check-prefix=ERROR
 
+// Remarks name each product that was tiled, and each that stays.
+// RUN: neuroshard-opt %s --neuroshard-tile-contractions='rows=2 columns=8 fused=true' --split-input-file --remarks-filter=neuroshard-tile-contractions --remark-format=emitRemark 2>&1 -o /dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK-COUNT-4: [Passed] Tiled | {{.*}} Remark="matrix product by tiles of 2 x 8 sums, products and sums rounded once"
+// REMARK-COUNT-4: [Missed] NotTiled | {{.*}} Remark="a product stays loops over elements: expected sums in f32 over one loop, rows and columns, and contiguous rows of the result"
+// REMARK-NOT: remark
+
 // ERROR: error: a tile needs at least 1 row and 1 column, got: 0 x 16
 
 #left = affine_map<(i, k, j) -> (i, k)>

@@ -63,6 +63,31 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     assert memory.communicator_bytes == reserves.communicator_bytes
     assert memory.fragmentation_reserve_bytes == reserves.fragmentation_bytes
     assert memory.dense_reserve_bytes == 2**28
+    check_class(file, plain, done.stdout, problem)
+
+
+def check_class(file, plain, said, problem):
+    """The class that the file defines has the measured figures, and a cluster of it is planned by them."""
+    own = ns.load_device_classes(file)["MEASURED"]
+    device, level = plain["topology"]["devices"][0], plain["topology"]["levels"][0]
+    assert (own.like, own.kind, own.devices_per_node) == ("CPU", "cpu", 2)
+    assert (own.memory_bytes, own.node_bandwidth_gb_per_s, own.node_latency_us) == (
+        device["memory_bytes"], level["bandwidth_gb_per_s"], level["latency_us"])
+    assert own.communicator_reserve_bytes == device["reserves"]["communicator_bytes"]
+    sources = {field: source for field, _, _, source in own.figures()}
+    assert sources["forward_scale"] == sources["node_latency_us"] == "stated by its definition"
+    measured, rest = (next(line for line in said.splitlines() if line.startswith(start)).split(": ")[1].split(", ")
+                      for start in ("  measured: ", "  as CPU: "))
+    assert set(measured) == {field for field, source in sources.items() if source == "stated by its definition"}
+    assert "network_bandwidth_gb_per_s" in rest and not set(measured) & set(rest)
+    cluster = problem.replace(topology=ns.Topology.parse(f"2x2xMEASURED@{file}"))
+    plain_cluster = problem.replace(topology="2x2xCPU")
+    plan = ns.plan(cluster)
+    parts, other = (ns.evaluate(one, plan.plan) for one in (cluster, plain_cluster))
+    assert parts.max_forward_ms == pytest.approx(plain["terms"]["forward"]["scale"] * other.max_forward_ms)
+    assert parts.max_backward_ms == pytest.approx(plain["terms"]["backward"]["scale"] * other.max_backward_ms)
+    twice = ns.plan(cluster, cost_model=str(file))
+    assert any("'MEASURED' states how much longer its kernels take" in remark for remark in twice.remarks)
 
 
 def test_a_machine_file_of_torchrec(tmp_path):
@@ -94,6 +119,7 @@ def test_a_machine_file_of_torchrec(tmp_path):
     (("--minutes", "nan"), "expected a finite number, got: nan"),
     (("--minutes", "inf"), "is not in the range 0.05<=x<=1440"),
     (("--batch", "33"), "a batch of 33 does not divide among 2 ranks"),
+    (("--class-name", "h100"), "is the built-in class H100"),
     (("-o", "none/machine.json"), "there is no folder")])
 def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
     done = calibrate("-o", tmp_path / "machine.json", *arguments)

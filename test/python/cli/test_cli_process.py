@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -61,7 +62,9 @@ def test_characters_that_stdout_lacks_are_shown_as_escapes(tmp_path):
     assert (done.returncode, done.stderr) == (0, "") and "us\\xe9r\\u2192" in done.stdout
 
 
-HOSTILE = "a\x1b[31m\x00\x07"
+HOSTILE = "a\x1b[31m\x00\x07\u202e\u2066"
+CONTROLS = set("\x1b\x00\x07\u202e\u2066")
+SHOWN = "a\\x1b[31m\\x00\\x07\\u202e\\u2066"
 
 
 def test_control_characters_of_names_are_shown():
@@ -74,14 +77,34 @@ def test_control_characters_of_names_are_shown():
                       ["explain", "hostile.json", "plan.json"],
                       ["explain", "small.json", "plan.json"]):
         done = run(*arguments)
-        assert "a\\x1b[31m\\x00\\x07" in done.stdout + done.stderr, done
-        assert not set("\x1b\x00\x07") & set(done.stdout + done.stderr)
+        assert SHOWN in done.stdout + done.stderr, done
+        assert not CONTROLS & set(done.stdout + done.stderr)
     with open("report.html", encoding="utf-8") as page:
         text = page.read()
-    assert "a\\x1b[31m" in text and not set("\x1b\x00\x07") & set(text)
+    assert SHOWN in text and not CONTROLS & set(text)
     plan = neuroshard.Plan(device_count=1, shards=[
         neuroshard.Shard(table=HOSTILE, rows=(0, 1), cols=(0, 1), devices=0)])
-    assert "a\\x1b[31m" in str(plan) and "\x1b" not in str(plan)
+    assert "a\\x1b[31m" in str(plan) and not CONTROLS & set(str(plan))
+
+
+def test_control_characters_of_arguments_are_shown():
+    for arguments in (["plan", "small.json", "--no\x1b[31m\u202e"], ["what\x1b[31m\u202e"], ["plan", "no\x1b[31m\u202e.json"],
+                      ["plan", "small.json", "--topology", "8x\x1b[31m\u202e"]):
+        done = run(*arguments)
+        assert done.returncode and "\\x1b[31m\\u202e" in done.stderr, done
+        assert not CONTROLS & set(done.stderr)
+
+
+def test_long_names_are_shortened_in_errors():
+    name = "n" * 5000
+    small_problem().replace(topology=None).save("long.json")
+    plain = json.loads(Path("long.json").read_text())
+    plain["features"][0]["table"] = name
+    Path("long.json").write_text(json.dumps(plain))
+    for arguments in (["plan", "long.json", "--topology", "2xCPU"], ["plan", f"{name}.json"],
+                      ["plan", "small.json", "--topology", f"2x{name}"], [name]):
+        done = run(*arguments)
+        assert done.returncode and "n" * 100 + "..." in done.stderr and len(done.stderr) < 1500, done
 
 
 @pytest.mark.parametrize("arguments", [["plan", "small.json"], ["plan", "small.json", "--json"],

@@ -135,6 +135,37 @@ def test_batches_of_several_collections_with_equal_keys(run, tmp_path, form, key
     assert found["ignored"] == []
 
 
+def test_a_field_that_is_not_set_is_left_out(run, tmp_path):
+    pytest.importorskip("torchrec")
+    (tmp_path / "data.py").write_text(
+        "import torch, dataclasses\nfrom torchrec import KeyedJaggedTensor\n"
+        "@dataclasses.dataclass(slots=True)\n"
+        "class Batch:\n    ids: object\n    label: object = dataclasses.field(init=False)\n"
+        "def make():\n"
+        "    yield Batch(KeyedJaggedTensor(['clicked'], torch.tensor([1, 2, 3]), lengths=torch.tensor([1, 2])))\n")
+    found = run("profile", "small.json", "data.py:make", "--json").json
+    assert [(one["feature"], one["mean_pooling"]) for one in found["features"]] == [("clicked", 1.5)]
+
+
+def test_a_key_of_two_features_is_refused(run, tmp_path):
+    pytest.importorskip("torchrec")
+    (tmp_path / "data.py").write_text(
+        "import torch\nfrom torchrec import KeyedJaggedTensor\n"
+        "def make():\n"
+        "    yield KeyedJaggedTensor(['clicked', 'clicked'], torch.tensor([1, 2]), lengths=torch.tensor([1, 1]))\n")
+    done = run("profile", "small.json", "data.py:make")
+    assert done.code == 1 and "data.py:make: batch 0: expected each key once, got: 'clicked' 2 times" in done.err
+
+
+def test_features_of_a_batch_of_their_own_have_other_samples(run, tmp_path):
+    small_problem(features=[ns.Feature("user_id", "user"), ns.Feature("clicked", "item", batch=2),
+                            ns.Feature("page_id", "page"), ns.Feature("tag_id", "tag")]).save(tmp_path / "own.json")
+    save_batch("a.npz", user_id=[[1], [2], [3], [4]], page_id=[[1], [1], [1], []], clicked=[[5], [5, 6]])
+    found = run("profile", "own.json", "a.npz", "--json").json
+    assert {one["feature"]: (one["mean_pooling"], one["presence"]) for one in found["features"]} == {
+        "user_id": (1, 1), "clicked": (1.5, 1), "page_id": (1, 0.75)}
+
+
 def test_keys_of_batches_are_found_by_the_names_of_features(run, tmp_path):
     """A problem of a whole model has paths in its names, which batches have not."""
     def problem(*features):
@@ -197,6 +228,10 @@ def test_options_of_a_snapshot_need_one(run, tmp_path):
     ({"clicked": numpy.zeros((2**40, 0), numpy.int64)}, "[batch, ids per sample]"),
     ({"clicked": [[-1]]}, "id -1 is out of range for table 'item'"),
     ({"clicked": [[50_000]]}, "with 50000 rows"),
+    ({"user_id": [[1], [2]], "clicked": [[1]]},
+     "expected as many samples of every feature, got: 2 of user_id and 1 of clicked"),
+    ({"clicked": numpy.zeros((0, 1), numpy.int64)}, "clicked: expected at least one sample in a batch, got: 0"),
+    ({"user_id": numpy.zeros((0, 1), numpy.int64), "clicked": [[1]]}, "user_id: expected at least one sample"),
     ({"else": [[1]]}, "none of the workload's features"),
 ])
 def test_wrong_batches_are_named(run, arrays, said):

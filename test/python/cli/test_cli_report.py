@@ -226,4 +226,8 @@ def test_the_commands_write_it(capsys, tmp_path, monkeypatch):
     for plans in ((), ("old.json",), ("old.json", "old.json"), ("old.json", "new.json", "report.html")):
         refused = run("compare", "small.json", *plans, "--html", "x.html")
         assert refused.code == 2 and "--html is of two plans, one before and one after" in refused.err
+    twice = run("compare", "small.json", "old.json", "./old.json", "--html", "x.html")
+    assert twice.code == 2 and "got the file old.json twice" in twice.err
+    three = run("compare", "small.json", "old.json", "old.json", "new.json", "--html", "x.html")
+    assert three.code == 2 and "one after, got: 3" in three.err
     assert run("compare", "small.json", "old.json", "new.json", "--html", "old.json").code == 1

@@ -3,6 +3,7 @@
 import gc
 import json
 import shutil
+import types
 
 import torch
 import torch.distributed as dist
@@ -190,6 +191,25 @@ def case_weights(context):
     raises(TensorError, "weights: expected a tensor with values, found one on the meta device",
            lambda: tables((ids, offsets, weights.to("meta"))))
     tables((ids, offsets, weights))
+
+
+def case_unread_weights(context):
+    """A module without sample weights refuses them, but in a KeyedJaggedTensor, where other collections may read
+    them."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    ids, offsets = random_parts(problem, [2] * context.size, context.generator())[context.rank].tensors()
+    weights, bags = torch.ones(len(ids)), (len(offsets) - 1) // len(tables.features)
+    parts = [(ids[offsets[first]:offsets[first + bags]], offsets[first:first + bags + 1] - offsets[first])
+             for first in range(0, len(offsets) - 1, bags)]
+    weighted = {name: (*part, torch.ones(len(part[0]))) for name, part in zip(tables.features, parts)}
+    for given in ((ids, offsets, weights), ns.distributed.Jagged(ids, offsets, weights), weighted):
+        raises(TensorError, "expected no weights, as no lookup reads them, found some", lambda given=given: tables(given))
+
+    found = tables(types.SimpleNamespace(
+        keys=lambda: list(tables.features), values=lambda: ids, offsets=lambda: offsets, weights_or_none=lambda: weights))
+    found = list(found.values() if isinstance(found, dict) else found.to_dict().values())
+    assert all(map(torch.equal, found, tables((ids, offsets)).values()))
 
 
 def case_construction(context):

@@ -52,7 +52,8 @@ FORMS = ["inputs.forms", "inputs.position_weights", "inputs.torchrec:pooling=SUM
          "inputs.variable_batches:pooling=MEAN", "inputs.variable_batches:weighted=1",
          "inputs.variable_batches_unpooled", "inputs.batches_of_a_dict",
          *(f"inputs.out_of_range:form={form}" for form in ("drop", "modulo", "0", "-1"))]
-ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
+ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.unread_weights",
+          "errors.construction",
           "errors.forms_of_one_rank", "errors.defaults", "errors.artifact", "errors.lost_update"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "steps.two_collections",
          "steps.searched", "steps.unread_result", "steps.learning_rate",

@@ -69,6 +69,14 @@ def test_broken_rules_stand_beside_the_plan_of_torchrec():
     assert "no plan" in narrow.entry("NeuroShard").failure and theirs.broken[0] in str(narrow)
 
 
+def test_a_model_without_tables_is_told_once_what_has_some():
+    """TorchRec has two modules of some names."""
+    with pytest.raises(ns.errors.Unsupported, match="they take ") as error:
+        compare_planners(torch.nn.Linear(2, 2), "4xH200", 512)
+    names = str(error.value).split("they take ")[1].split(", ")
+    assert "EmbeddingBagCollection" in names and len(names) == len(set(names))
+
+
 def test_the_command_prints_what_the_api_finds(capsys, tmp_path):
     run = make_runner(capsys, tmp_path)
     (tmp_path / "model.py").write_text(MODEL)

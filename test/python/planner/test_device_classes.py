@@ -2,7 +2,9 @@
 
 import copy
 import json
+import os
 import pickle
+import subprocess
 
 import pytest
 
@@ -89,6 +91,53 @@ def test_bad_definitions_get_one_error(fields, message, tmp_path):
         ns.Topology.parse(f"4xA@{path}")
     assert message in str(error.value) and "device_classes[0]" in str(error.value)
     assert len(error.value.diagnostics) == 1
+
+
+@pytest.mark.parametrize(("arguments", "fields"), [((), {}), (("A", "B"), {}), (("A",), {"name": "B"})])
+def test_a_class_has_one_name(arguments, fields):
+    with pytest.raises(TypeError, match="DeviceClass: expected one name and figures by keyword, as DeviceClass"):
+        ns.DeviceClass(*arguments, **fields)
+
+
+@pytest.mark.parametrize(("field", "value"), [("name", 3), ("like", None), ("kind", b"gpu")])
+def test_texts_are_texts(field, value):
+    with pytest.raises(TypeError, match=f"DeviceClass.{field}: expected a text, got: "):
+        ns.DeviceClass(**{"name": "A", field: value})
+    assert ns.DeviceClass(name="A", like="h100") == ns.DeviceClass("A", like="H100")
+
+
+@pytest.mark.parametrize(("rest", "message"), [
+    ({"schema": "neuroshard.plan.v1"}, "schema: expected 'neuroshard.machine.v1' or 'neuroshard.workload.v1', "
+                                       "got: 'neuroshard.plan.v1'"),
+    ({"schema": "neuroshard.machine.v2"}, "got: 'neuroshard.machine.v2'"),
+    ({"schema": 1}, "schema: expected a text"),
+    ({"schema": "neuroshard.machine.v1", "device_clases": []}, "device_clases: unknown field"),
+    ({"comment": "ours"}, "comment: unknown field"),
+])
+def test_the_rest_of_a_file_of_classes_is_checked(rest, message, tmp_path):
+    path = tmp_path / "cards.json"
+    path.write_text(json.dumps({"device_classes": [{"name": "A", "like": "H100"}], **rest}))
+    for read in (ns.load_device_classes, lambda file: ns.Topology.parse(f"4xA@{file}")):
+        with pytest.raises(ns.InvalidProblem) as error:
+            read(path)
+        assert message in str(error.value) and len(error.value.diagnostics) == 1
+
+
+def test_a_file_of_another_ending_is_told_in_a_topology(cards):
+    cards.rename(other := cards.with_suffix(".txt"))
+    assert set(ns.load_device_classes(other)) == {"MYCARD", "SLOWBOX"}
+    with pytest.raises(ns.InvalidProblem, match="a file with device classes, whose name ends in .json"):
+        ns.Topology.parse(f"8xH100@{other}")
+    with pytest.raises(ns.InvalidProblem, match="8xMYCARD@cards.json has a class of your own, in a file whose name ends"):
+        ns.Topology.parse(f"8xMYCARD@{other}")
+
+
+def test_a_pipe_is_read_and_one_that_nobody_writes_to_is_refused(cards, tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(ns.InvalidProblem, match="pipe: is a pipe that nobody writes to"):
+        ns.load_device_classes(pipe)
+    with subprocess.Popen(["cp", cards, pipe]):
+        assert set(ns.load_device_classes(pipe)) == {"MYCARD", "SLOWBOX"}
 
 
 def test_commands_take_the_file_and_list_the_class(cards, capsys, tmp_path):

@@ -40,11 +40,34 @@ MODULE = '''
         def compute_ms(self, shard_sets):
             return [(float("nan"), 0)] * len(shard_sets)
 
+    class Raises(LinkBytes):
+        def compute_ms(self, shard_sets):
+            raise ZeroDivisionError("no bandwidth")
+
+    class RaisesLate(LinkBytes):
+        def communication_ms(self, traffic, skews=None, direction="forward"):
+            return (traffic.missing for _ in traffic.dims)
+
+    class Exits(LinkBytes):
+        def compute_ms(self, shard_sets):
+            raise SystemExit
+
+    class Impostor(LinkBytes):
+        name = "roofline"
+
+    class Nameless(LinkBytes):
+        @property
+        def name(self):
+            raise OSError("no name server")
+
     instance = LinkBytes()
     text = "no model"
 
     def fails():
         raise RuntimeError("no licence")
+
+    def leaves():
+        raise SystemExit(3)
 '''
 
 
@@ -63,7 +86,8 @@ def installed(tmp_path, monkeypatch):
     install(tmp_path, "fast-links", "fast_links",
             {"link-bytes": "LinkBytes", "instance": "instance", "negative": "Negative",
              "few": "Few", "nan": "NoNumber", "text": "text", "fails": "fails",
-             "missing": "Missing"})
+             "missing": "Missing",
+             **{name: name for name in ("Raises", "RaisesLate", "Exits", "Impostor", "Nameless", "leaves")}})
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path
 
@@ -82,13 +106,22 @@ def test_a_named_model_plans_as_the_object(installed, name):
 
 
 @pytest.mark.parametrize("name, message", [
-    ("negative", "Negative: compute_ms: time.0. forward: expected a finite number"),
+    ("negative", "cost model 'negative' .entry point fast_links:Negative of the package fast-links.: "
+                 "compute_ms: time.0. forward: expected a finite number"),
     ("nan", "compute_ms: time.0. forward: expected a finite number of milliseconds.*nan"),
     ("few", "communication_ms: expected 2 times, one per device, got: 0"),
-    ("text", "cost model 'text' of the package fast-links: expected fast_links:text to be an object"),
-    ("fails", "fast-links: fast_links:fails cannot be loaded: RuntimeError: no licence"),
-    ("missing", "fast-links: fast_links:Missing cannot be loaded: AttributeError"),
-    ("links", "got: 'links'; installed packages have fails, few, instance, link-bytes"),
+    ("text", "cost model 'text' .entry point fast_links:text of the package fast-links.: "
+             "expected an object derived from"),
+    ("fails", "fast_links:fails of the package fast-links.: cannot be loaded: RuntimeError: no licence"),
+    ("leaves", "cost model 'leaves' .entry point fast_links:leaves.*: cannot be loaded: SystemExit: 3$"),
+    ("missing", "fast_links:Missing of the package fast-links.: cannot be loaded: AttributeError"),
+    ("links", "got: 'links'; installed packages have Exits, Impostor.*, link-bytes"),
+    ("Raises", "^cost model 'Raises' .entry point fast_links:Raises of the package fast-links. "
+               "raised ZeroDivisionError: no bandwidth$"),
+    ("RaisesLate", "fast_links:RaisesLate .* raised AttributeError: .*missing"),
+    ("Exits", "fast_links:Exits of the package fast-links. raised SystemExit$"),
+    ("Nameless", "fast_links:Nameless of .*: cannot be read: OSError: no name server"),
+    ("Impostor", "Impostor.name: expected another name than those of NeuroShard's own models"),
 ])
 def test_what_is_wrong_is_one_error(installed, name, message):
     with pytest.raises(ns.CostModelError, match=message):
@@ -126,3 +159,23 @@ def test_the_command_line_finds_it(installed):
     wrong = plan("negative")
     assert wrong.returncode != 0 and "Traceback" not in wrong.stderr
     assert "expected a finite number of milliseconds, at least 0, got: -1" in wrong.stdout
+    for name in ("Exits", "leaves"):
+        ended = plan(name)
+        assert ended.returncode == 1 and "SystemExit" in ended.stdout, (ended.stdout, ended.stderr)
+
+
+def test_an_object_with_a_name_of_ours_is_refused():
+    class Mine(ns.CostModel):
+        name = "roofline"
+
+    with pytest.raises(ns.CostModelError, match="^Mine.name: expected another name .* got: 'roofline'"):
+        ns.plan(small_problem(), cost_model=Mine())
+
+
+def test_what_an_object_raises_comes_out_as_it_is():
+    class Mine(ns.CostModel):
+        def compute_ms(self, shard_sets):
+            raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="^'?mine'?$"):
+        ns.plan(small_problem(), cost_model=Mine())

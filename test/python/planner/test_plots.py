@@ -41,6 +41,12 @@ def test_plots_refuse_other_problems_and_say_what_is_missing(monkeypatch):
         result.plot(problem.replace(topology="4xCPU"))
     with pytest.raises(TypeError, match="expected a ShardingProblem, got: '2xCPU'"):
         result.plot("2xCPU")
+    first, *rest = problem.tables
+    for tables, text in ((rest, "none in the problem, 1"), ([first.replace(rows=first.rows + 1), *rest], "in the plan")):
+        other = problem.replace(tables=tables, features=[one for one in problem.features
+                                                         if one.table in {table.name for table in tables}])
+        with pytest.raises(ValueError, match=f"another table '{first.name}'.*{text}"):
+            result.plot(other)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'needs matplotlib, .*: pip install "neuroshard\[plot\]"'):

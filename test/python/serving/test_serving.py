@@ -366,10 +366,11 @@ def test_damage_is_one_error(small, tmp_path):
 def test_wrong_arguments(small, tmp_path):
     problem, weights, folder = small
     target = tmp_path / "frozen"
+    torch.save({"user": Path("x")}, tmp_path / "objects.pt")
     for source, options, message in (
             (weights, {"dtype": "int2"}, "expected one of f32, f16, bf16, int8, int4, fp8, found 'int2'"),
             (weights, {"dtype": {"user": "int8"}}, "table \"item\" has no type"),
-            (weights, {"dtype": {"user": "int8", "item": "f16", "x": "f16"}}, "\"x\" is not a table"),
+            (weights, {"dtype": {"user": "int8", "item": "f16", "x": "f16"}}, "there is no table 'x' in the problem; it has user, item"),
             ({"user": weights["user"]}, {}, "table \"item\": expected one tensor by its name"),
             ({**weights, "item": torch.zeros(3, 5)}, {}, "floating-point weights \\[30, 5\\] as the problem says"),
             ({**weights, "item": torch.zeros(30, 5, dtype=torch.int8)}, {}, "found torch.int8"),
@@ -377,7 +378,9 @@ def test_wrong_arguments(small, tmp_path):
              "found a.item.weight, b.item.weight"),
             ({"m.user.weight": weights["user"], "m.user.ids": torch.zeros(39, 6), "item": weights["item"]}, {},
              "table \"user\" has dynamic ids"),
-            (tmp_path / "none.pt", {}, "cannot be read as a state dict")):
+            (tmp_path / "none.pt", {}, "cannot be read as a state dict"),
+            (tmp_path / "objects.pt", {}, "objects.pt cannot be read as a state dict: it has objects of "
+                                          "(pathlib|threading|collections|builtins)[^;]*, and only tensors")):
         with pytest.raises(TensorError, match=message):
             ns.freeze(source, problem, target, **options)
         assert not target.exists()
@@ -394,8 +397,10 @@ def test_wrong_arguments(small, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("kept")
     with pytest.raises(TensorError, match="is there and is not a folder that freeze has written"):
         ns.freeze(weights, problem, tmp_path / "mine")
-    with pytest.raises(TensorError, match="cannot be read"):
-        ns.serve(tmp_path / "mine")
+    for name, found in (("mine", "a folder without manifest.json"), ("mine/notes.txt", "a file"), ("none", "nothing")):
+        with pytest.raises(TensorError, match=f"serve: .*{name}: expected a folder that neuroshard.freeze has "
+                                              f"written, found {found}"):
+            ns.serve(tmp_path / name)
     again = ns.freeze({**weights, "item": weights["item"] + 1}, problem, target)
     ns.freeze(weights, problem, target)  # in place of the earlier one
     assert (again / "weights1.bin").read_bytes() == (folder / "weights1.bin").read_bytes()
@@ -427,19 +432,6 @@ def test_ids_too_wide_for_the_tables(tmp_path):
         tables(wide)
     with ns.ServedTables(folder, drop_unknown=True) as tables:
         assert torch.equal(tables(wide)["f"], torch.ones(1, 4))
-
-
-def test_prepared_lookups_read_tensors_anew(small):
-    ids = Jagged(torch.tensor([1, 2]), torch.tensor([0, 1, 2]))
-    with ns.serve(small[2]) as tables:
-        prepared = tables.prepare(ids)
-        before = {name: value.clone() for name, value in prepared().items()}
-        ids.ids[:] = torch.tensor([4, 5])
-        assert not any(torch.equal(value, before[name]) for name, value in prepared().items())
-        for other in ({"u": torch.tensor([[1]]), "i": torch.tensor([[1]])}, ids._replace(ids=ids.ids.int()),
-                      ids._replace(ids=torch.arange(4)[::2])):
-            with pytest.raises(TensorError, match="prepare: expected a Jagged of contiguous tensors"):
-                tables.prepare(other)
 
 
 def test_open_tables_are_not_copied(small):

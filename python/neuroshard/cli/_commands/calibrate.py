@@ -10,7 +10,7 @@ from neuroshard.cli._input.options import Number, json_option
 
 BATCH = 2048
 # Of the measurement, which a run that has been does without.
-MEASURING = ("cost_model", "minutes", "seed", "engine", "tier_directory")
+MEASURING = ("cost_model", "minutes", "seed", "engine", "tier_directory", "class_name")
 
 
 @click.command("calibrate")
@@ -33,13 +33,15 @@ MEASURING = ("cost_model", "minutes", "seed", "engine", "tier_directory")
               help="Whose steps are measured; torchrec for plans with --target torchrec-1.9.")
 @click.option("--tier-directory", type=click.Path(), metavar="FOLDER",
               help="Measure the disk of this folder on each host, for tables in tier ssd.")
+@click.option("--class-name", metavar="NAME", default="MEASURED", show_default=True,
+              help="Of the device class of what was measured, which topologies may name: 2x8xNAME@MACHINE.")
 @click.option("--workload", type=click.Path(), help="What the run of STATISTICS trained.")
 @click.option("--plan", type=click.Path(), help="Under which plan it did.")
 @json_option
 @click.pass_context
 def command(context: click.Context, statistics: tuple[str, ...], output: str,
             topology: str | None, cost_model: str, minutes: float, batch: int | None, seed: int,
-            engine: Literal["neuroshard", "torchrec"], tier_directory: str | None,
+            engine: Literal["neuroshard", "torchrec"], tier_directory: str | None, class_name: str,
             workload: str | None, plan: str | None, as_json: bool) -> None:
     """Measures on this machine how long training steps take and how much memory, beside the
     predictions.
@@ -67,7 +69,7 @@ def command(context: click.Context, statistics: tuple[str, ...], output: str,
     check_outputs({"--output": output}, [])
     calibration.calibrate(calibration.Settings(
         output, topology, cost_model, minutes, BATCH if batch is None else batch, seed, engine,
-        tier_directory))
+        tier_directory, class_name))
 
 
 def memory_of_run(source: str, plan: str, statistics: tuple[str, ...], output: str,

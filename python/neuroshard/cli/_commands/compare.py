@@ -39,8 +39,10 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None
     from neuroshard.cli._input.user_code import code_files
     from neuroshard.cli._output import terminal
 
-    if html is not None and len(set(plans)) != 2:
-        raise click.UsageError(f"--html is of two plans, one before and one after, got: {len(set(plans))}")
+    if html is not None and len(plans) != 2:
+        raise click.UsageError(f"--html is of two plans, one before and one after, got: {len(plans)}")
+    if html is not None and input_files.same_file(*plans):
+        raise click.UsageError(f"--html is of two plans, one before and one after, got the file {plans[0]} twice")
     input_files.check_outputs({"--html": html}, (values["workload"], *code_files([values["workload"]]), *plans))
     loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)

@@ -107,7 +107,8 @@ def members_of(value: Any) -> dict[str, Any]:
     if isinstance(value, (tuple, list)):
         return dict(zip(getattr(value, "_fields", map(str, range(len(value)))), value))
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name) for one in fields(value)}
+        # One that is not set, as of a class with slots, is left out.
+        return {one.name: getattr(value, one.name) for one in fields(value) if hasattr(value, one.name)}
     return {}
 
 
@@ -132,6 +133,10 @@ def is_keyed(value: Any) -> bool:
 def of_keyed(value: Any, where: str) -> dict[str, Bags]:
     ids, lengths = to_array(value.values(), where), to_array(value.lengths(), where)
     keys, begin = list(value.keys()), list(value.offset_per_key())
+    twice = [key for key, count in Counter(keys).items() if count > 1]
+    if twice:
+        raise InputError(f"{where}: expected each key once, got: '{twice[0]}' {Counter(keys)[twice[0]]} times; rename "
+                         "all but one, and name the features so in the workload")
     strides = list(value.stride_per_key()) if hasattr(value, "stride_per_key") else [
         len(lengths) // len(keys)] * len(keys)
     batch, first = {}, 0

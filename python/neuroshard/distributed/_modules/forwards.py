@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -47,6 +48,7 @@ class Forward:
         self.args, self.kwargs, self.given = args, kwargs, given
         self.found: dict[str, Place | None] = {}  # where the ids of those that were called are
         self.num_alone = 0  # steps beside the one of all
+        self.has_failed = False  # the step, on all ranks
         self._stamps = {path: Stamp(one) for path, one in given.items()}
         self._results: Results | None = None
         self._pending = tables.start(given) if given else None
@@ -60,9 +62,11 @@ class Forward:
             return None
         if self._results is None:
             # What the backward needs is kept as it is, also where activations are computed again.
+            self.has_failed = True
             with torch.set_grad_enabled(self._mode), torch.autograd.graph.saved_tensors_hooks(_same, _same):
                 self._results = self._pending.wait()  # type: ignore[union-attr]
                 self._pending = None
+            self.has_failed = False
         return self._results
 
     def has_changed(self, path: str) -> bool:
@@ -78,7 +82,8 @@ class Forward:
 
 class Forwards:
     """Begins the step of a model's forward with the ids of all its collections, which it finds among the
-    arguments where they were in the first forward. What is not there has steps of its own."""
+    arguments where they were in the first forward. What is not there has steps of its own. The first forward of a
+    batch of pipeline() takes what was sent, and with it the error of a rank that could not send its ids."""
 
     def __init__(self, model: torch.nn.Module, tables: JointTables, one_step: bool) -> None:
         self._tables = tables
@@ -95,6 +100,9 @@ class Forwards:
     def _begin(self, model: torch.nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
         if _is_traced(args, kwargs):
             return
+        if self._depth and _calls_on_stack(model) == 1:  # an interrupt has ended the forward before without its hooks
+            self._depth = 0
+            self._end_current()
         self._depth += 1
         if self._depth > 1:
             return
@@ -104,6 +112,8 @@ class Forwards:
         places, apart = self._places or {}, self._tables.looked_up_apart()
         given = {path: fetch(place, args, kwargs) for path, place in places.items()
                  if place is not None and path not in apart}
+        if self._places is None and not apart:
+            given = self._tables.ids_ahead()
         self._current = Forward(self._tables, args, kwargs,
                                 {path: one for path, one in given.items() if one is not None})
 
@@ -111,13 +121,17 @@ class Forwards:
         if _is_traced(args, kwargs):
             return
         self._depth -= 1
+        if not self._depth:
+            self._end_current()
+
+    def _end_current(self) -> None:
         current = self._current
-        if self._depth or current is None:
+        if current is None:
             return
         current.end()
         self._current, self._last = None, current
-        if self._places is None:
-            self._first = current.found  # also of one that has failed, so that all ranks compare it
+        if self._places is None and not current.has_failed:
+            self._first = current.found  # also of one that has failed later, so that all ranks compare it
 
     def forget(self) -> None:
         """Lets go of the last forward, whose activations are not computed again."""
@@ -140,6 +154,8 @@ class Forwards:
         results = forward.results_for(view, features) if forward else None
         if results is None:
             results = self._alone(view, features, None if is_again else forward)
+        elif self._places is None and not is_again:
+            forward.found[view.path] = find(features, forward.args, forward.kwargs)  # type: ignore[union-attr]
         if not isinstance(results, Results):  # a compiled part of a forward
             return results[view.path]
         if results.backward and view.is_trained_now:
@@ -184,6 +200,16 @@ class Forwards:
             warnings.warn(f"shard_model: collection \"{path}\" has steps of its own beside that of the other collections, "
                           f"which take further exchanges: {why} (docs/distributed.md)", stacklevel=5)
         self._told.add(path)
+
+
+def _calls_on_stack(model: torch.nn.Module) -> int:
+    """How many calls of the model this thread is in. A KeyboardInterrupt ends one without hooks, torch's always_call
+    among them."""
+    frame, count = sys._getframe(), 0
+    while frame:
+        count += frame.f_code is torch.nn.Module._call_impl.__code__ and frame.f_locals.get("self") is model
+        frame = frame.f_back
+    return count
 
 
 def _is_traced(args: tuple, kwargs: Mapping[str, Any]) -> bool:

@@ -84,6 +84,11 @@ class JointTables(_Sharded):
         for member in self.members:
             member.place(session.input)
 
+    def ids_ahead(self) -> dict[str, object]:
+        """The ids by path that pipeline() has sent for this step; empty without."""
+        ids = self._sent_ahead.current() if self._sent_ahead else None
+        return dict(ids) if isinstance(ids, Mapping) and set(ids) <= set(self.member_of) else {}
+
     def looked_up_apart(self) -> set[str]:
         """The views whose dynamic ids must not become rows, while others learn."""
         if not any(view.is_trained_now for view in self.views):

@@ -10,7 +10,7 @@ import torch
 from neuroshard._jagged import Jagged, as_jagged, check_ends, with_offsets
 from neuroshard._model_names import key_of
 from neuroshard.constraints import Constraints
-from neuroshard.distributed._inputs import Input, is_keyed, name_of, pick_features
+from neuroshard.distributed._inputs import Input, is_keyed, name_of, pick_features, require_keyed
 from neuroshard.distributed._modules.found import Part
 from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
@@ -62,6 +62,8 @@ class Member:
                 raise TensorError(f"{self.input.name}: expected {what} of one dimension, found shape "
                                   f"{list(value.shape)}")
         if not self.weighted:
+            if ids.weights is not None:
+                require_keyed(features, self.input)
             ids = ids._replace(weights=None)
         elif ids.weights is None or ids.weights.shape != ids.ids.shape:
             raise TensorError(f"{self.input.name}: weights: expected one for each of the {ids.ids.shape[0]} ids, "

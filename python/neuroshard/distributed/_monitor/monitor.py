@@ -33,7 +33,8 @@ class PlanMonitor:
     All ranks make it and call step() alike. It changes nothing: tables.reshard(advice.plan,
     advice.problem) does, between two steps. every: steps from one search to the next. batches: the
     steps before a search whose ids are gathered, on rank 0 (None: 16, or `every` where that is
-    less). There a thread measures and plans, from the plan in use. horizon_steps: for which a new plan would be used (None: the planner's default).
+    less). There a thread measures and plans, from the plan in use. tables of shard_model: those of all collections,
+    views["items"].tables, whose step() takes {path: ids}; reshard_model(views, advice.plan, advice.problem). horizon_steps: for which a new plan would be used (None: the planner's default).
     options: of neuroshard.plan; threads is 1 unless given. After ranks have left or joined, all make
     another."""
 
@@ -48,6 +49,9 @@ class PlanMonitor:
         for key in ("progress", "warm_start"):
             if key in options:
                 raise TypeError(f"PlanMonitor: {key}: the monitor's own")
+        if hasattr(tables, "member"):
+            raise TypeError(f"PlanMonitor: expected the tables of all collections, as they have one plan: .tables of "
+                            f"the module at \"{tables.path}\", whose ids step() then takes by path")
         if tables.dynamic_ids:
             raise TensorError("PlanMonitor: ids of tables with dynamic ids are no rows, so that their statistics "
                               "cannot be measured")
