@@ -27,6 +27,8 @@ inline constexpr uint32_t kSeed = 0x9e3779b9;
 /// Of moments, with a trust ratio.
 inline constexpr float kFirst = 1.7f;
 inline constexpr float kSecond = 3.1f;
+/// The number of the step, with counters.
+inline constexpr float kStep = 9;
 
 /// Unique rows, ascending with gaps, and segments of gradients for them:
 /// lengths below and above the prefetch distance.
@@ -47,7 +49,10 @@ struct UpdatedSlot {
   std::vector<float> initialWeights, initialStates[2];
   StoredRows weights;
   StoredRows elementStates[2];
-  GuardedArray<float> rowState;
+  /// The states per row: the first is as the first state per element, then
+  /// numbers of last steps, and counts.
+  std::vector<float> initialRows[3];
+  GuardedArray<float> rowState, lastSteps, counts;
 
   UpdatedSlot(const SlotSpec &spec, Data data);
 

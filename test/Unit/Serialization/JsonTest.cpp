@@ -310,8 +310,8 @@ TEST(JsonTest, UnknownNamesAreRefused) {
           ", got: 'adamax'");
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "sgd", "weight_decay_mode": "l1"}})")),
-            "tables[0].optimizer.weight_decay_mode: expected default, l2 or "
-            "decoupled, got: 'l1'");
+            "tables[0].optimizer.weight_decay_mode: expected default, l2, "
+            "decoupled or adagradw, got: 'l1'");
   EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4})",
                                    R"(, "topology": "8xTPU")")),
               HasSubstr("topology: unknown device class 'TPU'"));
@@ -341,6 +341,11 @@ TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
     }
     if (known.hasEta)
       problem->tables[0].optimizer.eta = 0.0625;
+    if (known.hasCounters) {
+      problem->tables[0].optimizer.counterHalflife = 4;
+      problem->tables[0].optimizer.adjustmentIter = 100;
+      problem->tables[0].optimizer.adjustmentUb = 0.5;
+    }
     Expected<ShardingProblem> again = parseWorkload(writeWorkload(*problem));
     ASSERT_TRUE(again.has_value()) << text(again.error());
     EXPECT_EQ(again->tables[0].optimizer, problem->tables[0].optimizer);
@@ -371,6 +376,16 @@ TEST(JsonTest, EtaIsOfLARSAlone) {
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "lamb", "eta": 1}})")),
             "tables[0].optimizer.eta: lamb has no eta");
+}
+
+TEST(JsonTest, HalflivesOfCountersFitTheWeightDecay) {
+  EXPECT_EQ(
+      errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "rowwise_adagrad_with_counter",
+                              "weight_decay": 1, "counter_halflife": 0}})")),
+      "tables[0].optimizer.counter_halflife: must be above 0 under l2 and "
+      "decoupled weight decay, which takes counter_halflife / "
+      "row_counter of it, got: 0");
 }
 
 TEST(JsonTest, HistogramOfWrongLength) {
