@@ -8,7 +8,6 @@
 #include "KernelGrid.h"
 
 #include "NativeLibrary.h"
-#include "UpdateCase.h"
 
 #include "neuroshard/Conversion/Kernels/HostKernels.h"
 #include "neuroshard/Runtime/KernelABI.h"

@@ -27,8 +27,6 @@ inline constexpr uint32_t kSeed = 0x9e3779b9;
 /// Of moments, with a trust ratio.
 inline constexpr float kFirst = 1.7f;
 inline constexpr float kSecond = 3.1f;
-/// The number of the step, with counters.
-inline constexpr float kStep = 9;
 
 /// Unique rows, ascending with gaps, and segments of gradients for them:
 /// lengths below and above the prefetch distance.
