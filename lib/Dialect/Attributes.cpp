@@ -59,6 +59,9 @@ OptimizerAttr OptimizerAttr::get(MLIRContext *context,
              f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
              f64(context, optimizer.l1Penalty),
              f64(context, optimizer.l2Penalty), f64(context, optimizer.eta),
+             f64(context, optimizer.counterHalflife),
+             f64(context, optimizer.adjustmentIter),
+             f64(context, optimizer.adjustmentUb),
              f64(context, optimizer.maxGradient), optimizer.stochasticRounding);
 }
 
@@ -73,6 +76,9 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .l1Penalty = getL1Penalty().getValueAsDouble(),
           .l2Penalty = getL2Penalty().getValueAsDouble(),
           .eta = getEta().getValueAsDouble(),
+          .counterHalflife = getCounterHalflife().getValueAsDouble(),
+          .adjustmentIter = getAdjustmentIter().getValueAsDouble(),
+          .adjustmentUb = getAdjustmentUb().getValueAsDouble(),
           .maxGradient = getMaxGradient().getValueAsDouble(),
           .stochasticRounding = getStochasticRounding()};
 }
@@ -82,8 +88,9 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                       FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
                       FloatAttr initialAccumulator, FloatAttr weightDecay,
                       neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
-                      FloatAttr l2Penalty, FloatAttr eta, FloatAttr maxGradient,
-                      bool) {
+                      FloatAttr l2Penalty, FloatAttr eta,
+                      FloatAttr counterHalflife, FloatAttr adjustmentIter,
+                      FloatAttr adjustmentUb, FloatAttr maxGradient, bool) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
@@ -91,6 +98,7 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
       failed(checkNonNegative(emitError, "l1_penalty", l1Penalty)) ||
       failed(checkNonNegative(emitError, "l2_penalty", l2Penalty)) ||
       failed(checkNonNegative(emitError, "eta", eta)) ||
+      failed(checkNonNegative(emitError, "adjustment_ub", adjustmentUb)) ||
       failed(checkNonNegative(emitError, "max_gradient", maxGradient)))
     return failure();
   for (auto [name, beta] : {std::pair("beta1", beta1), {"beta2", beta2}}) {
@@ -99,12 +107,18 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
       return emitError() << "'" << name
                          << "' must be in [0, 1), got: " << value;
   }
+  if (!(adjustmentIter.getValueAsDouble() >= -1))
+    return emitError() << "'adjustment_iter' must be at least -1";
   std::optional<neuroshard::SettingError> error =
       settingError({.kind = kind,
+                    .weightDecay = weightDecay.getValueAsDouble(),
                     .weightDecayMode = mode,
                     .l1Penalty = l1Penalty.getValueAsDouble(),
                     .l2Penalty = l2Penalty.getValueAsDouble(),
-                    .eta = eta.getValueAsDouble()});
+                    .eta = eta.getValueAsDouble(),
+                    .counterHalflife = counterHalflife.getValueAsDouble(),
+                    .adjustmentIter = adjustmentIter.getValueAsDouble(),
+                    .adjustmentUb = adjustmentUb.getValueAsDouble()});
   if (error)
     return emitError() << "'" << error->setting << "': " << error->message;
   return success();
@@ -156,6 +170,9 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
             decay = defaults.getWeightDecay(),
             l1Penalty = defaults.getL1Penalty(),
             l2Penalty = defaults.getL2Penalty(), eta = defaults.getEta(),
+            halflife = defaults.getCounterHalflife(),
+            adjustmentIter = defaults.getAdjustmentIter(),
+            adjustmentUb = defaults.getAdjustmentUb(),
             maxGradient = defaults.getMaxGradient();
   neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
   bool isStochastic = false;
@@ -178,6 +195,12 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       return parseNumber(parser, l2Penalty);
     if (key == "eta")
       return parseNumber(parser, eta);
+    if (key == "counter_halflife")
+      return parseNumber(parser, halflife);
+    if (key == "adjustment_iter")
+      return parseNumber(parser, adjustmentIter);
+    if (key == "adjustment_ub")
+      return parseNumber(parser, adjustmentUb);
     if (key == "max_gradient")
       return parseNumber(parser, maxGradient);
     if (key == "stochastic_rounding") {
@@ -189,12 +212,14 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   if (parsePairs(parser,
                  "eps, beta1, beta2, initial_accumulator, weight_decay, "
                  "weight_decay_mode, l1_penalty, l2_penalty, eta, "
+                 "counter_halflife, adjustment_iter, adjustment_ub, "
                  "max_gradient, stochastic_rounding",
                  /*first=*/false, parseValue))
     return {};
   return parser.getChecked<OptimizerAttr>(
       loc, context, *kind, eps, beta1, beta2, accumulator, decay, mode,
-      l1Penalty, l2Penalty, eta, maxGradient, isStochastic);
+      l1Penalty, l2Penalty, eta, halflife, adjustmentIter, adjustmentUb,
+      maxGradient, isStochastic);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -219,6 +244,11 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
   printPair("l1_penalty", getL1Penalty(), defaults.getL1Penalty());
   printPair("l2_penalty", getL2Penalty(), defaults.getL2Penalty());
   printPair("eta", getEta(), defaults.getEta());
+  printPair("counter_halflife", getCounterHalflife(),
+            defaults.getCounterHalflife());
+  printPair("adjustment_iter", getAdjustmentIter(),
+            defaults.getAdjustmentIter());
+  printPair("adjustment_ub", getAdjustmentUb(), defaults.getAdjustmentUb());
   printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
   if (getStochasticRounding())
     printer << ", stochastic_rounding";

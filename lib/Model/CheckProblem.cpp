@@ -106,6 +106,11 @@ void Checker::checkOptimizer(const std::string &where, const Table &table) {
   wantNumber(where + ".l1_penalty", optimizer.l1Penalty, 0, kLargest);
   wantNumber(where + ".l2_penalty", optimizer.l2Penalty, 0, kLargest);
   wantNumber(where + ".eta", optimizer.eta, 0, kLargest);
+  wantNumber(where + ".counter_halflife", optimizer.counterHalflife, -2,
+             kLargest);
+  wantNumber(where + ".adjustment_iter", optimizer.adjustmentIter, -1,
+             kLargest);
+  wantNumber(where + ".adjustment_ub", optimizer.adjustmentUb, 0, kLargest);
   wantNumber(where + ".max_gradient", optimizer.maxGradient, 0, kLargest);
   for (auto [name, beta] : {std::pair(".beta1", optimizer.beta1),
                             std::pair(".beta2", optimizer.beta2)})

@@ -2,10 +2,18 @@
 
 #include "neuroshard/Model/Optimizer.h"
 
+#include "neuroshard/Support/ShortestText.h"
+
 namespace neuroshard {
 
 static std::optional<SettingError> modeError(const Optimizer &optimizer) {
   const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  if (optimizer.weightDecayMode == WeightDecayMode::AdagradW &&
+      !properties.hasCounters)
+    return SettingError{"weight_decay_mode",
+                        "adagradw is of rowwise_adagrad_with_counter alone, "
+                        "got: " +
+                            std::string(properties.name)};
   if (!properties.isOneWeightDecayMode ||
       optimizer.weightDecayMode == WeightDecayMode::Default ||
       optimizer.weightDecayMode == properties.weightDecayMode)
@@ -17,8 +25,39 @@ static std::optional<SettingError> modeError(const Optimizer &optimizer) {
                           std::string(toString(optimizer.weightDecayMode))};
 }
 
+static std::optional<SettingError> counterError(const Optimizer &optimizer) {
+  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  if (!properties.hasCounters) {
+    std::string message = std::string(properties.name) + " has no counters";
+    if (optimizer.counterHalflife != Optimizer().counterHalflife)
+      return SettingError{"counter_halflife", message};
+    if (optimizer.adjustmentIter != Optimizer().adjustmentIter)
+      return SettingError{"adjustment_iter", message};
+    if (optimizer.adjustmentUb != Optimizer().adjustmentUb)
+      return SettingError{"adjustment_ub", message};
+    return std::nullopt;
+  }
+  double halflife = optimizer.counterHalflife;
+  bool isAdagradW = decayModeOf(optimizer) == WeightDecayMode::AdagradW;
+  if (halflife < 0 && halflife != -1 && !(halflife == -2 && isAdagradW))
+    return SettingError{"counter_halflife",
+                        "must be a number of steps, 0, which counts no more "
+                        "than one step, -1, which counts all alike, or -2, "
+                        "which does so and is of adagradw alone, got: " +
+                            shortestText(halflife)};
+  if (weightDecayOf(optimizer) && !isAdagradW && halflife <= 0)
+    return SettingError{"counter_halflife",
+                        "must be above 0 under l2 and decoupled weight decay, "
+                        "which takes counter_halflife / row_counter of it, "
+                        "got: " +
+                            shortestText(halflife)};
+  return std::nullopt;
+}
+
 std::optional<SettingError> settingError(const Optimizer &optimizer) {
   if (std::optional<SettingError> error = modeError(optimizer))
+    return error;
+  if (std::optional<SettingError> error = counterError(optimizer))
     return error;
   const OptimizerProperties &properties = propertiesOf(optimizer.kind);
   if (!properties.hasEta && optimizer.eta != Optimizer().eta)

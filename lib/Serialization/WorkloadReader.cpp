@@ -75,6 +75,9 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   object.optional("l1_penalty", optimizer.l1Penalty);
   object.optional("l2_penalty", optimizer.l2Penalty);
   object.optional("eta", optimizer.eta);
+  object.optional("counter_halflife", optimizer.counterHalflife);
+  object.optional("adjustment_iter", optimizer.adjustmentIter);
+  object.optional("adjustment_ub", optimizer.adjustmentUb);
   object.optional("max_gradient", optimizer.maxGradient);
   object.optional("stochastic_rounding", optimizer.stochasticRounding);
   return optimizer;

@@ -30,6 +30,12 @@ Json writeOptimizer(const Optimizer &optimizer) {
     json["l2_penalty"] = optimizer.l2Penalty;
   if (optimizer.eta != defaults.eta)
     json["eta"] = optimizer.eta;
+  if (optimizer.counterHalflife != defaults.counterHalflife)
+    json["counter_halflife"] = optimizer.counterHalflife;
+  if (optimizer.adjustmentIter != defaults.adjustmentIter)
+    json["adjustment_iter"] = optimizer.adjustmentIter;
+  if (optimizer.adjustmentUb != defaults.adjustmentUb)
+    json["adjustment_ub"] = optimizer.adjustmentUb;
   if (optimizer.maxGradient != 0)
     json["max_gradient"] = optimizer.maxGradient;
   if (optimizer.stochasticRounding)

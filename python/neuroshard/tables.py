@@ -21,8 +21,8 @@ WireType = Literal["f32", "f16", "bf16", "int8", "fp8", "f32/f16", "f32/bf16", "
 IdType = Literal["i32", "i64"]
 OptimizerKind = Literal["sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
                         "partial_rowwise_adam", "rowwise_rmsprop", "ftrl", "lars_sgd", "lamb",
-                        "partial_rowwise_lamb"]
-WeightDecayMode = Literal["default", "l2", "decoupled"]
+                        "partial_rowwise_lamb", "rowwise_adagrad_with_counter"]
+WeightDecayMode = Literal["default", "l2", "decoupled", "adagradw"]
 Pooling = Literal["sum", "mean", "none"]
 
 
@@ -37,7 +37,9 @@ class Optimizer(_fields.Record):
     of the weights away before the step; default: as the optimizer has it, which is decoupled for
     adamw, partial_rowwise_adam and the lambs, which add weight_decay * weights to the direction of
     the step. l1_penalty, l2_penalty: lambda1 and lambda2 of ftrl, whose beta
-    is eps. eta: factor of the trust ratio of lars_sgd. max_gradient: elements of a row's summed gradient are clamped to +-max_gradient before
+    is eps. eta: factor of the trust ratio of lars_sgd. counter_halflife, adjustment_iter, adjustment_ub:
+    of rowwise_adagrad_with_counter, whose weight_decay_mode may be adagradw, too; all as FBGEMM's
+    CounterBasedRegularizationDefinition has them. max_gradient: elements of a row's summed gradient are clamped to +-max_gradient before
     all else; 0: not at all. stochastic_rounding: weights of f16 and bf16 are rounded up or down at
     random.
     """
@@ -52,13 +54,17 @@ class Optimizer(_fields.Record):
     l1_penalty: float = 0
     l2_penalty: float = 0
     eta: float = 0.001
+    counter_halflife: float = -1
+    adjustment_iter: float = -1
+    adjustment_ub: float = 1
     max_gradient: float = 0
     stochastic_rounding: bool = False
 
     def __post_init__(self) -> None:
         self._choice("kind", OPTIMIZERS)
         self._number("eps", "beta1", "beta2", "initial_accumulator", "weight_decay", "l1_penalty",
-                     "l2_penalty", "eta", "max_gradient")
+                     "l2_penalty", "eta", "counter_halflife", "adjustment_iter", "adjustment_ub",
+                     "max_gradient")
         self._choice("weight_decay_mode", WEIGHT_DECAY_MODES)
         self._flag("stochastic_rounding")
 

@@ -19,6 +19,8 @@ module attributes {neuroshard.batch = 128 : i64} {
 // CHECK-SAME: #neuroshard.optimizer<partial_rowwise_lamb, eps = 5.000000e-01>
 // CHECK-SAME: #neuroshard.optimizer<sgd, max_gradient = 1.000000e+00>
 // CHECK-SAME: #neuroshard.optimizer<adam, beta1 = 5.000000e-01, stochastic_rounding>
+// CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad_with_counter, weight_decay = 5.000000e-01, weight_decay_mode = adagradw>
+// CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = 4.000000e+00, adjustment_iter = 1.000000e+01, adjustment_ub = 5.000000e-01>
 module @a attributes {test.optimizers = [
   #neuroshard.optimizer<sgd, eps = 1.0e-8>,
   #neuroshard.optimizer<rowwise_adagrad, initial_accumulator = 0.1, eps = 1.0e-10>,
@@ -34,7 +36,9 @@ module @a attributes {test.optimizers = [
   #neuroshard.optimizer<lars_sgd, eta = 0.25, weight_decay = 0.5>,
   #neuroshard.optimizer<partial_rowwise_lamb, eps = 0.5>,
   #neuroshard.optimizer<sgd, max_gradient = 1.0>,
-  #neuroshard.optimizer<adam, stochastic_rounding, beta1 = 0.5>]} {}
+  #neuroshard.optimizer<adam, stochastic_rounding, beta1 = 0.5>,
+  #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = -1.0, weight_decay_mode = adagradw, weight_decay = 0.5>,
+  #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_ub = 0.5, adjustment_iter = 10.0, counter_halflife = 4.0>]} {}
 
 // CHECK: #neuroshard.feature<mean = 2.000000e+00, p99 = 9.000000e+00, presence = 5.000000e-01, batch = 64, weight_gradient>
 // CHECK-SAME: #neuroshard.feature<mean = 1.000000e+00>

@@ -31,12 +31,12 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, eta, max_gradient, stochastic_rounding}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, eta, counter_halflife, adjustment_iter, adjustment_ub, max_gradient, stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
 
-// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop, ftrl, lars_sgd, lamb, partial_rowwise_lamb}}
+// expected-error@below {{unknown optimizer 'adamax', expected one of: sgd, adagrad, rowwise_adagrad, adam, momentum, adamw, partial_rowwise_adam, rowwise_rmsprop, ftrl, lars_sgd, lamb, partial_rowwise_lamb, rowwise_adagrad_with_counter}}
 "x"() {a = #neuroshard.optimizer<adamax>} : () -> ()
 
 // -----
@@ -66,6 +66,31 @@
 
 // -----
 
+// expected-error@below {{'weight_decay_mode': adagradw is of rowwise_adagrad_with_counter alone, got: adagrad}}
+"x"() {a = #neuroshard.optimizer<adagrad, weight_decay_mode = adagradw>} : () -> ()
+
+// -----
+
+// expected-error@below {{'counter_halflife': must be above 0 under l2 and decoupled weight decay, which takes counter_halflife / row_counter of it, got: -1}}
+"x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, weight_decay = 0.5>} : () -> ()
+
+// -----
+
+// expected-error@below {{'counter_halflife': must be a number of steps, 0,}}
+"x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = -3.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'counter_halflife': rowwise_adagrad has no counters}}
+"x"() {a = #neuroshard.optimizer<rowwise_adagrad, counter_halflife = 4.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'adjustment_iter' must be at least -1}}
+"x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_iter = -2.0>} : () -> ()
+
+// -----
+
 // expected-error@below {{'max_gradient' must be}}
 "x"() {a = #neuroshard.optimizer<sgd, max_gradient = -1.0>} : () -> ()
 
@@ -81,7 +106,7 @@ neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stoch
 
 // -----
 
-// expected-error@below {{'weight_decay_mode' must be default, l2 or decoupled, got: coupled}}
+// expected-error@below {{'weight_decay_mode' must be default, l2, decoupled or adagradw, got: coupled}}
 "x"() {a = #neuroshard.optimizer<adam, weight_decay_mode = coupled>} : () -> ()
 
 // -----

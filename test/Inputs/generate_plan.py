@@ -15,7 +15,7 @@ ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 STATES_PER_ELEMENT = {"sgd": 0, "adagrad": 1, "rowwise_adagrad": 0, "adam": 2,
                       "momentum": 1, "adamw": 2, "partial_rowwise_adam": 1,
                       "rowwise_rmsprop": 0, "ftrl": 2, "lars_sgd": 1, "lamb": 2,
-                      "partial_rowwise_lamb": 1}
+                      "partial_rowwise_lamb": 1, "rowwise_adagrad_with_counter": 0}
 COLUMN_ALIGNMENT = 4
 SMALL_BYTES = 1 << 20
 REPLICATED_EVERY = 10

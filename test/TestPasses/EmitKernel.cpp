@@ -41,6 +41,9 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .l1Penalty = l1Penalty,
                       .l2Penalty = l2Penalty,
                       .eta = eta,
+                      .counterHalflife = counterHalflife,
+                      .adjustmentIter = adjustmentIter,
+                      .adjustmentUb = adjustmentUb,
                       .maxGradient = maxGradient,
                       .stochasticRounding = stochasticRounding};
     spec.tableDim = tableDim;

@@ -37,14 +37,17 @@ def NeuroShard_OptimizerKind
   I32EnumAttrCase<"FTRL", 8, "ftrl">,
   I32EnumAttrCase<"LARS", 9, "lars_sgd">,
   I32EnumAttrCase<"LAMB", 10, "lamb">,
-  I32EnumAttrCase<"PartialRowWiseLAMB", 11, "partial_rowwise_lamb">
+  I32EnumAttrCase<"PartialRowWiseLAMB", 11, "partial_rowwise_lamb">,
+  I32EnumAttrCase<"RowWiseAdagradWithCounter", 12,
+                  "rowwise_adagrad_with_counter">
 ]>;
 
 def NeuroShard_WeightDecayMode
     : NeuroShard_ModelEnum<"WeightDecayMode", "where weight decay goes", [
   I32EnumAttrCase<"Default", 0, "default">,
   I32EnumAttrCase<"L2", 1, "l2">,
-  I32EnumAttrCase<"Decoupled", 2, "decoupled">
+  I32EnumAttrCase<"Decoupled", 2, "decoupled">,
+  I32EnumAttrCase<"AdagradW", 3, "adagradw">
 ]>;
 
 def NeuroShard_OptimizerSemantics

@@ -23,7 +23,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     the batch are touched (Adam is lazy, as torch.optim.SparseAdam).
     `initial_accumulator` is that of Adagrad and FTRL; `beta1` is also the factor
     of momentum's buffer; `eps`, `l1_penalty` and `l2_penalty` are FTRL's beta,
-    lambda1 and lambda2; `eta` is the factor of LARS's trust ratio. `weight_decay` is added to the gradient as `l2`, or multiplies the
+    lambda1 and lambda2; `eta` is the factor of LARS's trust ratio; `counter_halflife`, `adjustment_iter` and
+    `adjustment_ub` are those of row-wise Adagrad with counter. `weight_decay` is added to the gradient as `l2`, or multiplies the
     weights before the step as `decoupled` (LAMB adds it to the direction of the step); the mode is that of the optimizer's
     kind unless `weight_decay_mode` says another. Elements of a row's summed
     gradient are clamped to +-`max_gradient` first, unless that is 0. `stochastic_rounding`, of
@@ -40,6 +41,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     #neuroshard.optimizer<sgd, stochastic_rounding>
     #neuroshard.optimizer<ftrl, l1_penalty = 1.000000e-03>
     #neuroshard.optimizer<lars_sgd, eta = 2.000000e-03>
+    #neuroshard.optimizer<rowwise_adagrad_with_counter, weight_decay = 1.000000e-02,
+                          weight_decay_mode = adagradw>
     ```
   }];
   let parameters = (ins
@@ -53,6 +56,9 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     "::mlir::FloatAttr":$l1Penalty,
     "::mlir::FloatAttr":$l2Penalty,
     "::mlir::FloatAttr":$eta,
+    "::mlir::FloatAttr":$counterHalflife,
+    "::mlir::FloatAttr":$adjustmentIter,
+    "::mlir::FloatAttr":$adjustmentUb,
     "::mlir::FloatAttr":$maxGradient,
     "bool":$stochasticRounding
   );

@@ -26,7 +26,8 @@ enum class OptimizerKind {
   FTRL,
   LARS,
   LAMB,
-  PartialRowWiseLAMB
+  PartialRowWiseLAMB,
+  RowWiseAdagradWithCounter
 };
 
 /// Where weight decay goes. L2: decay * weights is added to the gradient, and
@@ -34,8 +35,10 @@ enum class OptimizerKind {
 /// before the step, and states do not see it (Loshchilov and Hutter, Decoupled
 /// Weight Decay Regularization, algorithm 2; torch.optim.AdamW). Default: as
 /// the kind of optimizer has it. LAMB adds decay * weights to the direction of
-/// its step, which states do not see either: that is its Decoupled.
-enum class WeightDecayMode { Default, L2, Decoupled };
+/// its step, which states do not see either: that is its Decoupled. AdagradW,
+/// of row-wise Adagrad with counter alone: decoupled, also of the steps since
+/// the row's last one.
+enum class WeightDecayMode { Default, L2, Decoupled, AdagradW };
 
 /// State of a row-wise optimizer when a table is split by columns.
 /// Exact: one state per row, as without sharding (column owners exchange the
@@ -47,7 +50,9 @@ enum class OptimizerSemantics { Exact, PerShard };
 /// An optimizer and its hyperparameters; those it does not use stay at their
 /// defaults. `beta1` is the decay of the first moment, for momentum the factor
 /// of its buffer. `eps` is FTRL's beta, and the penalties its lambda1 and
-/// lambda2. `eta` is the factor of LARS's trust ratio.
+/// lambda2. `eta` is the factor of LARS's trust ratio. `counterHalflife`,
+/// `adjustmentIter` and `adjustmentUb` are those of FBGEMM's
+/// CounterBasedRegularizationDefinition; docs/kernels.md says what they do.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::SGD;
   double eps = 1e-8;
@@ -59,6 +64,9 @@ struct Optimizer {
   double l1Penalty = 0;
   double l2Penalty = 0;
   double eta = 0.001;
+  double counterHalflife = -1;
+  double adjustmentIter = -1;
+  double adjustmentUb = 1;
   /// Elements of a row's summed gradient are clamped to [-maxGradient,
   /// maxGradient] before all else; 0: not at all.
   double maxGradient = 0;
@@ -68,6 +76,9 @@ struct Optimizer {
 
   bool operator==(const Optimizer &) const = default;
 };
+
+/// Most arrays of state that an optimizer keeps.
+inline constexpr int64_t kMaxStates = 3;
 
 /// How many f32 arrays of state an optimizer keeps with one value per element
 /// of the table, and with one value per row.
@@ -86,7 +97,7 @@ struct OptimizerProperties {
   std::string_view name;
   OptimizerStates states = {};
   /// As torch.optim and FBGEMM name them; those per element come first.
-  std::array<std::string_view, 2> stateNames = {};
+  std::array<std::string_view, kMaxStates> stateNames = {};
   WeightDecayMode weightDecayMode = WeightDecayMode::L2;
   /// The mode is what the optimizer is named for, so no other can be set.
   bool isOneWeightDecayMode = false;
@@ -108,10 +119,13 @@ struct OptimizerProperties {
   /// their update, so norms are also of weights.
   bool hasTrustRatio = false;
   bool hasEta = false;
+  /// Its last two states are the number of the row's last step and how often
+  /// the row was in one, which its weight decay depends on.
+  bool hasCounters = false;
 };
 
 /// In the order of OptimizerKind.
-inline constexpr std::array<OptimizerProperties, 12> kOptimizers = {{
+inline constexpr std::array<OptimizerProperties, 13> kOptimizers = {{
     {.name = "sgd"},
     {.name = "adagrad",
      .states = {.perElement = 1},
@@ -197,6 +211,13 @@ inline constexpr std::array<OptimizerProperties, 12> kOptimizers = {{
      .correctsBias = true,
      .normsPerRow = 4,
      .hasTrustRatio = true},
+    {.name = "rowwise_adagrad_with_counter",
+     .states = {.perRow = 3},
+     .stateNames = {"sum", "prev_iter", "row_counter"},
+     .hasEps = true,
+     .accumulates = true,
+     .normsPerRow = 1,
+     .hasCounters = true},
 }};
 
 constexpr const OptimizerProperties &propertiesOf(OptimizerKind kind) {
@@ -224,14 +245,28 @@ constexpr double initialState(const Optimizer &optimizer, int64_t index) {
   return isSum ? optimizer.initialAccumulator : 0;
 }
 
-/// L2 or Decoupled; without weight decay neither.
+/// The mode, which is not Default.
+constexpr WeightDecayMode decayModeOf(const Optimizer &optimizer) {
+  return optimizer.weightDecayMode != WeightDecayMode::Default
+             ? optimizer.weightDecayMode
+             : propertiesOf(optimizer.kind).weightDecayMode;
+}
+
+/// The same, but none without weight decay.
 constexpr std::optional<WeightDecayMode>
 weightDecayOf(const Optimizer &optimizer) {
   if (optimizer.weightDecay == 0)
     return std::nullopt;
-  if (optimizer.weightDecayMode != WeightDecayMode::Default)
-    return optimizer.weightDecayMode;
-  return propertiesOf(optimizer.kind).weightDecayMode;
+  return decayModeOf(optimizer);
+}
+
+/// Whether weight decay takes the same share of the weights of every row before
+/// their step: decoupled, but neither in the direction of a trust ratio's step
+/// nor by counters.
+constexpr bool keepsShare(const Optimizer &optimizer) {
+  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  return weightDecayOf(optimizer) == WeightDecayMode::Decoupled &&
+         !properties.hasTrustRatio && !properties.hasCounters;
 }
 
 /// A setting that an optimizer cannot have.

@@ -387,7 +387,8 @@ public:
 /// The memory of one shard, in the layout of its Shard (Shards/Shard.h).
 struct SlotMemory {
   std::byte *weights = nullptr;
-  std::array<float *, 2> states = {}; ///< null if the optimizer has fewer.
+  std::array<float *, kMaxStates> states =
+      {}; ///< null if the optimizer has fewer.
 };
 
 /// What a device brings for its backend. All of it outlives the backend, but

@@ -98,7 +98,7 @@ typedef struct nsrt_table_info {
   /// f32 values per row of each state array: dim; or 1 for a row-wise state;
   /// or, with per-shard semantics, the largest number of column shards any row
   /// has.
-  int64_t state_width[2];
+  int64_t state_width[3];
 } nsrt_table_info;
 
 int32_t nsrt_world_num_tables(const nsrt_world *);
@@ -158,8 +158,8 @@ typedef struct nsrt_shard_info {
   int32_t num_states;    ///< f32 state arrays.
   /// Of these the last ones, which have one value per row and not per element.
   int32_t num_row_states;
-  float *states[2];        ///< null beyond num_states.
-  int64_t state_stride[2]; ///< values from one row to the next.
+  float *states[3];        ///< null beyond num_states.
+  int64_t state_stride[3]; ///< values from one row to the next.
   /// Whether all lie in memory of the host though the device has its own: of a
   /// shard in a lower tier.
   int32_t on_host;

@@ -51,15 +51,15 @@ typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
 /// correct the bias of moments and have a trust ratio get the learning rate
 /// itself, and read `first`, 1 / (1 - beta1^step), the factor of the first
 /// moment, and `second`, 1 / sqrt(1 - beta2^step), that of the root of the
-/// second one; others do not.
+/// second one; others do not. `step` is the number of the step, from 1, which
+/// optimizers with counters alone read.
 /// Compiled with weights: each term is multiplied by its sample weight.
-typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
-                                   const int64_t *rows, const int64_t *segments,
-                                   const int64_t *gradient_offsets,
-                                   const float *sample_weights,
-                                   const float *gradients, float step_size,
-                                   float kept, uint32_t seed, float first,
-                                   float second, int64_t begin, int64_t end);
+typedef void (*nsrt_update_kernel)(
+    void *weights, float *state0, float *state1, float *state2,
+    const int64_t *rows, const int64_t *segments,
+    const int64_t *gradient_offsets, const float *sample_weights,
+    const float *gradients, float step_size, float kept, uint32_t seed,
+    float first, float second, float step, int64_t begin, int64_t end);
 
 /// First phase, over column shards, of an optimizer whose step needs sums over
 /// all columns of a row: for the unique rows [begin, end), writes the shard's
@@ -67,20 +67,25 @@ typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
 /// normsPerRow of Model/Optimizer.h, and a row for the second phase,
 /// reduced[u * reduced_stride + c]. reduced_stride is the padded f32 row of the
 /// shard. Row-wise optimizers sum g[c]^2 and write g; under L2 decay they
-/// read weights for it. Those with a trust ratio also step the moments that
-/// need no sum; docs/kernels.md says what they sum and write.
-typedef void (*nsrt_reduce_kernel)(
-    const void *weights, float *state0, float *state1, const int64_t *rows,
-    const int64_t *segments, const int64_t *gradient_offsets,
-    const float *sample_weights, const float *gradients, float first,
-    float second, float *reduced, float *norms, int64_t begin, int64_t end);
+/// read weights for it, and write g with it, but with counters. Those with a
+/// trust ratio also step the moments that need no sum; docs/kernels.md says
+/// what they sum and write.
+typedef void (*nsrt_reduce_kernel)(const void *weights, float *state0,
+                                   float *state1, float *state2,
+                                   const int64_t *rows, const int64_t *segments,
+                                   const int64_t *gradient_offsets,
+                                   const float *sample_weights,
+                                   const float *gradients, float first,
+                                   float second, float *reduced, float *norms,
+                                   int64_t begin, int64_t end);
 
 /// Second phase: norms are now the sums over all columns of the table.
 typedef void (*nsrt_apply_kernel)(void *weights, float *state0, float *state1,
-                                  const int64_t *rows, const float *reduced,
-                                  const float *norms, float step_size,
-                                  float kept, uint32_t seed, float first,
-                                  float second, int64_t begin, int64_t end);
+                                  float *state2, const int64_t *rows,
+                                  const float *reduced, const float *norms,
+                                  float step_size, float kept, uint32_t seed,
+                                  float first, float second, float step,
+                                  int64_t begin, int64_t end);
 
 /// Gradient of per-sample weights on one shard, for the ids [begin, end):
 ///   out[j] = sum over c of weights[ids[j]][c] * gradients[offsets[j] + c].
@@ -117,7 +122,7 @@ typedef struct nsrt_slot_entry {
 } nsrt_slot_entry;
 
 /// Of this file and HostProgramABI.h.
-#define NSRT_PROGRAM_VERSION 7
+#define NSRT_PROGRAM_VERSION 8
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"

@@ -18,13 +18,15 @@
 
 namespace neuroshard::runtime {
 
-/// `step_size`, `kept`, `seed`, `first` and `second` of Runtime/KernelABI.h.
+/// `step_size`, `kept`, `seed`, `first`, `second` and `step` of
+/// Runtime/KernelABI.h.
 struct StepSize {
   float size = 0;
   float kept = 1;
   uint32_t seed = 0;
   float first = 1;
   float second = 1;
+  float step = 0;
 
   bool operator==(const StepSize &) const = default;
 };
@@ -66,10 +68,10 @@ inline double correctedRate(const Optimizer &optimizer, double learningRate,
 }
 
 /// 1 - learningRate * decay under decoupled weight decay (torch.optim.AdamW),
-/// else 1; also with a trust ratio, which scales the decay too.
+/// else 1; also with a trust ratio, which scales the decay
+/// too, and with counters, by which it differs from row to row.
 inline double keptShare(const Optimizer &optimizer, double learningRate) {
-  if (weightDecayOf(optimizer) != WeightDecayMode::Decoupled ||
-      propertiesOf(optimizer.kind).hasTrustRatio)
+  if (!keepsShare(optimizer))
     return 1;
   return 1.0 - learningRate * optimizer.weightDecay;
 }
@@ -83,12 +85,25 @@ inline uint32_t roundingSeed(const Optimizer &optimizer, int64_t step) {
              : 0;
 }
 
+/// The number of the step of an optimizer with counters, which has the states
+/// of f32; else 0. Throws a RuntimeError for one that f32 cannot count to.
+inline float countedStep(const Optimizer &optimizer, int64_t step) {
+  constexpr int64_t kLast = int64_t{1} << 24;
+  if (!propertiesOf(optimizer.kind).hasCounters)
+    return 0;
+  if (step < 1 || step > kLast)
+    fail("the step of an update by ", propertiesOf(optimizer.kind).name,
+         " must be from 1 to ", kLast, ", found ", step);
+  return static_cast<float>(step);
+}
+
 inline StepSize stepSize(const Optimizer &optimizer, float learningRate,
                          int64_t step) {
   double rate = static_cast<double>(learningRate);
   StepSize result = {static_cast<float>(correctedRate(optimizer, rate, step)),
                      static_cast<float>(keptShare(optimizer, rate)),
                      roundingSeed(optimizer, step)};
+  result.step = countedStep(optimizer, step);
   const OptimizerProperties &properties = propertiesOf(optimizer.kind);
   if (properties.correctsBias && properties.hasTrustRatio) {
     BiasCorrections corrections = biasCorrections(optimizer, step);
@@ -101,15 +116,12 @@ inline StepSize stepSize(const Optimizer &optimizer, float learningRate,
 /// True if equal learning rates and steps give equal step sizes.
 inline bool haveSameStepSize(const Optimizer &a, const Optimizer &b) {
   bool corrects = propertiesOf(a.kind).correctsBias;
-  auto doesDecay = [](const Optimizer &optimizer) {
-    return weightDecayOf(optimizer) == WeightDecayMode::Decoupled &&
-           !propertiesOf(optimizer.kind).hasTrustRatio;
-  };
-  bool decays = doesDecay(a);
+  bool decays = keepsShare(a);
   if (corrects != propertiesOf(b.kind).correctsBias ||
       (corrects && propertiesOf(a.kind).hasTrustRatio !=
                        propertiesOf(b.kind).hasTrustRatio) ||
-      a.stochasticRounding != b.stochasticRounding || decays != doesDecay(b))
+      propertiesOf(a.kind).hasCounters != propertiesOf(b.kind).hasCounters ||
+      a.stochasticRounding != b.stochasticRounding || decays != keepsShare(b))
     return false;
   return (!corrects || (a.beta1 == b.beta1 && a.beta2 == b.beta2)) &&
          (!decays || a.weightDecay == b.weightDecay);

@@ -39,7 +39,7 @@
 extern "C" {
 #endif
 
-#define NSC_VERSION 3
+#define NSC_VERSION 4
 
 typedef struct nsc_device nsc_device;
 
@@ -78,6 +78,7 @@ typedef struct nsc_slot_memory {
   void *weights;
   float *state0;
   float *state1;
+  float *state2;
 } nsc_slot_memory;
 
 typedef struct nsc_options {
@@ -143,17 +144,17 @@ typedef struct nsc_slot {
   int64_t row_begin, row_end; /* of the table */
   int64_t col_begin, col_end;
   int32_t element_type;   /* NSC_F32, ... */
-  int32_t num_states;     /* 0 ... 2 arrays of f32 */
+  int32_t num_states;     /* 0 ... 3 arrays of f32 */
   int32_t num_row_states; /* the last ones: a value per row, not per element */
   int32_t trainable;      /* 1: compiled with an optimizer */
   int32_t two_phase;      /* 1: needs nsc_norms and nsc_backward_apply */
   int32_t reserved;
   int64_t weight_stride;   /* elements from row to row: padded to 16 bytes */
-  int64_t state_stride[2]; /* f32 values from row to row */
+  int64_t state_stride[3]; /* f32 values from row to row */
   int64_t weight_bytes;    /* of all rows */
-  int64_t state_bytes[2];  /* of all rows */
+  int64_t state_bytes[3];  /* of all rows */
   void *weights;           /* device memory */
-  float *states[2];
+  float *states[3];
 } nsc_slot;
 nsc_status nsc_get_slot(nsc_device *, int32_t slot, nsc_slot *);
 

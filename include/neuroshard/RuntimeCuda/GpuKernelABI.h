@@ -113,7 +113,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 14
+#define NSG_VERSION 15
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -269,12 +269,13 @@ typedef struct nsg_slot {
   void *weights;
   float *state0;
   float *state1;
+  float *state2;
   /// Keys [key_begin, key_end) are rows 0, 1, ... of the slot.
   int64_t key_begin;
   int64_t key_end;
-  /// step_size, kept, seed, first and second of nsrt_update_kernel, one after
-  /// the other. In
-  /// device memory, so that a captured graph can be replayed with others.
+  /// step_size, kept, seed, first, second and step of nsrt_update_kernel, one
+  /// after the other. In device memory, so that a captured graph can be
+  /// replayed with others.
   const float *step_size;
   /// nsg_reduce writes, nsg_apply reads: `reduced` (f32, padded rows) and
   /// `norms` of nsrt_reduce_kernel, by run of the slot. With a body for the
@@ -372,7 +373,7 @@ static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_cached_part) == 40, "generated code has the layout");
-static_assert(sizeof(nsg_slot) == 72, "generated code has the layout");
+static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");
 static_assert(sizeof(nsg_rows) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_move) == 128, "generated code has the layout");
 static_assert(sizeof(nsg_bags) == 32, "generated code has the layout");

@@ -78,8 +78,9 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.dim = value["dim"].integer(1, maxItems);
   slot.element = readOutputType(value["element"]);
   slot.elementStates =
-      static_cast<int32_t>(value["state_elements"].integer(0, 2));
-  slot.rowStates = static_cast<int32_t>(value["state_rows"].integer(0, 2));
+      static_cast<int32_t>(value["state_elements"].integer(0, kMaxStates));
+  slot.rowStates =
+      static_cast<int32_t>(value["state_rows"].integer(0, kMaxStates));
   slot.twoPhase = value["two_phase"].boolean();
   slot.updateVariant = readVariant(value["update_variant"]);
   slot.reduceVariant = readVariant(value["reduce_variant"]);
@@ -88,8 +89,9 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.rowSumsVariant = readVariant(value["row_sums_variant"]);
   slot.sumsUpdateVariant = readVariant(value["sums_update_variant"]);
   slot.distinctSumsVariant = readVariant(value["distinct_sums_variant"]);
-  if (slot.elementStates + slot.rowStates > 2)
-    value["state_rows"].wrong("at most two states in all");
+  if (slot.elementStates + slot.rowStates > kMaxStates)
+    value["state_rows"].wrong("at most " + std::to_string(kMaxStates) +
+                              " states in all");
   bool reduces = slot.reduceVariant >= 0;
   if (reduces != (slot.applyVariant >= 0) || (!slot.twoPhase && reduces) ||
       (slot.twoPhase && slot.updateVariant >= 0))

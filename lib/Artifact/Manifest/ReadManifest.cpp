@@ -14,6 +14,7 @@
 #include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/Target.h"
+#include "neuroshard/Support/ShortestText.h"
 
 #include <algorithm>
 #include <set>
@@ -87,13 +88,25 @@ std::optional<Optimizer> readOptimizer(const Value &value,
     optimizer.weightDecayMode =
         readName(value["weight_decay_mode"],
                  {WeightDecayMode::Default, WeightDecayMode::L2,
-                  WeightDecayMode::Decoupled});
+                  WeightDecayMode::Decoupled, WeightDecayMode::AdagradW});
   if (value.has("l1_penalty"))
     optimizer.l1Penalty = upTo1e30("l1_penalty");
   if (value.has("l2_penalty"))
     optimizer.l2Penalty = upTo1e30("l2_penalty");
   if (value.has("eta"))
     optimizer.eta = upTo1e30("eta");
+  auto from = [&](const char *field, double least) {
+    double number = value[field].number();
+    if (!(number >= least && number <= 1e30))
+      value[field].wrong("a number from " + shortestText(least) + " to 1e30");
+    return number;
+  };
+  if (value.has("counter_halflife"))
+    optimizer.counterHalflife = from("counter_halflife", -2);
+  if (value.has("adjustment_iter"))
+    optimizer.adjustmentIter = from("adjustment_iter", -1);
+  if (value.has("adjustment_ub"))
+    optimizer.adjustmentUb = upTo1e30("adjustment_ub");
   if (value.has("max_gradient"))
     optimizer.maxGradient = upTo1e30("max_gradient");
   if (value.has("stochastic_rounding"))
@@ -270,7 +283,8 @@ ValueSpec readValue(const Value &value, const Manifest &manifest) {
   if (spec.kind != ValueKind::Tensor)
     spec.table = value["table"].index(manifest.tables.size());
   if (spec.kind == ValueKind::State)
-    spec.state = static_cast<int32_t>(value["state"].integer(0, 1));
+    spec.state =
+        static_cast<int32_t>(value["state"].integer(0, kMaxStates - 1));
   return spec;
 }
 

@@ -33,6 +33,9 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"l1_penalty", optimizer->l1Penalty},
           {"l2_penalty", optimizer->l2Penalty},
           {"eta", optimizer->eta},
+          {"counter_halflife", optimizer->counterHalflife},
+          {"adjustment_iter", optimizer->adjustmentIter},
+          {"adjustment_ub", optimizer->adjustmentUb},
           {"max_gradient", optimizer->maxGradient},
           {"stochastic_rounding", optimizer->stochasticRounding}};
 }

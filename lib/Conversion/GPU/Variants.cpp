@@ -142,7 +142,9 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
 
 void VariantBuilder::bindStates(DeviceStruct &slot, UpdateBody &body) {
   const size_t offsets[] = {offsetof(nsg_slot, state0),
-                            offsetof(nsg_slot, state1)};
+                            offsetof(nsg_slot, state1),
+                            offsetof(nsg_slot, state2)};
+  static_assert(std::size(offsets) == kMaxStates);
   OptimizerStates states = optimizerStates(spec.kernel.optimizer.kind);
   for (int32_t i = 0; i < states.count(); ++i) {
     MemRefType type = states.isPerRow(i)
@@ -213,7 +215,7 @@ void VariantBuilder::bindTable(DeviceStruct &slot, UpdateBody &body) {
   };
   Type f32 = b.getF32Type();
   body.stepSize = load(0, f32);
-  if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled && !hasTrustRatio)
+  if (keepsShare(optimizer))
     body.kept = load(1, f32);
   if (optimizer.stochasticRounding)
     body.seed = load(2, b.getI32Type());
@@ -221,6 +223,8 @@ void VariantBuilder::bindTable(DeviceStruct &slot, UpdateBody &body) {
     body.first = load(3, f32);
     body.second = load(4, f32);
   }
+  if (propertiesOf(optimizer.kind).hasCounters)
+    body.step = load(5, f32);
 }
 
 /// Registers go to columns, to the sample weights of rows in flight, or to

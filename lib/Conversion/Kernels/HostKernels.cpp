@@ -34,6 +34,7 @@ enum class Role {
   Weights,
   State0,
   State1,
+  State2,
   Ids,
   Offsets,
   Rows,
@@ -50,9 +51,13 @@ enum class Role {
   Seed,
   First,
   Second,
+  Step,
   Begin,
   End
 };
+
+constexpr std::array<Role, kMaxStates> kStateRoles = {
+    Role::State0, Role::State1, Role::State2};
 
 /// Collects the arguments of a kernel: their roles, types and attributes.
 class Signature {
@@ -78,12 +83,13 @@ public:
   void flat(Role role, Type element, Access access = Access::Read) {
     pointer(role, {kUnbounded}, element, access, /*alignment=*/0);
   }
-  void state(int32_t number) {
-    Role role = number == 0 ? Role::State0 : Role::State1;
-    OptimizerKind kind = spec.optimizer.kind;
-    if (number < optimizerStates(kind).perElement)
-      return rows(role, b.getF32Type(), Access::ReadWrite);
-    flat(role, b.getF32Type(), Access::ReadWrite);
+  void states() {
+    OptimizerStates kept = optimizerStates(spec.optimizer.kind);
+    for (auto [number, role] : llvm::enumerate(kStateRoles))
+      if (static_cast<int64_t>(number) < kept.perElement)
+        rows(role, b.getF32Type(), Access::ReadWrite);
+      else
+        flat(role, b.getF32Type(), Access::ReadWrite);
   }
   void scalar(Role role, Type type) { add(role, type, {}); }
   void momentFactors() {
@@ -95,6 +101,7 @@ public:
     scalar(Role::Kept, b.getF32Type());
     scalar(Role::Seed, b.getI32Type());
     momentFactors();
+    scalar(Role::Step, b.getF32Type());
   }
 
   Type idType() const {
@@ -152,8 +159,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     break;
   case KernelKind::Update:
     s.weights(Access::ReadWrite);
-    s.state(0);
-    s.state(1);
+    s.states();
     s.flat(Role::Rows, i64);
     s.flat(Role::Segments, i64);
     s.flat(Role::GradientOffsets, i64);
@@ -163,8 +169,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     break;
   case KernelKind::Reduce:
     s.weights(Access::Read);
-    s.state(0);
-    s.state(1);
+    s.states();
     s.flat(Role::Rows, i64);
     s.flat(Role::Segments, i64);
     s.flat(Role::GradientOffsets, i64);
@@ -176,8 +181,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     break;
   case KernelKind::Apply:
     s.weights(Access::ReadWrite);
-    s.state(0);
-    s.state(1);
+    s.states();
     s.flat(Role::Rows, i64);
     s.rows(Role::Reduced, f32, Access::Read);
     s.flat(Role::Norms, f32);
@@ -250,13 +254,15 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
   OptimizerKind kind = base.spec.optimizer.kind;
   int32_t numStates = optimizerStates(kind).count();
   for (int32_t i = 0; i < numStates; ++i)
-    body.states.push_back(arguments.get(i == 0 ? Role::State0 : Role::State1));
+    body.states.push_back(arguments.get(kStateRoles[i]));
   body.gradients = arguments.get(Role::Gradients);
   body.stepSize = arguments.get(Role::StepSize);
-  body.kept = arguments.get(Role::Kept);
+  if (keepsShare(base.spec.optimizer))
+    body.kept = arguments.get(Role::Kept);
   body.seed = arguments.get(Role::Seed);
   body.first = arguments.get(Role::First);
   body.second = arguments.get(Role::Second);
+  body.step = arguments.get(Role::Step);
   body.reduced = arguments.get(Role::Reduced);
   body.norms = arguments.get(Role::Norms);
   emitBody(body);

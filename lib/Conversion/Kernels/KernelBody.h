@@ -110,16 +110,18 @@ struct LookupBody : KernelBody {
 struct UpdateBody : KernelBody {
   UpdateInputs &inputs;
   mlir::Value weights = {};
-  llvm::SmallVector<mlir::Value, 2> states = {};
+  llvm::SmallVector<mlir::Value, 3> states = {};
   mlir::Value gradients = {};
   mlir::Value stepSize = {};
-  /// Read under decoupled weight decay.
+  /// Null unless weight decay keeps the same share of the weights of each row.
   mlir::Value kept = {};
   /// Read under stochastic rounding.
   mlir::Value seed = {};
   /// Factors of moments; read with a trust ratio.
   mlir::Value first = {};
   mlir::Value second = {};
+  /// The number of the step; read with counters.
+  mlir::Value step = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
   /// Rows of the sums of chunks, each `partialStride` elements.

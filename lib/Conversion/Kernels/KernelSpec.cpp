@@ -24,10 +24,13 @@ static std::optional<std::string> findProblem(const Optimizer &optimizer,
   for (double value :
        {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay,
         optimizer.l1Penalty, optimizer.l2Penalty, optimizer.eta,
-        optimizer.maxGradient})
+        optimizer.adjustmentUb, optimizer.maxGradient})
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
+  if (!(optimizer.adjustmentIter >= -1))
+    return "adjustment_iter must be at least -1, got: " +
+           std::to_string(optimizer.adjustmentIter);
   if (std::optional<SettingError> error = settingError(optimizer, weights))
     return error->message;
   return std::nullopt;
@@ -83,12 +86,15 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
               getBits(optimizer.l2Penalty);
   if (properties.hasEta)
     suffix += "_t" + getBits(optimizer.eta);
-  // The amount of decoupled decay is an argument, but with a trust ratio.
-  if (weightDecayOf(optimizer) == WeightDecayMode::L2 ||
-      (properties.hasTrustRatio && optimizer.weightDecay != 0))
-    suffix += "_d" + getBits(optimizer.weightDecay);
-  else if (weightDecayOf(optimizer) == WeightDecayMode::Decoupled)
+  if (properties.hasCounters)
+    suffix += "_" + std::string(toString(decayModeOf(optimizer))) + "_h" +
+              getBits(optimizer.counterHalflife) + "_i" +
+              getBits(optimizer.adjustmentIter) + "_u" +
+              getBits(optimizer.adjustmentUb);
+  if (keepsShare(optimizer)) // its amount is an argument
     suffix += "_decoupled";
+  else if (optimizer.weightDecay != 0)
+    suffix += "_d" + getBits(optimizer.weightDecay);
   if (optimizer.stochasticRounding)
     suffix += "_stochastic";
   return suffix;

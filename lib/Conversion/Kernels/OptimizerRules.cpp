@@ -32,11 +32,8 @@ Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
   return rows.add(gradient, rows.scale(decay, weights));
 }
 
-Row keepWeights(RowBuilder &rows, const Optimizer &optimizer,
-                const Row &weights, Value kept) {
-  if (weightDecayOf(optimizer) != WeightDecayMode::Decoupled)
-    return weights;
-  return rows.scale(kept, weights);
+Row keepWeights(RowBuilder &rows, const Row &weights, Value kept) {
+  return kept ? rows.scale(kept, weights) : weights;
 }
 
 /// weights - stepSize * (numerator / (sqrt(squares) + eps)).

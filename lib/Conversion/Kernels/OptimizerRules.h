@@ -26,9 +26,8 @@ Row clipGradient(RowBuilder &rows, const Optimizer &optimizer,
 Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights);
 
-/// kept * weights under decoupled weight decay; else the weights themselves.
-Row keepWeights(RowBuilder &rows, const Optimizer &optimizer,
-                const Row &weights, mlir::Value kept);
+/// kept * weights, where `kept` is not null; else the weights themselves.
+Row keepWeights(RowBuilder &rows, const Row &weights, mlir::Value kept);
 
 /// beta * average + (1 - beta) * value.
 Row movingAverage(RowBuilder &rows, double beta, const Row &average,

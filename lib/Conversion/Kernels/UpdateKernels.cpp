@@ -60,7 +60,7 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
       Row gradient = readGradient(body, block, run);
       RowState before = reads.get();
       gradient = addWeightDecay(rows, optimizer, gradient, before.weights);
-      before.weights = keepWeights(rows, optimizer, before.weights, body.kept);
+      before.weights = keepWeights(rows, before.weights, body.kept);
       RowState after =
           applyElementwise(rows, optimizer, before, gradient, body.stepSize);
       writeStates(body, after.states, row, block);
@@ -69,27 +69,26 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
   });
 }
 
-/// One step of a block of a row by the factor that its state gives. Reads the
+/// One step of a block of a row by the factors that its states give. Reads the
 /// element-wise states only now: during the sum of the norm they would take
 /// registers.
 static void updateByFactor(const UpdateBody &body, const ColumnBlock &block,
                            Value row, RowState before, const Row &gradient,
-                           Value factor) {
-  const Optimizer &optimizer = body.spec.optimizer;
+                           const RowFactors &factors) {
   for (Value state : elementStates(body))
     before.states.push_back(body.rows.read({state, row}, block));
-  before.weights = keepWeights(body.rows, optimizer, before.weights, body.kept);
-  RowState after = applyRowwise(body.rows, optimizer, before, gradient, factor);
+  before.weights = keepWeights(body.rows, before.weights, factors.ofWeights);
+  RowState after = applyRowwise(body.rows, body.spec.optimizer, before,
+                                gradient, factors.ofGradient);
   writeStates(body, after.states, row, block);
   writeWeights(body, after.weights, row, block, gradient);
 }
 
-/// One step of the state of `row`; returns the factor of the row's step.
-static Value stepFactor(const UpdateBody &body, Value row, Value before,
-                        Value norm) {
-  Value after = updateRowState(body, row, before, norm);
-  return rowwiseFactor(body.b, body.rows, body.spec.optimizer, after,
-                       body.stepSize);
+/// The gradient that the weights take: as the norm has it, with L2 weight
+/// decay, but with counters, which have the decay in the factor of the weights.
+static const Row &takenGradient(const UpdateBody &body, const Row &sum,
+                                const Row &decayed) {
+  return propertiesOf(body.spec.optimizer.kind).hasCounters ? sum : decayed;
 }
 
 static void emitRowwiseUpdate(const UpdateBody &body) {
@@ -101,12 +100,14 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
     prefetchRowState(body, ahead);
     Span run = body.inputs.getRun(item);
     bool readsAhead = rows.getShape().ahead > 0;
-    Value state = readsAhead ? readRowState(body, row) : Value();
+    SmallVector<Value> states;
+    if (readsAhead)
+      states = readRowStates(body, row);
     RowState before;
-    Row gradient;
+    Row sum, gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
       RowBefore reads(body, row, block, {});
-      Row sum = readGradient(body, block, run);
+      sum = readGradient(body, block, run);
       before = reads.get();
       gradient = addWeightDecay(rows, optimizer, sum, before.weights);
     };
@@ -116,12 +117,13 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
       return rows.multiply(gradient, gradient);
     });
     if (!readsAhead)
-      state = readRowState(body, row);
-    Value factor = stepFactor(body, row, state, norm);
+      states = readRowStates(body, row);
+    RowFactors factors = stepRowStates(body, row, states, norm);
     rows.forEachBlock([&](const ColumnBlock &block) {
       if (!rows.isOneBlock())
         loadBlock(block);
-      updateByFactor(body, block, row, before, gradient, factor);
+      updateByFactor(body, block, row, before,
+                     takenGradient(body, sum, gradient), factors);
     });
   });
 }
@@ -138,7 +140,7 @@ static void emitUpdate(const UpdateBody &body) {
   emitElementwiseUpdate(body);
 }
 
-/// The first phase under L2 weight decay: the gradient has it.
+/// The first phase under L2 weight decay: the gradient of the norm has it.
 static void emitDecayedReduce(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
@@ -151,7 +153,8 @@ static void emitDecayedReduce(const UpdateBody &body) {
       Row sum = readGradient(body, block, run);
       Row gradient =
           addWeightDecay(rows, body.spec.optimizer, sum, reads.get().weights);
-      rows.write(gradient, {body.reduced, item}, block);
+      rows.write(takenGradient(body, sum, gradient), {body.reduced, item},
+                 block);
       return rows.multiply(gradient, gradient);
     });
     rows.writeScalar(norm, body.norms, item);
@@ -184,12 +187,13 @@ static void emitApply(const UpdateBody &body) {
     Value ahead = body.inputs.getRowAhead(item);
     prefetchRowState(body, ahead);
     Value norm = memref::LoadOp::create(body.b, body.norms, item);
-    Value factor = stepFactor(body, row, readRowState(body, row), norm);
+    RowFactors factors =
+        stepRowStates(body, row, readRowStates(body, row), norm);
     rows.forEachBlock([&](const ColumnBlock &block) {
       prefetchRow(body, ahead, block);
       Row gradient = rows.read({body.reduced, item}, block);
       RowState before{body.rows.read({body.weights, row}, block), {}};
-      updateByFactor(body, block, row, before, gradient, factor);
+      updateByFactor(body, block, row, before, gradient, factors);
     });
   });
 }

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "UpdateParts.h"
+#include "CounterRules.h"
 #include "RandomRounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -99,11 +100,16 @@ ArrayRef<Value> elementStates(const UpdateBody &body) {
   return ArrayRef<Value>(body.states).take_front(static_cast<size_t>(count));
 }
 
+ArrayRef<Value> rowStates(const UpdateBody &body) {
+  return ArrayRef<Value>(body.states).drop_front(elementStates(body).size());
+}
+
 void prefetchRowState(const UpdateBody &body, Value ahead) {
-  if (ahead)
-    memref::PrefetchOp::create(body.b, body.states.back(), ahead,
-                               /*isWrite=*/true, /*localityHint=*/3,
-                               /*isDataCache=*/true);
+  if (!ahead)
+    return;
+  for (Value state : rowStates(body))
+    memref::PrefetchOp::create(body.b, state, ahead, /*isWrite=*/true,
+                               /*localityHint=*/3, /*isDataCache=*/true);
 }
 
 void prefetchRow(const UpdateBody &body, Value ahead,
@@ -158,12 +164,35 @@ Value readRowState(const UpdateBody &body, Value row) {
   return memref::LoadOp::create(body.b, body.states.back(), row);
 }
 
+SmallVector<Value> readRowStates(const UpdateBody &body, Value row) {
+  SmallVector<Value> values;
+  for (Value state : rowStates(body))
+    values.push_back(memref::LoadOp::create(body.b, state, row));
+  return values;
+}
+
 Value updateRowState(const UpdateBody &body, Value row, Value before,
                      Value norm) {
   Value after = stepRowState(body.b, body.rows, body.spec.optimizer,
                              getTableDim(body.spec), before, norm);
   body.rows.writeScalar(after, body.states.back(), row);
   return after;
+}
+
+RowFactors stepRowStates(const UpdateBody &body, Value row,
+                         ArrayRef<Value> before, Value norm) {
+  const Optimizer &optimizer = body.spec.optimizer;
+  if (!propertiesOf(optimizer.kind).hasCounters) {
+    Value after = updateRowState(body, row, before.front(), norm);
+    return {rowwiseFactor(body.b, body.rows, optimizer, after, body.stepSize),
+            body.kept};
+  }
+  CountedStep counted =
+      stepCounted(body.b, body.rows, optimizer, getTableDim(body.spec), before,
+                  norm, body.stepSize, body.step);
+  for (auto [value, state] : llvm::zip_equal(counted.states, rowStates(body)))
+    body.rows.writeScalar(value, state, row);
+  return {counted.factor, counted.kept};
 }
 
 } // namespace neuroshard

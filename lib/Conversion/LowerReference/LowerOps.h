@@ -79,6 +79,10 @@ private:
   void addMomentFactors(LoopBuilder &b, mlir::Value step);
   void applyWithTrust(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
                       mlir::Value position) const;
+  void applyCounted(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
+                    mlir::Value position) const;
+  mlir::Value rowSum(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
+                     mlir::Value position) const;
   void stepMoments(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
                    mlir::Value position) const;
   mlir::Value trustDirection(LoopBuilder &b, mlir::Value row,
@@ -119,6 +123,7 @@ private:
   mlir::Value kept;          ///< factor of the weights; null: 1.
   mlir::Value seed;          ///< of stochastic rounding; null: to nearest.
   mlir::Value first, second; ///< factors of moments, of trust ratios alone.
+  mlir::Value number;        ///< of the step, f32; with counters alone.
 };
 
 } // namespace neuroshard

@@ -26,13 +26,12 @@ OptimizerStep::OptimizerStep(LoopBuilder &b, const TableInfo &table,
       stepSize(propertiesOf(optimizer.kind).correctsBias && !hasTrustRatio()
                    ? correctedRate(b, learningRate, step)
                    : learningRate),
-      kept(weightDecayOf(optimizer) == WeightDecayMode::Decoupled &&
-                   !hasTrustRatio()
-               ? keptShare(b, learningRate)
-               : Value()),
+      kept(keepsShare(optimizer) ? keptShare(b, learningRate) : Value()),
       seed(optimizer.stochasticRounding ? seedOfStep(b, step) : Value()) {
   if (propertiesOf(optimizer.kind).correctsBias && hasTrustRatio())
     addMomentFactors(b, step);
+  if (propertiesOf(optimizer.kind).hasCounters)
+    number = arith::SIToFPOp::create(b, b.getF32Type(), step);
 }
 
 bool OptimizerStep::hasTrustRatio() const {
@@ -218,6 +217,8 @@ void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
                           Value position) const {
   if (hasTrustRatio())
     return applyWithTrust(b, row, gradients, position);
+  if (propertiesOf(optimizer.kind).hasCounters)
+    return applyCounted(b, row, gradients, position);
   bool isRowwise = optimizerStates(optimizer.kind).perRow > 0;
   Value factor =
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();

@@ -129,9 +129,12 @@ static void addOperands(ModuleOp module, func::CallOp call) {
     auto table = callee.getArgAttrOfType<StringAttr>(i, kStateArgumentAttr);
     if (!table)
       continue;
-    bool isSecond =
-        callee.getArgAttrOfType<StringAttr>(i - 1, kStateArgumentAttr) == table;
-    call->insertOperands(i, getTableMemory(call, table).states[isSecond]);
+    // The states of a table follow each other.
+    unsigned number = 0;
+    while (callee.getArgAttrOfType<StringAttr>(i - 1 - number,
+                                               kStateArgumentAttr) == table)
+      ++number;
+    call->insertOperands(i, getTableMemory(call, table).states[number]);
   }
 }
 

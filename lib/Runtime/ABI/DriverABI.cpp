@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <new>
+#include <type_traits>
 
 using namespace neuroshard;
 using namespace neuroshard::runtime;
@@ -48,6 +49,12 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
   info.on_host = shard.cache() != nullptr;
   return info;
 }
+
+static_assert(std::extent_v<decltype(nsrt_table_info::state_width)> ==
+                  kMaxStates &&
+              std::extent_v<decltype(nsrt_shard_info::states)> == kMaxStates &&
+              std::extent_v<decltype(nsrt_shard_info::state_stride)> ==
+                  kMaxStates);
 
 std::string textOr(const char *text) { return text ? text : ""; }
 

@@ -219,14 +219,15 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
   const StepSize &size = stepSizes[update.slot];
   if (kernels.update)
     kernels.update(shard.weights(), shard.state(0), shard.state(1),
-                   rowsOf(update), segments, offsets, weights, update.gradients,
-                   size.size, size.kept, size.seed, size.first, size.second,
-                   task.begin, task.end);
+                   shard.state(2), rowsOf(update), segments, offsets, weights,
+                   update.gradients, size.size, size.kept, size.seed,
+                   size.first, size.second, size.step, task.begin, task.end);
   else
     kernels.reduce(shard.weights(), shard.state(0), shard.state(1),
-                   rowsOf(update), segments, offsets, weights, update.gradients,
-                   size.first, size.second, as<float>(update.reduced),
-                   as<float>(update.norms), task.begin, task.end);
+                   shard.state(2), rowsOf(update), segments, offsets, weights,
+                   update.gradients, size.first, size.second,
+                   as<float>(update.reduced), as<float>(update.norms),
+                   task.begin, task.end);
 }
 
 void CpuUpdate::runSecondPhase(const Task &task) const {
@@ -234,9 +235,10 @@ void CpuUpdate::runSecondPhase(const Task &task) const {
   const Shard &shard = shards[update.slot];
   const StepSize &size = stepSizes[update.slot];
   kernelsOf(update).apply(
-      shard.weights(), shard.state(0), shard.state(1), rowsOf(update),
-      as<const float>(update.reduced), as<const float>(update.norms), size.size,
-      size.kept, size.seed, size.first, size.second, task.begin, task.end);
+      shard.weights(), shard.state(0), shard.state(1), shard.state(2),
+      rowsOf(update), as<const float>(update.reduced),
+      as<const float>(update.norms), size.size, size.kept, size.seed,
+      size.first, size.second, size.step, task.begin, task.end);
 }
 
 Range CpuUpdate::distinctRows(int32_t slot, Range rows, RowNumber) const {

@@ -122,12 +122,12 @@ void updateRows(const nsrt_program &program, std::span<const Shard> shards,
     SummedRows found = findRows(slot, kernels.weighted, buffers);
     threads.parallelFor(ceilDivide(found.count, kRowsPerTask), [&](int64_t i) {
       kernels.update(
-          shard.weights(), shard.state(0), shard.state(1),
+          shard.weights(), shard.state(0), shard.state(1), shard.state(2),
           as<const int64_t>(found.rows), as<const int64_t>(found.segments),
           as<const int64_t>(found.offsets), as<const float>(found.weights),
           slot.sums, stepSizes[index].size, stepSizes[index].kept,
           stepSizes[index].seed, stepSizes[index].first,
-          stepSizes[index].second, i * kRowsPerTask,
+          stepSizes[index].second, stepSizes[index].step, i * kRowsPerTask,
           std::min((i + 1) * kRowsPerTask, found.count));
     });
   }

@@ -64,7 +64,8 @@ nsrt_device::~nsrt_device() {
 std::vector<SlotMemory> nsrt_device::slotMemory() const {
   std::vector<SlotMemory> memory;
   for (const auto &slot : slots)
-    memory.push_back({slot.weights(), {slot.state(0), slot.state(1)}});
+    memory.push_back(
+        {slot.weights(), {slot.state(0), slot.state(1), slot.state(2)}});
   return memory;
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 
 using namespace neuroshard;
 using namespace neuroshard::cuda;
@@ -170,6 +171,7 @@ NSC_EXPORT nsc_status nsc_get_slot(nsc_device *handle, int32_t slot,
         table.weightStrideBytes() / elementBytes(table.table().elementType);
     info.weight_bytes = table.weightBytes();
     info.weights = table.weights();
+    static_assert(std::extent_v<decltype(nsc_slot::states)> == kMaxStates);
     for (int32_t state = 0; state < info.num_states; ++state) {
       info.state_stride[state] = table.stateStride(state);
       info.state_bytes[state] = table.stateBytes(state);

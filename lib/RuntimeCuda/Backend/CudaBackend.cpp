@@ -53,7 +53,8 @@ CudaBackend::CudaBackend(std::shared_ptr<const Gpu> ownGpu,
       host(std::move(parts.host)) {
   std::vector<nsc_slot_memory> memory;
   for (const SlotMemory &slot : parts.slots)
-    memory.push_back({slot.weights, slot.states[0], slot.states[1]});
+    memory.push_back(
+        {slot.weights, slot.states[0], slot.states[1], slot.states[2]});
   GpuScope scope(gpu);
   ownStream = std::make_unique<OwnStream>(gpu);
   stream = ownStream->get();

@@ -64,8 +64,8 @@ void LearningRates::write(std::span<const runtime::StepSize> sizes,
     while (end < sizes.size() && sizes[end] == sizes[begin])
       ++end;
     CUdeviceptr at = memory.address() + begin * sizeof(StepSize);
-    for (uint32_t value :
-         std::bit_cast<std::array<uint32_t, 5>>(sizes[begin])) {
+    using Words = std::array<uint32_t, sizeof(StepSize) / sizeof(uint32_t)>;
+    for (uint32_t value : std::bit_cast<Words>(sizes[begin])) {
       gpu.driver.check(gpu.driver.memsetD2D32Async(at, sizeof(StepSize), value,
                                                    1, end - begin, stream),
                        "setting the learning rate");

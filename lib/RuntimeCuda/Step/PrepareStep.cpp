@@ -128,6 +128,7 @@ nsg_slot Device::describeSlot(size_t slot) const {
   entry.weights = table.weights();
   entry.state0 = table.state(0);
   entry.state1 = table.state(1);
+  entry.state2 = table.state(2);
   entry.key_begin = std::max<int64_t>(keys.keyBegin[slot], 0);
   entry.key_end = entry.key_begin + table.shard().rows.size();
   entry.step_size = learningRates.ofSlot(slot);

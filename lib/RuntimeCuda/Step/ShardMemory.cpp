@@ -108,21 +108,26 @@ ShardMemory::ShardMemory(const Gpu &gpu, const ShardSpec &shard,
 }
 
 void ShardMemory::take(const nsc_slot_memory &given) {
-  const void *arrays[] = {given.weights, given.state0, given.state1};
-  for (int i = 0; i <= 2; ++i) {
-    bool needed = i <= numStates();
-    const char *name = i == 0 ? "weights" : i == 1 ? "state0" : "state1";
-    if (needed != (arrays[i] != nullptr))
+  const std::array<std::pair<const char *, const void *>, kMaxStates + 1>
+      arrays = {{{"weights", given.weights},
+                 {"state0", given.state0},
+                 {"state1", given.state1},
+                 {"state2", given.state2}}};
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    bool needed = static_cast<int>(i) <= numStates();
+    auto [name, array] = arrays[i];
+    if (needed != (array != nullptr))
       fail(name, " of ", describe(*tableSpec, *shardSpec), ": expected ",
            needed ? "memory" : "null, as the optimizer does not have it",
            ", found ", needed ? "null" : "memory");
-    if (reinterpret_cast<uintptr_t>(arrays[i]) % 16 != 0)
+    if (reinterpret_cast<uintptr_t>(array) % 16 != 0)
       fail(name, " of ", describe(*tableSpec, *shardSpec),
-           ": expected an address that is a multiple of 16, found ", arrays[i]);
+           ": expected an address that is a multiple of 16, found ", array);
   }
   weightAddress = reinterpret_cast<CUdeviceptr>(given.weights);
   stateAddress = {reinterpret_cast<CUdeviceptr>(given.state0),
-                  reinterpret_cast<CUdeviceptr>(given.state1)};
+                  reinterpret_cast<CUdeviceptr>(given.state1),
+                  reinterpret_cast<CUdeviceptr>(given.state2)};
 }
 
 void ShardMemory::allocate() {

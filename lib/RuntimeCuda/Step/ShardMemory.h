@@ -65,9 +65,9 @@ private:
   const Gpu &gpu;
   const ShardSpec *shardSpec;
   const TableSpec *tableSpec;
-  std::array<DeviceBlock, 3> blocks;
+  std::array<DeviceBlock, kMaxStates + 1> blocks;
   CUdeviceptr weightAddress = 0;
-  std::array<CUdeviceptr, 2> stateAddress = {};
+  std::array<CUdeviceptr, kMaxStates> stateAddress = {};
 };
 
 } // namespace neuroshard::cuda

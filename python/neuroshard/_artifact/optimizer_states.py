@@ -11,8 +11,10 @@ STATE_NAMES = {"sgd": (), "adagrad": ("sum",), "rowwise_adagrad": ("sum",),
                "partial_rowwise_adam": ("exp_avg", "exp_avg_sq"),
                "rowwise_rmsprop": ("square_avg",), "ftrl": ("sum", "linear"),
                "lars_sgd": ("momentum_buffer",), "lamb": ("exp_avg", "exp_avg_sq"),
-               "partial_rowwise_lamb": ("exp_avg", "exp_avg_sq")}
+               "partial_rowwise_lamb": ("exp_avg", "exp_avg_sq"),
+               "rowwise_adagrad_with_counter": ("sum", "prev_iter", "row_counter")}
 
 # Those that have one value per row, of the row-wise optimizers.
 ROW_STATES = {"rowwise_adagrad": ("sum",), "partial_rowwise_adam": ("exp_avg_sq",),
-              "rowwise_rmsprop": ("square_avg",), "partial_rowwise_lamb": ("exp_avg_sq",)}
+              "rowwise_rmsprop": ("square_avg",), "partial_rowwise_lamb": ("exp_avg_sq",),
+              "rowwise_adagrad_with_counter": ("sum", "prev_iter", "row_counter")}

@@ -174,14 +174,15 @@ def check_rows(array: object, name: str, dtypes: Sequence[str], place: str, rows
 
 
 def check_tables(memory: list[tuple], slots: Sequence[Slot], place: str) -> None:
-    """Checks arrays for the weights and states of tables, (weights, state0, state1) for each of
+    """Checks arrays for the weights and states of tables, (weights, state0, state1, state2) for each of
     `slots`, on `place`."""
     if len(memory) != len(slots):
         raise CudaError(f"expected memory for {len(slots)} slots, found it for "
                         f"{len(memory)}")
     for number, (slot, arrays) in enumerate(zip(slots, memory)):
         weights = ELEMENT_DTYPES[ELEMENT_TYPES[slot.element_type]]
-        for index, (array, name) in enumerate(zip(arrays, ("weights", "state0", "state1"))):
+        names = ("weights", "state0", "state1", "state2")
+        for index, (array, name) in enumerate(zip(arrays, names)):
             found = look_at(array, name)
             if not isinstance(found, Found):
                 continue

@@ -11,7 +11,7 @@ from ctypes import Structure, byref, c_void_p
 from neuroshard import _fields
 from neuroshard.cuda._arrays import (ELEMENT_DTYPES, ELEMENT_TYPES, Found, address, check_tables,
                                      look_at, take)
-from neuroshard.cuda._library import (CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
+from neuroshard.cuda._library import (MOST_STATES, CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
                                       _Options, _Output, _SlotMemory, check, load_library)
 from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, Input, array_of,
                                              check_outputs, make_part,
@@ -37,16 +37,17 @@ def check_artifact(artifact: str | os.PathLike, plan_device: int = 0) -> None:
 
 
 def slot_memory(memory: Iterable[Sequence] | None) -> list[tuple] | None:
-    """(weights, state0, state1) of each slot."""
+    """(weights, state0, state1, state2) of each slot."""
     if memory is None:
         return None
     slots = []
-    for number, slot in enumerate(_fields.items(memory, "memory", "(weights, state0, state1)")):
+    for number, slot in enumerate(_fields.items(memory, "memory",
+                                                "(weights, state0, state1, state2)")):
         arrays = _fields.items(slot, f"memory[{number}]", "arrays")
-        if not 1 <= len(arrays) <= 3:
-            raise CudaError(f"memory[{number}]: expected (weights, state0, state1), found "
+        if not 1 <= len(arrays) <= 1 + MOST_STATES:
+            raise CudaError(f"memory[{number}]: expected (weights, state0, state1, state2), found "
                             f"{len(arrays)} arrays")
-        slots.append((*arrays, *[None] * (3 - len(arrays))))
+        slots.append((*arrays, *[None] * (1 + MOST_STATES - len(arrays))))
     return slots
 
 
@@ -63,7 +64,7 @@ class Device:
 
     def __init__(self, artifact: str | os.PathLike, plan_device: int = 0, gpu: int = 0, *,
                  seed: int | None = 0, memory: Iterable[Sequence] | None = None) -> None:
-        """seed None leaves the weights unwritten; memory: (weights, state0, state1) of each
+        """seed None leaves the weights unwritten; memory: (weights, state0, state1, state2) of each
         slot, which the caller owns and must not free before close()."""
         self._handle, self._lock = None, threading.RLock()
         self._trained: Sequence[Part] = ()

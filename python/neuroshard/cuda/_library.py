@@ -9,7 +9,9 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_ui
 from neuroshard._binaries import cuda_library
 from neuroshard.errors import Error
 
-VERSION = 3
+VERSION = 4
+# Of one table; those that an optimizer has come first.
+MOST_STATES = 3
 
 
 class CudaError(Error):
@@ -35,7 +37,8 @@ _ERRORS = {2: BadId, 3: NoDriver, 4: OutOfMemory}
 
 
 class _SlotMemory(Structure):
-    _fields_ = [("weights", c_void_p), ("state0", c_void_p), ("state1", c_void_p)]
+    _fields_ = [("weights", c_void_p), ("state0", c_void_p), ("state1", c_void_p),
+                ("state2", c_void_p)]
 
 
 class _Options(Structure):
@@ -68,9 +71,9 @@ class Slot(Structure):
                 *((name, c_int64) for name in ("row_begin", "row_end", "col_begin", "col_end")),
                 *((name, c_int32) for name in ("element_type", "num_states", "num_row_states",
                                                "trainable", "two_phase", "reserved")),
-                ("weight_stride", c_int64), ("state_stride", c_int64 * 2),
-                ("weight_bytes", c_int64), ("state_bytes", c_int64 * 2),
-                ("weights", c_void_p), ("states", c_void_p * 2)]
+                ("weight_stride", c_int64), ("state_stride", c_int64 * MOST_STATES),
+                ("weight_bytes", c_int64), ("state_bytes", c_int64 * MOST_STATES),
+                ("weights", c_void_p), ("states", c_void_p * MOST_STATES)]
 
     @property
     def rows(self) -> int:

@@ -32,7 +32,7 @@ module {}
 
 // w - lr * (|w| / |r|) * r; the ratio is 0 where |r| is.
 // APPLY: func.func private @nsk_apply_lamb_f32_d16_b3feccccccccccccd_b3feff7ced916872b_e3fe0000000000000_d3fd0000000000000(
-// APPLY-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
+// APPLY-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
 // APPLY: %[[NORM:.*]] = math.sqrt
 // APPLY: %[[OFR:.*]] = math.sqrt
 // APPLY: %[[NONE:.*]] = arith.cmpf oeq, %[[OFR]],

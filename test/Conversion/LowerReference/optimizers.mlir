@@ -182,3 +182,27 @@ func.func @lamb(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
     ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
   return
 }
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+
+// Row-wise Adagrad with counter: the row's states first, then the weights by two factors.
+neuroshard.table @t : 10 x 3 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = 4.0, weight_decay = 0.5>}
+
+// CHECK-LABEL: func.func @counted(
+// CHECK-SAME: %[[LR:[a-z0-9]*]]: f32
+// CHECK-SAME: %[[W:[a-z0-9]*]]: memref<10x3xf32> {neuroshard.weights = "t"},
+// CHECK-SAME: %[[SUM:[a-z0-9]*]]: memref<10xf32> {neuroshard.state = "t"},
+// CHECK-SAME: %[[LAST:[a-z0-9]*]]: memref<10xf32> {neuroshard.state = "t"},
+// CHECK-SAME: %[[COUNT:[a-z0-9]*]]: memref<10xf32> {neuroshard.state = "t"})
+// CHECK: math.powf %{{.*}} : f64
+// CHECK: memref.store %{{.*}}, %[[LAST]]
+// CHECK: memref.store %{{.*}}, %[[COUNT]]
+// CHECK: memref.store %{{.*}}, %[[SUM]]
+// CHECK: memref.store %{{.*}}, %[[W]]
+func.func @counted(%ids: !ids, %g: tensor<?x3xf32>, %lr: f32, %step: i64) {
+  neuroshard.update @t [#neuroshard.lookup<sum @t["a"]>]
+    ids(%ids : !ids) gradients(%g : tensor<?x3xf32>) learning_rate %lr step %step
+  return
+}

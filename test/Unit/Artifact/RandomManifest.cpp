@@ -69,6 +69,11 @@ private:
       result.l1Penalty = 0.125;
     if (known.hasEta)
       result.eta = 0.0625;
+    if (known.hasCounters) {
+      result.counterHalflife = 2.5;
+      result.adjustmentIter = static_cast<double>(below(3) - 1);
+      result.adjustmentUb = 0.5;
+    }
     return result;
   }
 

@@ -124,6 +124,8 @@ TEST(ComputeFeaturesTest, OtherOptimizersArePricedByTheirStates) {
   EXPECT_EQ(pricedAs(OptimizerKind::LAMB), OptimizerKind::Adam);
   EXPECT_EQ(pricedAs(OptimizerKind::PartialRowWiseLAMB),
             OptimizerKind::Adagrad);
+  EXPECT_EQ(pricedAs(OptimizerKind::RowWiseAdagradWithCounter),
+            OptimizerKind::RowWiseAdagrad);
   EXPECT_EQ(pricedAs(OptimizerKind::PartialRowWiseAdam),
             OptimizerKind::Adagrad);
   ShardWork work;

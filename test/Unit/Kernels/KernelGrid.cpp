@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 namespace neuroshard {
 
@@ -54,6 +55,47 @@ static std::vector<WeightDecayMode> getDecayModes(Optimizer optimizer) {
       modes.push_back(mode);
   }
   return modes;
+}
+
+/// Every way to count rows, and steps before and after adjustment_iter.
+static std::vector<Optimizer> getCounterOptimizers() {
+  using Mode = WeightDecayMode;
+  std::vector<Optimizer> all;
+  for (auto [mode, halflife, adjustment] : {std::tuple(Mode::L2, 4.0, -1.0),
+                                            {Mode::L2, 2.5, kStep},
+                                            {Mode::Decoupled, 4.0, kStep - 1.0},
+                                            {Mode::AdagradW, -1.0, -1.0},
+                                            {Mode::AdagradW, -2.0, kStep - 3.0},
+                                            {Mode::AdagradW, 4.0, kStep},
+                                            {Mode::AdagradW, 0.0, 0.0}}) {
+    all.push_back({.kind = OptimizerKind::RowWiseAdagradWithCounter,
+                   .eps = 1e-3,
+                   .weightDecay = 0.5,
+                   .weightDecayMode = mode,
+                   .counterHalflife = halflife,
+                   .adjustmentIter = adjustment,
+                   .adjustmentUb = 0.125,
+                   .maxGradient = 2});
+  }
+  all.push_back({.kind = OptimizerKind::RowWiseAdagradWithCounter});
+  return all;
+}
+
+/// Counted slots, each updated in one phase and then in two.
+static void addCounterSlots(ProgramSpec &program, ElementType element,
+                            int64_t dim) {
+  bool isF32 = element == ElementType::F32;
+  if (isF32 ? dim != 1 && dim != 100 && dim != 512
+            : dim != (element == ElementType::F16 ? 300 : 100))
+    return;
+  for (Optimizer optimizer : getCounterOptimizers()) {
+    optimizer.stochasticRounding = !isF32;
+    for (bool twoPhase : {false, true}) {
+      bool weighted = program.slots.size() % 4 < 2;
+      program.slots.push_back(
+          {dim, element, optimizer, 2 * dim, weighted, twoPhase});
+    }
+  }
 }
 
 /// Slots with trust ratios, each updated in one phase and then in two.
@@ -118,6 +160,7 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
     program.slots.push_back(
         {dim, element, getOptimizers()[0], 0, false, false});
   addTrustSlots(program, element, dim);
+  addCounterSlots(program, element, dim);
 
   IdType narrow = dim % 3 ? IdType::I32 : IdType::I64;
   IdType wide = dim % 3 ? IdType::I64 : IdType::I32;

@@ -21,6 +21,10 @@ struct KernelGrid {
   const nsrt_program *program;
 };
 
+/// The number of the step that tests run, with counters: some slots adjust
+/// before it, others after it.
+inline constexpr float kStep = 9;
+
 /// Compiles and loads on the first call.
 const KernelGrid &getKernelGrid();
 

@@ -54,7 +54,8 @@ TEST(ProgramTable, NamesOptimizerState) {
       {OptimizerKind::PartialRowWiseAdam, {1, 1}},
       {OptimizerKind::LARS, {1, 0}},
       {OptimizerKind::LAMB, {2, 0}},
-      {OptimizerKind::PartialRowWiseLAMB, {1, 1}}};
+      {OptimizerKind::PartialRowWiseLAMB, {1, 1}},
+      {OptimizerKind::RowWiseAdagradWithCounter, {0, 3}}};
   for (size_t i = 0; i < grid.spec.slots.size(); ++i) {
     const SlotSpec &slot = grid.spec.slots[i];
     auto [elements, rows] = slot.optimizer ? expected.at(slot.optimizer->kind)

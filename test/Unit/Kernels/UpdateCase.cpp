@@ -54,22 +54,43 @@ static std::vector<float> nonNegative(const SlotSpec &spec, Data data,
   return values;
 }
 
+/// Row `row` was last in step row % 5, in none if that is 0, and in some before
+/// it.
+static std::vector<float> lastStepsOfRows() {
+  std::vector<float> steps;
+  for (int64_t row = 0; row < kTableRows; ++row)
+    steps.push_back(static_cast<float>(row % 5));
+  return steps;
+}
+
+static std::vector<float> countsOfRows() {
+  std::vector<float> counts;
+  for (int64_t row = 0; row < kTableRows; ++row)
+    counts.push_back(row % 5 == 0 ? 0
+                                  : 1 + 0.75f * static_cast<float>(row % 7));
+  return counts;
+}
+
 UpdatedSlot::UpdatedSlot(const SlotSpec &spec, Data data)
     : spec(spec), initialWeights(initial(spec, data, 21)),
       initialStates{nonNegative(spec, data, 22), nonNegative(spec, data, 23)},
       weights(spec.element, spec.dim, initialWeights),
       elementStates{{ElementType::F32, spec.dim, initialStates[0]},
                     {ElementType::F32, spec.dim, initialStates[1]}},
-      rowState(std::vector<float>(initialStates[0].begin(),
-                                  initialStates[0].begin() + kTableRows)) {}
+      initialRows{
+          {initialStates[0].begin(), initialStates[0].begin() + kTableRows},
+          lastStepsOfRows(),
+          countsOfRows()},
+      rowState(initialRows[0]), lastSteps(initialRows[1]),
+      counts(initialRows[2]) {}
 
 float *UpdatedSlot::state(int number) {
-  int32_t elements = optimizerStates(spec.optimizer->kind).perElement;
-  if (number < elements)
+  OptimizerStates states = optimizerStates(spec.optimizer->kind);
+  if (number < states.perElement)
     return static_cast<float *>(elementStates[number].data());
-  bool isRowState =
-      number == elements && optimizerStates(spec.optimizer->kind).perRow > 0;
-  return isRowState ? rowState.data() : nullptr;
+  GuardedArray<float> *ofRows[] = {&rowState, &lastSteps, &counts};
+  return number < states.count() ? ofRows[number - states.perElement]->data()
+                                 : nullptr;
 }
 
 /// Segments between guarded pages, and two ranges that kernels take them in.
@@ -90,10 +111,11 @@ void runUpdate(const nsrt_slot_entry &entry, UpdatedSlot &shard,
   GuardedSegments given(segments);
   for (auto [begin, end] : given.ranges)
     entry.update(shard.weights.data(), shard.state(0), shard.state(1),
-                 given.rows.data(), given.bounds.data(), given.offsets.data(),
+                 shard.state(2), given.rows.data(), given.bounds.data(),
+                 given.offsets.data(),
                  shard.spec.weighted ? given.sampleWeights.data() : nullptr,
                  given.gradients.data(), kStepSize, kKept, kSeed, kFirst,
-                 kSecond, begin, end);
+                 kSecond, kStep, begin, end);
 }
 
 ReducedRows::ReducedRows(const SlotSpec &slot, const Segments &segments)
@@ -107,7 +129,8 @@ void runReduce(const nsrt_slot_entry &entry, UpdatedSlot &shard,
   GuardedSegments given(segments);
   for (auto [begin, end] : given.ranges)
     entry.reduce(shard.weights.data(), shard.state(0), shard.state(1),
-                 given.rows.data(), given.bounds.data(), given.offsets.data(),
+                 shard.state(2), given.rows.data(), given.bounds.data(),
+                 given.offsets.data(),
                  shard.spec.weighted ? given.sampleWeights.data() : nullptr,
                  given.gradients.data(), kFirst, kSecond,
                  static_cast<float *>(reduced.rows.data()),
@@ -119,9 +142,9 @@ void runApply(const nsrt_slot_entry &entry, UpdatedSlot &shard,
   GuardedSegments given(segments);
   for (auto [begin, end] : given.ranges)
     entry.apply(shard.weights.data(), shard.state(0), shard.state(1),
-                given.rows.data(), static_cast<float *>(reduced.rows.data()),
-                reduced.norms.data(), kStepSize, kKept, kSeed, kFirst, kSecond,
-                begin, end);
+                shard.state(2), given.rows.data(),
+                static_cast<float *>(reduced.rows.data()), reduced.norms.data(),
+                kStepSize, kKept, kSeed, kFirst, kSecond, kStep, begin, end);
 }
 
 void expectOthersUntouched(UpdatedSlot &shard, const Segments &segments) {
@@ -138,7 +161,9 @@ void expectOthersUntouched(UpdatedSlot &shard, const Segments &segments) {
             bitsOf(shard.elementStates[number].get(row, column)),
             bitsOf(shard.initialStates[number][row * shard.spec.dim + column]))
             << "state " << number << " row " << row;
-    ASSERT_EQ(bitsOf(shard.rowState[row]), bitsOf(shard.initialStates[0][row]));
+    ASSERT_EQ(bitsOf(shard.rowState[row]), bitsOf(shard.initialRows[0][row]));
+    ASSERT_EQ(shard.lastSteps[row], shard.initialRows[1][row]);
+    ASSERT_EQ(shard.counts[row], shard.initialRows[2][row]);
   }
   EXPECT_TRUE(shard.weights.isPaddingIntact());
   EXPECT_TRUE(shard.elementStates[0].isPaddingIntact());

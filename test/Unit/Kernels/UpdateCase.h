@@ -47,7 +47,10 @@ struct UpdatedSlot {
   std::vector<float> initialWeights, initialStates[2];
   StoredRows weights;
   StoredRows elementStates[2];
-  GuardedArray<float> rowState;
+  /// The states per row: the first is as the first state per element, then
+  /// numbers of last steps, and counts.
+  std::vector<float> initialRows[3];
+  GuardedArray<float> rowState, lastSteps, counts;
 
   UpdatedSlot(const SlotSpec &spec, Data data);
 

@@ -6,7 +6,7 @@
 // sum otherwise, and weights and first moments equal bit by bit what the
 // formula gives from the kernel's own row state. Other rows, padding and memory
 // past the arrays stay untouched. TrustKernelTest.cpp has the optimizers with
-// trust ratios.
+// trust ratios, CounterKernelTest.cpp the one with counters.
 
 #include "UpdateCase.h"
 
@@ -69,6 +69,7 @@ ExpectedTable stepElement(const Optimizer &optimizer, float weight,
   case OptimizerKind::LARS:
   case OptimizerKind::LAMB:
   case OptimizerKind::PartialRowWiseLAMB:
+  case OptimizerKind::RowWiseAdagradWithCounter:
     break;
   }
   ADD_FAILURE() << "not element-wise";
@@ -232,7 +233,8 @@ bool isElementwise(const SlotSpec &slot) {
 }
 
 bool isRowwise(const SlotSpec &slot) {
-  return !isElementwise(slot) && !hasTrustRatio(slot);
+  return !isElementwise(slot) && !hasTrustRatio(slot) &&
+         !propertiesOf(slot.optimizer->kind).hasCounters;
 }
 
 TEST_P(UpdateKernels, ElementwiseEqualScalarLoop) {

@@ -7,6 +7,7 @@
 
 #include "neuroshard/Model/Optimizer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -99,6 +100,60 @@ TEST(OptimizerTest, SomeHaveOneModeOfWeightDecay) {
     }
 }
 
+std::string counterMessage(Optimizer optimizer) {
+  std::optional<SettingError> error = settingError(optimizer);
+  return error ? error->setting + (": " + error->message) : "";
+}
+
+TEST(OptimizerTest, CountersAreOfOneOptimizer) {
+  for (const OptimizerProperties &known : kOptimizers) {
+    OptimizerKind kind = *parseOptimizerKind(known.name);
+    std::string name(known.name);
+    bool has = kind == OptimizerKind::RowWiseAdagradWithCounter;
+    std::string none = has ? "" : name + " has no counters";
+    auto expected = [&](const char *setting) {
+      return has ? std::string() : setting + (": " + none);
+    };
+    EXPECT_EQ(counterMessage({.kind = kind, .counterHalflife = 4}),
+              expected("counter_halflife"));
+    EXPECT_EQ(counterMessage({.kind = kind, .adjustmentIter = 4}),
+              expected("adjustment_iter"));
+    EXPECT_EQ(counterMessage({.kind = kind, .adjustmentUb = 4}),
+              expected("adjustment_ub"));
+    EXPECT_EQ(counterMessage(
+                  {.kind = kind, .weightDecayMode = WeightDecayMode::AdagradW}),
+              has ? ""
+                  : "weight_decay_mode: adagradw is of "
+                    "rowwise_adagrad_with_counter alone, got: " +
+                        name);
+  }
+}
+
+/// FBGEMM takes counter_halflife / row_counter of the decay, which below 0
+/// makes weights grow.
+TEST(OptimizerTest, HalflivesFitTheirWeightDecay) {
+  auto message = [](WeightDecayMode mode, double decay, double halflife) {
+    return counterMessage({.kind = OptimizerKind::RowWiseAdagradWithCounter,
+                           .weightDecay = decay,
+                           .weightDecayMode = mode,
+                           .counterHalflife = halflife});
+  };
+  using testing::HasSubstr;
+  for (WeightDecayMode mode :
+       {WeightDecayMode::L2, WeightDecayMode::Decoupled}) {
+    EXPECT_EQ(message(mode, 0.5, 0.5), "");
+    EXPECT_EQ(message(mode, 0, -1), "");
+    EXPECT_THAT(message(mode, 0.5, 0), HasSubstr("must be above 0"));
+    EXPECT_THAT(message(mode, 0.5, -1), HasSubstr("got: -1"));
+    EXPECT_THAT(message(mode, 0, -2), HasSubstr("adagradw alone, got: -2"));
+  }
+  for (double halflife : {-2.0, -1.0, 0.0, 0.5, 4.0})
+    EXPECT_EQ(message(WeightDecayMode::AdagradW, 0.5, halflife), "");
+  for (double halflife : {-3.0, -1.5, -0.5})
+    EXPECT_THAT(message(WeightDecayMode::AdagradW, 0.5, halflife),
+                HasSubstr("must be a number of steps"));
+}
+
 TEST(OptimizerTest, PenaltiesAreOfFTRLAlone) {
   for (const OptimizerProperties &known : kOptimizers) {
     OptimizerKind kind = *parseOptimizerKind(known.name);
@@ -138,7 +193,8 @@ TEST(OptimizerTest, ExchangesNormsOfSplitColumnsOnlyIfTheStepNeedsThem) {
       {"rowwise_rmsprop", 1},
       {"lars_sgd", 2},
       {"lamb", 2},
-      {"partial_rowwise_lamb", 4}};
+      {"partial_rowwise_lamb", 4},
+      {"rowwise_adagrad_with_counter", 1}};
   for (const OptimizerProperties &known : kOptimizers) {
     OptimizerKind kind = *parseOptimizerKind(known.name);
     auto found = norms.find(known.name);

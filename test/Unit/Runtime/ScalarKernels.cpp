@@ -145,10 +145,11 @@ void stepRow(Optimizer optimizer, void *weights, float *state0, float *state1,
 }
 
 template <int Dim, Element Type, Optimizer Kind, bool Weighted>
-void update(void *weights, float *state0, float *state1, const int64_t *rows,
-            const int64_t *segments, const int64_t *offsets,
-            const float *sampleWeights, const float *gradients, float stepSize,
-            float, uint32_t, float, float, int64_t begin, int64_t end) {
+void update(void *weights, float *state0, float *state1, float *,
+            const int64_t *rows, const int64_t *segments,
+            const int64_t *offsets, const float *sampleWeights,
+            const float *gradients, float stepSize, float, uint32_t, float,
+            float, float, int64_t begin, int64_t end) {
   for (int64_t u = begin; u < end; ++u) {
     float sum[Dim];
     sumGradients<Dim, Weighted>(segments[u], segments[u + 1], offsets,
@@ -159,7 +160,7 @@ void update(void *weights, float *state0, float *state1, const int64_t *rows,
 }
 
 template <int Dim, bool Weighted>
-void reduce(const void *, float *, float *, const int64_t *,
+void reduce(const void *, float *, float *, float *, const int64_t *,
             const int64_t *segments, const int64_t *offsets,
             const float *sampleWeights, const float *gradients, float, float,
             float *reduced, float *norms, int64_t begin, int64_t end) {
@@ -172,9 +173,9 @@ void reduce(const void *, float *, float *, const int64_t *,
 }
 
 template <int Dim, int TableDim, Element Type>
-void apply(void *weights, float *state0, float *, const int64_t *rows,
+void apply(void *weights, float *state0, float *, float *, const int64_t *rows,
            const float *reduced, const float *norms, float stepSize, float,
-           uint32_t, float, float, int64_t begin, int64_t end) {
+           uint32_t, float, float, float, int64_t begin, int64_t end) {
   int64_t stride = nsrt_row_stride(Dim, sizeof(float));
   for (int64_t u = begin; u < end; ++u)
     stepRow<Dim, Type>(Optimizer::RowwiseAdagrad, weights, state0, nullptr,

@@ -57,6 +57,18 @@ TEST(StepSizeTest, TrustRatiosCorrectMomentsAndNotTheRate) {
   }
 }
 
+TEST(StepSizeTest, CountersTakeTheStepThatF32CanCount) {
+  Optimizer optimizer{.kind = OptimizerKind::RowWiseAdagradWithCounter,
+                      .weightDecay = 0.25,
+                      .weightDecayMode = WeightDecayMode::Decoupled,
+                      .counterHalflife = 4};
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 7), (StepSize{.size = 0.5f, .step = 7}));
+  EXPECT_EQ(stepSize(optimizer, 0.5f, 1 << 24).step, 16777216.0f);
+  EXPECT_THROW(stepSize(optimizer, 0.5f, 0), RuntimeError);
+  EXPECT_THROW(stepSize(optimizer, 0.5f, (1 << 24) + 1), RuntimeError);
+  EXPECT_EQ(stepSize({.kind = OptimizerKind::RowWiseAdagrad}, 0.5f, 7).step, 0);
+}
+
 TEST(StepSizeTest, FTRLDividesByALearningRateAboveZero) {
   Optimizer optimizer{.kind = OptimizerKind::FTRL};
   EXPECT_EQ(stepSize(optimizer, 0.5f, 0).size, 0.5f);

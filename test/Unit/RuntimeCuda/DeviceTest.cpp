@@ -99,9 +99,10 @@ TEST_F(DeviceTest, RowsAreCopiedBothWays) {
 TEST_F(DeviceTest, TakesMemoryOfTheCaller) {
   DeviceArray<float> first(6 * 8), second(5 * 4), third(5 * 4);
   DeviceArray<float> states(16);
-  nsc_slot_memory slots[] = {{first.data(), nullptr, nullptr},
-                             {second.data(), states.data(), nullptr},
-                             {third.data(), states.data() + 8, nullptr}};
+  nsc_slot_memory slots[] = {
+      {first.data(), nullptr, nullptr, nullptr},
+      {second.data(), states.data(), nullptr, nullptr},
+      {third.data(), states.data() + 8, nullptr, nullptr}};
   first[9] = 5;
   nsc_options options = {};
   options.slots = slots;

@@ -310,8 +310,8 @@ TEST(JsonTest, UnknownNamesAreRefused) {
           ", got: 'adamax'");
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "sgd", "weight_decay_mode": "l1"}})")),
-            "tables[0].optimizer.weight_decay_mode: expected default, l2 or "
-            "decoupled, got: 'l1'");
+            "tables[0].optimizer.weight_decay_mode: expected default, l2, "
+            "decoupled or adagradw, got: 'l1'");
   EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4})",
                                    R"(, "topology": "8xTPU")")),
               HasSubstr("topology: unknown device class 'TPU'"));
@@ -327,23 +327,26 @@ TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {
         workloadJson(R"({"name": "a", "rows": 1, "dim": 4, "optimizer": ")" +
                      std::string(known.name) + R"("})"));
     ASSERT_TRUE(problem.has_value()) << text(problem.error());
-    EXPECT_EQ(toString(problem->tables[0].optimizer.kind), known.name);
-    problem->tables[0].optimizer.weightDecay = 0.5;
-    problem->tables[0].optimizer.maxGradient = 0.75;
-    problem->tables[0].optimizer.stochasticRounding = true;
+    Optimizer &optimizer = problem->tables[0].optimizer;
+    EXPECT_EQ(toString(optimizer.kind), known.name);
     problem->tables[0].elementType = ElementType::BF16;
-    problem->tables[0].optimizer.weightDecayMode =
-        known.isOneWeightDecayMode ? known.weightDecayMode
-                                   : WeightDecayMode::Decoupled;
-    if (known.hasPenalties) {
-      problem->tables[0].optimizer.l1Penalty = 0.25;
-      problem->tables[0].optimizer.l2Penalty = 0.125;
+    optimizer.weightDecay = 0.5;
+    optimizer.maxGradient = 0.75;
+    optimizer.stochasticRounding = true;
+    optimizer.weightDecayMode = known.isOneWeightDecayMode
+                                    ? known.weightDecayMode
+                                    : WeightDecayMode::Decoupled;
+    optimizer.l1Penalty = known.hasPenalties ? 0.25 : 0;
+    optimizer.l2Penalty = known.hasPenalties ? 0.125 : 0;
+    optimizer.eta = known.hasEta ? 0.0625 : optimizer.eta;
+    if (known.hasCounters) {
+      optimizer.counterHalflife = 4;
+      optimizer.adjustmentIter = 100;
+      optimizer.adjustmentUb = 0.5;
     }
-    if (known.hasEta)
-      problem->tables[0].optimizer.eta = 0.0625;
     Expected<ShardingProblem> again = parseWorkload(writeWorkload(*problem));
     ASSERT_TRUE(again.has_value()) << text(again.error());
-    EXPECT_EQ(again->tables[0].optimizer, problem->tables[0].optimizer);
+    EXPECT_EQ(again->tables[0].optimizer, optimizer);
   }
 }
 

@@ -25,7 +25,8 @@ OPTIMIZERS = {
     "ftrl": ns.Optimizer("ftrl", initial_accumulator=0.1),
 }
 # Of which only the states are of interest here.
-TRUST = {kind: ns.Optimizer(kind) for kind in ("lars_sgd", "lamb", "partial_rowwise_lamb")}
+STATES_ALONE = {kind: ns.Optimizer(kind) for kind in (
+    "lars_sgd", "lamb", "partial_rowwise_lamb", "rowwise_adagrad_with_counter")}
 ROWS, DIM = 40, 20
 
 
@@ -147,7 +148,7 @@ class Tables(torch.nn.Module):
 def make(cuts, optimizer="rowwise_adagrad", semantics="exact", type="f32", rows=6, dim=16,
          name="t"):
     """One table on one rank; cuts: [(rows, cols)] of its shards."""
-    made = problem([ns.Table(name, rows, dim, type, (OPTIMIZERS | TRUST)[optimizer])], 1, semantics)
+    made = problem([ns.Table(name, rows, dim, type, (OPTIMIZERS | STATES_ALONE)[optimizer])], 1, semantics)
     shards = [ns.Shard(table=name, rows=one, cols=two, devices=0) for one, two in cuts]
     cut = ns.Plan(shards=shards, device_count=1, optimizer_semantics=semantics)
     cut.verify(made)

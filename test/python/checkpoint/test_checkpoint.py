@@ -26,14 +26,15 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*assuming the intent is to")
     ("sgd", []), ("adagrad", ["sum"]), ("rowwise_adagrad", ["sum"]),
     ("adam", ["exp_avg", "exp_avg_sq"]), ("momentum", ["momentum_buffer"]),
     ("partial_rowwise_adam", ["exp_avg", "exp_avg_sq"]), ("ftrl", ["sum", "linear"]), ("lars_sgd", ["momentum_buffer"]), ("lamb", ["exp_avg", "exp_avg_sq"]),
-    ("partial_rowwise_lamb", ["exp_avg", "exp_avg_sq"])])
+    ("partial_rowwise_lamb", ["exp_avg", "exp_avg_sq"]),
+    ("rowwise_adagrad_with_counter", ["sum", "prev_iter", "row_counter"])])
 def test_keys_are_those_of_torchrec(optimizer, names):
     found = make(GRID, optimizer).state_dict()
     assert list(found) == [f"embedding_bags.t.{name}" for name in ["weight", *names]] + [
         "step", "learning_rate"]
     assert found["embedding_bags.t.weight"].size() == (6, 16)
     for name in names:
-        row_wise = optimizer == "rowwise_adagrad" or (
+        row_wise = optimizer.startswith("rowwise_adagrad") or (
             optimizer.startswith("partial_rowwise_") and name == "exp_avg_sq")
         shape = (6,) if row_wise else (6, 16)
         assert found[f"embedding_bags.t.{name}"].size() == shape

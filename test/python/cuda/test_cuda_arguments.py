@@ -265,7 +265,7 @@ def test_gradients_beside_the_parts(device):
     ({"gpu": 100}, "there is no GPU 100; this machine has"),
     ({"seed": -1}, "seed: expected a number from 0 to"),
     ({"seed": 1.5}, "seed: expected a whole number, got: 1.5"),
-    ({"memory": 5}, r"memory: expected a list of \(weights, state0, state1\)"),
+    ({"memory": 5}, r"memory: expected a list of \(weights, state0, state1, state2\)"),
     ({"memory": [torch.empty(10)]}, r"memory\[0\]: expected \(weights, state0.* found 10 arrays"),
     ({"memory": [(torch.empty(96),)]}, "expected memory for 2 slots, .* found it for 1"),
     ({"memory": []}, "expected memory for 2 slots"),

@@ -35,7 +35,11 @@ OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_acc
               ns.Optimizer("partial_rowwise_lamb", eps=1e-4, weight_decay=0.25),
               ns.Optimizer("lars_sgd", eta=0.25, max_gradient=0.25),
               ns.Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-4),
-              ns.Optimizer("partial_rowwise_lamb", beta1=0.8, beta2=0.99, eps=1e-4))
+              ns.Optimizer("partial_rowwise_lamb", beta1=0.8, beta2=0.99, eps=1e-4),
+              ns.Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25,
+                           counter_halflife=2),
+              ns.Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25,
+                           weight_decay_mode="adagradw", adjustment_iter=1))
 KINDS = (*plans.KINDS, "even_rows", "even_columns", "one_rank")
 # Poolings of the features of a table. Weights are for sums, and for all features or none.
 READERS = (("sum",), ("mean",), ("sum", "mean"), ("mean", "sum", "mean"))

@@ -122,7 +122,7 @@ class Training:
             expected = optimizers.step(table.optimizer, weights, states, gradient, learning_rate,
                                        self.updates, column_groups(self.plan, table))
             got = [after[table.name][0], *after[table.name][1]]
-            for name, value, bounded in zip(("weights", "state 0", "state 1"), got, expected):
+            for name, value, bounded in zip(("weights", "state 0", "state 1", "state 2"), got, expected):
                 oracle.assert_within(value, bounded,
                                      f"{table}: {name} after step {self.updates}")
 

@@ -67,7 +67,8 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
            for optimizer, type, policy, depth in (
                ("sgd", "f16", "lru", 1), ("adagrad", "f32", "lfu", 2), ("adam", "bf16", "lru", 3),
                ("rowwise_adagrad", "f32", "lru", 2), ("ftrl", "bf16", "lfu", 1),
-               ("lars_sgd", "f16", "lru", 1), ("partial_rowwise_lamb", "bf16", "lfu", 2))),
+               ("lars_sgd", "f16", "lru", 1), ("partial_rowwise_lamb", "bf16", "lfu", 2),
+               ("rowwise_adagrad_with_counter", "f32", "lru", 2))),
          "tiers.same_bits:cache=608", "tiers.shards", "tiers.errors", "tiers.checkpoint",
          "tiers.read_in_a_step",
          *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"

@@ -30,7 +30,8 @@ EMULATED = [same_bits(kind=kind, optimizer=OPTIMIZERS[number % 4], device="emula
 EVERY = [same_bits(kind=kind, optimizer=optimizer, type=type, device=device) for kind in KINDS
          for optimizer in OPTIMIZERS for type in ("f32", "bf16") for device in ("cpu", "emulator")]
 FORMS = [same_bits(pooling="none"), same_bits(kind="rows", optimizer="ftrl"), same_bits(type="bf16", kind="columns", optimizer="adam"),
-         same_bits(kind="columns", optimizer="partial_rowwise_lamb"), same_bits(tier="ssd", kind="rows"),
+         same_bits(kind="columns", optimizer="partial_rowwise_lamb"),
+         same_bits(kind="columns", optimizer="rowwise_adagrad_with_counter"), same_bits(tier="ssd", kind="rows"),
          same_bits(tier="dram", kind="columns", device="emulator", optimizer="rowwise_adagrad", steps=8)]
 HELD = [*(f"dynamic.held:way={way}" for way in ("accumulate", "two_forwards", "step")),
         "dynamic.held:policy=lfu", "dynamic.held:policy=age:way=two_forwards", "dynamic.started"]

@@ -29,7 +29,10 @@ OPTIMIZERS = tuple(
     Optimizer("lars_sgd", beta1=0.8, eta=0.5, weight_decay=0.25),
     Optimizer("lamb", eps=1e-3, weight_decay=0.25),
     Optimizer("partial_rowwise_lamb", eps=1e-3, weight_decay=0.25),
-    Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-3, max_gradient=0.5))
+    Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-3, max_gradient=0.5),
+    Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25, counter_halflife=2),
+    Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25, weight_decay_mode="adagradw",
+              adjustment_iter=1))
 # What reads a table in training: (input, feature of the table, pooling, weighted).
 READERS = (
     (("l", 0, "sum", False),),
@@ -121,7 +124,8 @@ def sharded_model():
             (40, OPTIMIZERS[11]), (28, OPTIMIZERS[12]), (32, OPTIMIZERS[13]),
             (44, OPTIMIZERS[10]), (48, OPTIMIZERS[16]), (52, OPTIMIZERS[17]), (56, OPTIMIZERS[18]),
             (300, OPTIMIZERS[19]), (60, OPTIMIZERS[20]),
-            (72, OPTIMIZERS[6]), (260, OPTIMIZERS[6]))):
+            (72, OPTIMIZERS[6]), (260, OPTIMIZERS[6]), (76, OPTIMIZERS[21]),
+            (264, OPTIMIZERS[22]))):
         name = f"t{dim}"
         tables.append(Table(name, 12 + position, dim, DTYPES[position % 3], optimizer))
         for key, own, pooling, weighted in READERS[position % len(READERS)]:

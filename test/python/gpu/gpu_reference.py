@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy
 import torch
 
+import gpu_counters
 import gpu_trust
 from support import rounding
 from support.optimizers import TRUST, decay_mode, is_rowwise
@@ -19,6 +20,7 @@ from support.optimizers import TRUST, decay_mode, is_rowwise
 ROOT = Path(__file__).resolve().parents[3]
 F32 = numpy.float32
 ULPS = 4
+COUNTED = gpu_counters.KIND
 LONG = 512  # terms from which a sum is taken by itself
 
 
@@ -175,13 +177,13 @@ def column_sums(products):
 
 def step_size(optimizer, learning_rate, number):
     """The step size, the factor of the weights under decoupled weight decay, the seed of stochastic
-    rounding, and the factors of moments with a trust ratio."""
+    rounding, the factors of moments with a trust ratio, and the number of the step."""
     rate = float(F32(learning_rate))
     kept = 1 - rate * optimizer.weight_decay if decay_mode(optimizer) == "decoupled" else 1
     if "adam" in optimizer.kind:
         rate *= numpy.sqrt(1 - optimizer.beta2 ** number) / (1 - optimizer.beta1 ** number)
     factors = [1 / (1 - optimizer.beta1 ** number), 1 / numpy.sqrt(1 - optimizer.beta2 ** number)]
-    return F32(rate), F32(kept), rounding.seed_of(number), [F32(one) for one in factors]
+    return F32(rate), F32(kept), rounding.seed_of(number), [F32(one) for one in factors], F32(number)
 
 
 def by_root(weights, size, numerator, squares, eps):
@@ -192,8 +194,10 @@ def norms_of_rows(optimizer, stored, states, gradient, size):
     """The sums over columns that steps of rows need; as update()."""
     gradient = clipped(optimizer, gradient)
     if optimizer.kind not in TRUST:
-        gradient = with_decay(optimizer, gradient, as_f32(stored))
-        return [column_sums(gradient * gradient)]
+        decayed = with_decay(optimizer, gradient, as_f32(stored))
+        if optimizer.kind == COUNTED:
+            decayed = gpu_counters.decayed(optimizer, gradient, as_f32(stored))
+        return [column_sums(decayed * decayed)]
     _, products, _ = gpu_trust.first_phase(optimizer, as_f32(stored), states, gradient, size[3])
     return [column_sums(product) for product in products]
 
@@ -222,7 +226,14 @@ def update(optimizer, stored, states, gradient, size, norms=None, columns=None):
         if optimizer.stochastic_rounding:
             new[0] = at_random(new[0], gradient, size[2], stored.dtype)
         return new
-    size, kept, seed, _ = size
+    size, kept, seed, _, number = size
+    if optimizer.kind == COUNTED:
+        norm, = norms or norms_of_rows(optimizer, stored, states, gradient, None)
+        counted = gpu_counters.step(optimizer, weights, states, gradient, size, number, norm, columns)
+        new = [Bounded(value, error) for value, error in counted]
+        if optimizer.stochastic_rounding:
+            new[0] = at_random(new[0], gradient, seed, stored.dtype)
+        return new
     gradient = with_decay(optimizer, gradient, weights)
     if decay_mode(optimizer) == "decoupled":
         weights = kept * weights

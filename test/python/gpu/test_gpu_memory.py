@@ -24,7 +24,8 @@ COUNT = 12 if os.environ.get("NEUROSHARD_ALL") else 5
 SORT_BYTES = 9  # kDeviceSortBytes of lib/Planner/Memory/UpdateMemory.cpp
 FACTOR_BYTES = 4  # there or not, for all ids of a device
 ROUNDING = 32 << 10  # each array begins at a multiple of 256 bytes
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "partial_rowwise_lamb")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "partial_rowwise_lamb",
+              "rowwise_adagrad_with_counter")
 
 
 def problem_of(number):

@@ -17,7 +17,8 @@ sys.path.append(str(ROOT / "tools" / "gpu"))
 import check_sass  # noqa: E402
 
 OPTIMIZERS = ("sgd", "ftrl", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
-              "partial_rowwise_adam", "rowwise_rmsprop", "lars_sgd", "lamb", "partial_rowwise_lamb")
+              "partial_rowwise_adam", "rowwise_rmsprop", "lars_sgd", "lamb", "partial_rowwise_lamb",
+              "rowwise_adagrad_with_counter")
 POOLINGS = (("sum", True), ("sum", False), ("unpooled", False))
 DIMS = (4, 8, 16, 32, 48, 64, 96, 100, 128, 192, 256, 512, 1024)
 GRID = list(itertools.product(DIMS, DTYPES, OPTIMIZERS, POOLINGS))

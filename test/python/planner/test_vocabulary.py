@@ -30,10 +30,12 @@ def test_literal_types(literal, word):
 def test_vocabulary_is_not_empty():
     assert WORDS["optimizer_states"]["sgd"] == [[], []]
     assert WORDS["optimizer_states"]["rowwise_adagrad"] == [[], ["sum"]]
+    assert WORDS["optimizer_states"]["rowwise_adagrad_with_counter"] == [
+        [], ["sum", "prev_iter", "row_counter"]]
     assert WORDS["optimizer_states"]["partial_rowwise_adam"] == [["exp_avg"], ["exp_avg_sq"]]
     assert {name: count for name, count in WORDS["norms_per_row"].items() if count} == {
         "rowwise_adagrad": 1, "partial_rowwise_adam": 1, "rowwise_rmsprop": 1, "lars_sgd": 2, "lamb": 2,
-        "partial_rowwise_lamb": 4}
+        "partial_rowwise_lamb": 4, "rowwise_adagrad_with_counter": 1}
     assert WORDS["element_bytes"] == {"f32": 4, "f16": 2, "bf16": 2}
     assert WORDS["tiers"] == ["hbm", "dram", "ssd"] and len(WORDS["reuse_bin_upper"]) == 17
 

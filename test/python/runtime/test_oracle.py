@@ -208,3 +208,47 @@ def test_rowwise_adagrad_keeps_one_mean_square_per_row():
     expected = 3.0 / (12.5 ** 0.5 + 0.5)
     assert weights.value[0, 0].item() == pytest.approx(-expected, rel=1e-15)
     assert weights.value[1].tolist() == [0.0, 0.0]
+
+
+COUNTERS = [Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=decay, weight_decay_mode=mode,
+                      counter_halflife=halflife, adjustment_iter=adjustment, adjustment_ub=0.125)
+            for decay, mode, halflife, adjustment in (
+                (0.25, "l2", 4.0, -1.0), (0.25, "l2", 2.0, 3.0), (0.25, "decoupled", 4.0, 2.0),
+                (0.25, "adagradw", -1.0, -1.0), (0.25, "adagradw", -2.0, 3.0),
+                (0.25, "adagradw", 4.0, 2.0), (0.25, "adagradw", 0.0, 0.0), (0.0, "l2", -1.0, -1.0))]
+
+
+@pytest.mark.parametrize("optimizer", COUNTERS, ids=str)
+def test_rows_with_counters_are_those_of_fbgemm(optimizer):
+    """FBGEMM's CPU operator, rows of every step, of some and of none."""
+    tables = fbgemm_tables(optimizer, rows=6, dim=4)
+    generator = torch.Generator().manual_seed(7)
+    theirs, = tables.split_embedding_weights()
+    theirs.copy_(torch.randn((6, 4), generator=generator))
+    weights, states = theirs.clone(), optimizers.new_states(optimizer, 6, 4)
+    for number in range(1, 9):
+        ids = torch.tensor([0, 1 + number % 3, 4 if number % 4 == 0 else 0])
+        terms = torch.randn((3, 4), generator=generator)
+        tables(ids, torch.arange(4)).backward(terms)
+        dense = torch.zeros((6, 4)).index_add_(0, ids, terms)
+        weights, *states = [new.value.float() for new in optimizers.step(
+            optimizer, weights, states, summed(dense.double(), torch.bincount(ids, minlength=6)), 0.1,
+            number)]
+        torch.testing.assert_close(weights, theirs, rtol=1e-5, atol=1e-6)
+        for ours, one in zip(states, tables.split_optimizer_states()[0], strict=True):
+            torch.testing.assert_close(ours[:, 0], one, rtol=1e-5, atol=1e-6)
+
+
+def fbgemm_tables(optimizer, rows, dim):
+    training = pytest.importorskip("fbgemm_gpu.split_table_batched_embeddings_ops_training")
+    modes = training.CounterWeightDecayMode
+    mode = {"l2": modes.L2, "decoupled": modes.DECOUPLE, "adagradw": modes.ADAGRADW}
+    return training.SplitTableBatchedEmbeddingBagsCodegen(
+        [(rows, dim, training.EmbeddingLocation.HOST, training.ComputeDevice.CPU)],
+        optimizer=training.OptimType.EXACT_ROWWISE_ADAGRAD, learning_rate=0.1, eps=optimizer.eps,
+        weight_decay=optimizer.weight_decay, weight_decay_mode=training.WeightDecayMode.COUNTER,
+        stochastic_rounding=False,
+        counter_based_regularization=training.CounterBasedRegularizationDefinition(
+            counter_weight_decay_mode=mode[optimizer.weight_decay_mode],
+            counter_halflife=int(optimizer.counter_halflife),
+            adjustment_iter=int(optimizer.adjustment_iter), adjustment_ub=optimizer.adjustment_ub))

@@ -22,7 +22,7 @@ class RuntimeFailure(Exception):
 class TableInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("rows", ctypes.c_int64), ("dim", ctypes.c_int64),
                 ("element_type", ctypes.c_int32), ("num_states", ctypes.c_int32),
-                ("state_width", ctypes.c_int64 * 2)]
+                ("state_width", ctypes.c_int64 * 3)]
 
 
 def build_folder():

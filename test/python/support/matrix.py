@@ -31,7 +31,13 @@ OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulat
               Optimizer("partial_rowwise_lamb", eps=1e-4, weight_decay=0.25),
               Optimizer("lars_sgd", eta=0.25),
               Optimizer("lamb", beta1=0.8, beta2=0.99, eps=1e-4, max_gradient=0.25),
-              Optimizer("partial_rowwise_lamb", beta1=0.8, beta2=0.99, eps=1e-4))
+              Optimizer("partial_rowwise_lamb", beta1=0.8, beta2=0.99, eps=1e-4),
+              Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25,
+                        counter_halflife=2.0),
+              Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25,
+                        weight_decay_mode="adagradw", adjustment_iter=1.0),
+              Optimizer("rowwise_adagrad_with_counter", eps=1e-3, weight_decay=0.25,
+                        weight_decay_mode="decoupled", counter_halflife=3.0, max_gradient=0.25))
 # Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
 INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
 # What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.

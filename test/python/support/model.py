@@ -22,6 +22,9 @@ class Optimizer:
     l1_penalty: float = 0.0
     l2_penalty: float = 0.0
     eta: float = 0.001
+    counter_halflife: float = -1.0
+    adjustment_iter: float = -1.0
+    adjustment_ub: float = 1.0
     max_gradient: float = 0.0
     stochastic_rounding: bool = False
 
@@ -30,7 +33,8 @@ class Optimizer:
         changed = "".join(
             f", {name} = {getattr(self, name):.17e}"
             for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay",
-                         "l1_penalty", "l2_penalty", "eta", "max_gradient")
+                         "l1_penalty", "l2_penalty", "eta", "counter_halflife", "adjustment_iter",
+                         "adjustment_ub", "max_gradient")
             if getattr(self, name) != getattr(defaults, name))
         if self.weight_decay_mode != "default":
             changed += f", weight_decay_mode = {self.weight_decay_mode}"

@@ -15,8 +15,8 @@ from support.oracle import ULPS, Bounded, ulp
 
 
 def decay_mode(optimizer):
-    """l2 or decoupled; None without weight decay, or where it is in the direction of a step."""
-    if not optimizer.weight_decay or optimizer.kind in TRUST:
+    """l2 or decoupled; None without weight decay, or where the optimizer's own rule has it."""
+    if not optimizer.weight_decay or optimizer.kind in (*TRUST, "rowwise_adagrad_with_counter"):
         return None
     if optimizer.weight_decay_mode != "default":
         return optimizer.weight_decay_mode
@@ -37,7 +37,7 @@ def new_states(optimizer, rows, dim, column_groups=1):
     """Initial states as the runtime stores them."""
     if optimizer is None:
         return []
-    sums = ("adagrad", "rowwise_adagrad", "ftrl")  # the first state of these
+    sums = ("adagrad", "rowwise_adagrad", "ftrl", "rowwise_adagrad_with_counter")  # the first state of these
     first = optimizer.initial_accumulator if optimizer.kind in sums else 0.0
     return [torch.full((rows, column_groups if width is None else dim), 0.0 if number else first)
             for number, width in enumerate(STATES[optimizer.kind])]
@@ -276,14 +276,74 @@ def lamb(optimizer, weights, states, gradient, learning_rate, number, columns):
     return new
 
 
+def rowwise_adagrad_with_counter(optimizer, weights, states, gradient, learning_rate, number, columns):
+    """FBGEMM's, under counter-based regularization with equal learning rates."""
+    new = [Bounded(old.clone(), torch.zeros_like(old)) for old in (weights, *states)]
+    for group, (begin, end) in enumerate(columns):
+        part, one = (slice(None), slice(begin, end)), (slice(None), slice(group, group + 1))
+        old = weights[part]
+        own = Bounded(gradient.value[part], gradient.error[part])
+        decayed = own
+        if optimizer.weight_decay_mode in ("default", "l2"):
+            decayed = plus_decay(optimizer, own, old)
+        mean = (decayed.value ** 2).mean(1, keepdim=True)
+        total = Bounded(states[0][one] + mean, ULPS * ulp(states[0][one] + mean) + ULPS * ulp(mean)
+                        + square_error(decayed.value, decayed.error).mean(1, keepdim=True))
+        last = states[1][one]
+        since = torch.where(last == 0, 1.0, number - last)
+        count = counted(optimizer.counter_halflife, states[2][one], since)
+        size = torch.full_like(count, learning_rate)
+        share = torch.ones_like(count)  # of the weights
+        scale = Bounded(*inverse_root(size, total.value, total.error, optimizer.eps))
+        if optimizer.adjustment_iter <= 0 or number > optimizer.adjustment_iter:
+            size, share = by_counter(optimizer, size, scale.value, count, since, number)
+            scale = Bounded(*inverse_root(size, total.value, total.error, optimizer.eps))
+        lost = optimizer.weight_decay * scale.error * optimizer.counter_halflife / count
+        kept = Bounded(share * old, ULPS * ulp(old.abs() * (1 + share.abs())) + lost.abs() * old.abs())
+        change = moved(kept.value, scale.value * own.value,
+                       scale.value * own.error + scale.error * own.value.abs() + kept.error
+                       + ULPS * ulp(scale.value * own.value))
+        found = (change, total, Bounded(torch.full_like(last, number), torch.zeros_like(last)),
+                 Bounded(count, ULPS * ulp(count)))
+        for array, where, values in zip(new, (part, one, one, one), found):
+            array.value[where], array.error[where] = values.value, values.error
+    return new
+
+
+def counted(halflife, before, since):
+    """In how many steps a row was, after another one."""
+    if halflife == 0:
+        return torch.ones_like(before)
+    return 1 + before * (1 if halflife < 0 else 0.5 ** (since / halflife))
+
+
+def by_counter(optimizer, rate, factor, count, since, number):
+    """The learning rates of rows, and the shares of their weights that stay."""
+    decay, halflife = optimizer.weight_decay, optimizer.counter_halflife
+    if optimizer.weight_decay_mode == "adagradw":
+        share = 1 - decay * rate
+        late = share ** (since.clamp_max(number - optimizer.adjustment_iter) - 1)
+        if halflife == -1:
+            rate = rate * count.sqrt()
+        if halflife == -2:
+            rate = (rate * count).clamp_max(optimizer.adjustment_ub)
+        return rate * late, share * late
+    if not decay:
+        return rate, torch.ones_like(rate)
+    size = rate if optimizer.weight_decay_mode == "decoupled" else factor
+    return rate, 1 - decay * halflife / count * size
+
+
 # Their steps are scaled by norms of weights and of the step itself.
 TRUST = ("lars_sgd", "lamb", "partial_rowwise_lamb")
 # By optimizer, the states that it has: a value per element, or per row (None).
 STATES = {"sgd": (), "adagrad": ("dim",), "rowwise_adagrad": (None,), "adam": ("dim", "dim"),
           "momentum": ("dim",), "adamw": ("dim", "dim"), "partial_rowwise_adam": ("dim", None),
           "rowwise_rmsprop": (None,), "ftrl": ("dim", "dim"), "lars_sgd": ("dim",),
-          "lamb": ("dim", "dim"), "partial_rowwise_lamb": ("dim", None)}
+          "lamb": ("dim", "dim"), "partial_rowwise_lamb": ("dim", None),
+          "rowwise_adagrad_with_counter": (None, None, None)}
 RULES = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad, "adam": adam,
          "momentum": momentum, "adamw": adam, "partial_rowwise_adam": partial_rowwise_adam,
          "rowwise_rmsprop": rowwise_rmsprop, "ftrl": ftrl, "lars_sgd": lars_sgd, "lamb": lamb,
-         "partial_rowwise_lamb": lamb}
+         "partial_rowwise_lamb": lamb,
+         "rowwise_adagrad_with_counter": rowwise_adagrad_with_counter}

@@ -8,7 +8,7 @@ import ctypes
 import json
 
 from support.host import Function
-from support.optimizers import is_rowwise
+from support.optimizers import STATES
 
 
 class Reference:
@@ -25,11 +25,11 @@ class Reference:
 
     def set_table(self, name, weights, states):
         self.weights[name] = weights.clone().contiguous()
-        rowwise = is_rowwise(self.model.table(name).optimizer)
-        # Without shards a row-wise optimizer has one state per row, its last one.
+        optimizer = self.model.table(name).optimizer
+        # Without shards a state per row has one value.
         self.states[name] = [
-            (state[:, 0] if rowwise and state is states[-1] else state).clone().contiguous()
-            for state in states]
+            (state[:, 0] if width is None else state).clone().contiguous()
+            for state, width in zip(states, STATES[optimizer.kind] if optimizer else (), strict=True)]
 
     def get_states(self, name):
         return [s.unsqueeze(1) if s.dim() == 1 else s for s in self.states[name]]

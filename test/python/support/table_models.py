@@ -20,12 +20,14 @@ os.environ.setdefault("NEUROSHARD_CUDA_LIBRARY", str(BUILD / "lib" / "libneurosh
 
 DEVICES = ("cpu", "emulator")
 OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam", "momentum", "adamw",
-              "partial_rowwise_adam", "rowwise_rmsprop", "ftrl", "lars_sgd", "lamb", "partial_rowwise_lamb")
+              "partial_rowwise_adam", "rowwise_rmsprop", "ftrl", "lars_sgd", "lamb", "partial_rowwise_lamb",
+              "rowwise_adagrad_with_counter")
 ROWS = {"first": 60, "second": 40, "third": 30}
 DIMS = {"first": 8, "second": 12, "third": 20}
 EPS = 1e-8
 DECAYS = {"momentum": 0.05, "adamw": 0.25, "partial_rowwise_adam": 0.25, "lars_sgd": 0.25, "lamb": 0.25,
-          "partial_rowwise_lamb": 0.25}
+          "partial_rowwise_lamb": 0.25, "rowwise_adagrad_with_counter": 0.25}
+HALFLIFE = 2
 FTRL = {"eps": 0.5, "l1_penalty": 0.125, "l2_penalty": 0.5}
 ETA = 0.25
 BATCH = 16  # of most tests
@@ -44,6 +46,8 @@ def optimizer_of(kind):
         return Optimizer(kind, **FTRL)
     if kind == "lars_sgd":
         return Optimizer(kind, eta=ETA, weight_decay=DECAYS[kind])
+    if kind == "rowwise_adagrad_with_counter":
+        return Optimizer(kind, EPS, weight_decay=DECAYS[kind], counter_halflife=HALFLIFE)
     return Optimizer(kind, EPS, weight_decay=DECAYS.get(kind, 0.0)) if kind else None
 
 
@@ -205,6 +209,18 @@ def step_by_trust(weights, first, second, rate, number, decay):
     weights -= rate * (lengths(weights) / lengths(direction)).nan_to_num(0) * direction
 
 
+def rowwise_adagrad_with_counter(weights, total, last, count, gradient, rate, number):
+    """FBGEMM's EXACT_ROWWISE_ADAGRAD with counter-based regularization, L2."""
+    since = torch.where(last == 0, 1, number - last)
+    count.mul_(0.5 ** (since / HALFLIFE)).add_(1)
+    last.fill_(number)
+    decay = DECAYS["rowwise_adagrad_with_counter"]
+    total += (gradient + decay * weights).square().mean(1)
+    size = rate / (total.sqrt() + EPS)
+    weights *= (1 - HALFLIFE / count * decay * size).unsqueeze(1)
+    weights -= size.unsqueeze(1) * gradient
+
+
 def corrected(rate, number):
     return rate * (1 - 0.999 ** number) ** 0.5 / (1 - 0.9 ** number)
 
@@ -216,7 +232,9 @@ LAZY = {"momentum": ({"momentum_buffer": False}, momentum),
         "ftrl": ({"sum": False, "linear": False}, ftrl),
         "lars_sgd": ({"momentum_buffer": False}, lars_sgd),
         "lamb": ({"exp_avg": False, "exp_avg_sq": False}, lamb),
-        "partial_rowwise_lamb": ({"exp_avg": False, "exp_avg_sq": True}, partial_rowwise_lamb)}
+        "partial_rowwise_lamb": ({"exp_avg": False, "exp_avg_sq": True}, partial_rowwise_lamb),
+        "rowwise_adagrad_with_counter": (
+            {"sum": True, "prev_iter": True, "row_counter": True}, rowwise_adagrad_with_counter)}
 
 
 def torch_optimizer(kind, parameters, rate):

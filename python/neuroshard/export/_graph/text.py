@@ -158,7 +158,8 @@ def optimizer_text(optimizer: Optimizer) -> str:
     settings = "".join(
         f", {name} = {decimal(getattr(optimizer, name))}"
         for name in ("eps", "beta1", "beta2", "initial_accumulator", "weight_decay", "l1_penalty",
-                     "l2_penalty", "eta", "max_gradient")
+                     "l2_penalty", "eta", "counter_halflife", "adjustment_iter", "adjustment_ub",
+                     "max_gradient")
         if getattr(optimizer, name) != getattr(plain, name))
     if optimizer.weight_decay_mode != plain.weight_decay_mode:
         settings += f", weight_decay_mode = {optimizer.weight_decay_mode}"

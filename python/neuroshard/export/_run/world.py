@@ -25,7 +25,7 @@ _TABLE_TYPES = tuple(ELEMENT_DTYPES.values())
 class _TableInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("rows", ctypes.c_int64), ("dim", ctypes.c_int64),
                 ("element_type", ctypes.c_int32), ("num_states", ctypes.c_int32),
-                ("state_width", ctypes.c_int64 * 2)]
+                ("state_width", ctypes.c_int64 * 3)]
 
 
 @cache

@@ -156,6 +156,7 @@ TEST(MemoryTest, OptimizerStateIsF32WhateverTheWeightsAre) {
   EXPECT_EQ(state(OptimizerKind::LARS), 4 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::LAMB), 8 * 1000 * 16);
   EXPECT_EQ(state(OptimizerKind::PartialRowWiseLAMB), 4 * 1000 * (16 + 1));
+  EXPECT_EQ(state(OptimizerKind::RowWiseAdagradWithCounter), 4 * 1000 * 3);
 }
 
 /// Column shards keep and send as many norms of a row as its step needs.
@@ -163,7 +164,8 @@ TEST(MemoryTest, NormsAreThoseOfTheOptimizer) {
   for (auto [kind, norms] : {std::pair(OptimizerKind::RowWiseAdagrad, 1),
                              {OptimizerKind::LARS, 2},
                              {OptimizerKind::LAMB, 2},
-                             {OptimizerKind::PartialRowWiseLAMB, 4}}) {
+                             {OptimizerKind::PartialRowWiseLAMB, 4},
+                             {OptimizerKind::RowWiseAdagradWithCounter, 1}}) {
     ShardingProblem problem = twoTables();
     problem.tables[0].optimizer.kind = kind;
     Shard half = makeShard("a_0", "a", 0, 1000, 0, 8, {0});
