@@ -41,7 +41,7 @@ def NeuroShard_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Version of the bytecode this build writes. Older versions are read.
-    static constexpr int64_t kBytecodeVersion = 7;
+    static constexpr int64_t kBytecodeVersion = 8;
 
     /// Module attribute: global batch in samples (i64, > 0).
     static constexpr ::llvm::StringLiteral kBatchAttrName = "neuroshard.batch";

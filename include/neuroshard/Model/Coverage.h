@@ -46,6 +46,12 @@ void checkTier(const ShardingProblem &problem, const Shard &shard,
 void checkRoutes(const ShardingProblem &problem, size_t table,
                  const std::vector<const Shard *> &shards, Diagnostics &errors);
 
+/// What is wrong with sync_every of the shards of one table: syncError(),
+/// shards that differ in it, and what copies that drift do not go with: other
+/// targets, dynamic ids, and norms that columns exchange.
+void checkSync(const ShardingProblem &problem, size_t table,
+               const std::vector<const Shard *> &shards, Diagnostics &errors);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_MODEL_COVERAGE_H

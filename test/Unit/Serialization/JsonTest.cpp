@@ -102,6 +102,16 @@ TEST(JsonTest, TiersOfTablesRoundTripAndAreNamed) {
                            "got: 'tape'");
 }
 
+TEST(JsonTest, CopiesThatDriftRoundTrip) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.tables = {{.table = 1, .syncEvery = 100}};
+  EXPECT_EQ(*parseWorkload(writeWorkload(problem)), problem);
+  problem.constraints.tables[0].cacheShare = 0.5;
+  EXPECT_THAT(errorOf(writeWorkload(problem)),
+              HasSubstr("constraints.tables[0].sync_every: copies of a table "
+                        "below device memory cannot drift"));
+}
+
 TEST(JsonTest, PlanRoundTripsExactly) {
   ShardingProblem problem = twoTables();
   ShardingPlan plan =
@@ -109,6 +119,7 @@ TEST(JsonTest, PlanRoundTripsExactly) {
                          makeShard("b_0", "b", 0, 500, 0, 8, {1})});
   plan.shards[1].tier = Tier::Dram;
   plan.shards[1].route = Route::Relay;
+  plan.shards[0].syncEvery = 100;
   plan.optimizerSemantics = OptimizerSemantics::PerShard;
   plan.provenance = {"default", "step", "roofline",       0.1 + 0.2,
                      1.0 / 3,   ~0ull,  {{"depth", "10"}}};
