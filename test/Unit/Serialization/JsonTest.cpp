@@ -102,16 +102,6 @@ TEST(JsonTest, TiersOfTablesRoundTripAndAreNamed) {
                            "got: 'tape'");
 }
 
-TEST(JsonTest, CopiesThatDriftRoundTrip) {
-  ShardingProblem problem = twoTables();
-  problem.constraints.tables = {{.table = 1, .syncEvery = 100}};
-  EXPECT_EQ(*parseWorkload(writeWorkload(problem)), problem);
-  problem.constraints.tables[0].cacheShare = 0.5;
-  EXPECT_THAT(errorOf(writeWorkload(problem)),
-              HasSubstr("constraints.tables[0].sync_every: copies of a table "
-                        "below device memory cannot drift"));
-}
-
 TEST(JsonTest, PlanRoundTripsExactly) {
   ShardingProblem problem = twoTables();
   ShardingPlan plan =

@@ -1,11 +1,13 @@
 """Copies that drift (sync_every) train as a simulation with torch alone: an embedding and an optimizer
 for each copy on the samples of its readers, whose weights and states are averaged every k steps."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from support import artifact
-from support.batch import from_features
+from support.batch import from_features, random_values
 from support.host import RuntimeFailure
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
@@ -161,3 +163,30 @@ def of_rank(parts, rank):
 
 def assert_close(found, expected):
     torch.testing.assert_close(found, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_averages_of_each_step_are_exact_for_sgd(tmp_path, generator):
+    """SGD whose copies are averaged after each step trains as without sharding, bit for bit where nothing
+    rounds: gradients have the factor that this takes, and those of sample weights have none."""
+    sgd = Optimizer("sgd")
+    tables = [Table("all", 30, 12, "f32", sgd), Table("rows", 40, 8, "f16", sgd), Table("columns", 20, 8, "f32", sgd)]
+    lookups = (Lookup("a", "all", "sum", True), Lookup("a", "rows", "sum", True), Lookup("b", "columns", "mean"),
+               Lookup("b", "all", "unpooled"))
+    model = Model(tables, [Input("ids", ("a", "b"), lookups, weighted=True)])
+    shards = [Shard("all", (0, 30), (0, 12), (0, 1, 2, 3)),
+              Shard("rows", (0, 9), (0, 8), (0, 3)), Shard("rows", (9, 40), (0, 8), (1, 2)),
+              Shard("columns", (0, 20), (0, 4), (0, 2)), Shard("columns", (0, 20), (4, 8), (1, 3))]
+    plan = Plan(4, [replace(shard, sync_every=1) for shard in shards], groups=2)
+    folder = artifact.compile_model(model, plan, tmp_path / "model")
+    with Session(folder, model, plan) as session:
+        session.fill(generator, True)
+        for number, size in enumerate((16, 3), start=1):
+            before = session.tables()
+            session.sync_reference()
+            jagged = session.random_batch(size, generator, True)
+            results, contexts = session.wait_results(jagged)
+            session.check_forward(jagged, results, True)
+            gradients = [random_values(result.shape, generator, True, result.dtype) for result in results]
+            got = session.update(jagged, contexts, gradients, RATE, number)
+            session.check_update(before, jagged, gradients, RATE, number)
+            session.check_weight_gradients(before, jagged, gradients, got)
