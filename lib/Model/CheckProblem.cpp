@@ -355,12 +355,14 @@ void Checker::checkTableConstraints() {
 void Checker::checkSyncEvery(const std::string &where,
                              const TableConstraint &constraint) {
   wantInteger(where, constraint.syncEvery, 0, kMaxSyncEvery);
-  if (constraint.syncEvery > 0 && constraint.cacheShare > 0)
+  auto table = static_cast<size_t>(constraint.table);
+  if (constraint.syncEvery <= 0 || table >= problem.tables.size())
+    return;
+  if (constraint.cacheShare > 0)
     error(where, "copies of a table below device memory cannot drift; leave "
                  "out cache_share or sync_every");
-  if (constraint.syncEvery > 0 && problem.target != Target::Native)
-    error(where, "target " + std::string(toString(problem.target)) +
-                     " has no copies that drift");
+  if (std::string text = driftError(problem, table); !text.empty())
+    error(where, text);
 }
 
 void Checker::checkCacheTier(const std::string &where,

@@ -250,6 +250,17 @@ void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,
     error("results without pooling never go by relay; " + found);
 }
 
+std::string neuroshard::driftError(const ShardingProblem &problem,
+                                   size_t table) {
+  if (problem.target != Target::Native)
+    return "target " + std::string(toString(problem.target)) +
+           " has no copies that drift; leave out sync_every";
+  if (problem.tables[table].dynamicIds)
+    return "copies of a table with dynamic ids cannot drift, since rows get "
+           "other ids in the meantime; leave out sync_every";
+  return "";
+}
+
 void neuroshard::checkSync(const ShardingProblem &problem, size_t table,
                            const std::vector<const Shard *> &shards,
                            Diagnostics &errors) {
@@ -281,19 +292,13 @@ void neuroshard::checkSync(const ShardingProblem &problem, size_t table,
                        ", got: " + std::to_string(shard->devices.size()));
   }
   std::string where = "table '" + source.name + "'";
-  std::string found = "; leave out sync_every";
-  if (problem.target != Target::Native)
-    return error(where, "target " + std::string(toString(problem.target)) +
-                            " has no copies that drift" + found);
-  if (source.dynamicIds)
-    return error(where,
-                 "copies of a table with dynamic ids cannot drift, since "
-                 "rows get other ids in the meantime" +
-                     found);
+  if (std::string text = driftError(problem, table); !text.empty())
+    return error(where, text);
   if (needsNormExchange(source.optimizer.kind, problem.optimizerSemantics,
                         columnSplit))
     error(where, "copies cannot drift where columns exchange norms of rows (" +
                      std::string(toString(source.optimizer.kind)) +
-                     " with exact semantics, cut by columns)" + found +
-                     ", do not cut columns, or ask for per_shard semantics");
+                     " with exact semantics, cut by columns); leave out "
+                     "sync_every, do not cut columns, or ask for per_shard "
+                     "semantics");
 }
