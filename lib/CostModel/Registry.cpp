@@ -2,6 +2,7 @@
 
 #include "neuroshard/CostModel/Registry.h"
 
+#include "DriftRemarks.h"
 #include "Plugin/Registered.h"
 #include "RouteRemarks.h"
 #include "neuroshard/CostModel/CalibratedModel.h"
@@ -135,6 +136,7 @@ neuroshard::remarksOnPlan(const ShardingProblem &problem,
                       " has run, the plan is for " +
                       std::string(toString(problem.target)) +
                       ": calibrate with its --engine");
+  addDriftRemarks(plan, remarks);
   addRouteRemarks(problem, plan, remarks);
   return remarks;
 }

@@ -63,10 +63,15 @@ LogicalResult ShardOp::readProperties(DialectBytecodeReader &reader,
   shard.route = RouteAttr::get(reader.getContext(), Route::Auto);
   if (version >= 2 && failed(reader.readOptionalAttribute(shard.route)))
     return failure();
-  if (version >= 3)
-    return success(succeeded(reader.readOptionalAttribute(shard.cache)) &&
-                   succeeded(reader.readOptionalAttribute(shard.policy)));
   Builder builder(reader.getContext());
+  shard.sync_every = builder.getI64IntegerAttr(0);
+  if (version >= 3) {
+    if (failed(reader.readOptionalAttribute(shard.cache)) ||
+        failed(reader.readOptionalAttribute(shard.policy)))
+      return failure();
+    return version >= 8 ? reader.readOptionalAttribute(shard.sync_every)
+                        : success();
+  }
   shard.cache = builder.getI64IntegerAttr(0);
   shard.policy = CachePolicyAttr::get(reader.getContext(), CachePolicy::Lru);
   return success();
@@ -85,6 +90,7 @@ void ShardOp::writeProperties(DialectBytecodeWriter &writer) {
   writer.writeOptionalAttribute(shard.route);
   writer.writeOptionalAttribute(shard.cache);
   writer.writeOptionalAttribute(shard.policy);
+  writer.writeOptionalAttribute(shard.sync_every);
 }
 
 LogicalResult TopologyOp::readProperties(DialectBytecodeReader &reader,

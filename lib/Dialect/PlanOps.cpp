@@ -96,6 +96,32 @@ static LogicalResult verifyOneRoute(ArrayRef<ShardOp> shards) {
   return success();
 }
 
+/// All copies of a table drift alike.
+static LogicalResult verifyOneSync(ArrayRef<ShardOp> shards) {
+  ShardOp first = shards.front();
+  for (ShardOp shard : shards) {
+    bool sameSync = shard.getSyncEvery() == first.getSyncEvery();
+    size_t copies = shard.getDevices().size();
+    if (sameSync &&
+        (shard.getSyncEvery() == 0 || copies == first.getDevices().size()))
+      continue;
+    InFlightDiagnostic diagnostic =
+        shard->emitOpError(sameSync ? "must have as many copies as the other "
+                                      "shards of table '"
+                                    : "must have the sync_every of the other "
+                                      "shards of table '")
+        << neuroshard::printable(shard.getTable()) << "', ";
+    if (sameSync)
+      diagnostic << first.getDevices().size()
+                 << ", since they drift, got: " << copies;
+    else
+      diagnostic << first.getSyncEvery() << ", got: " << shard.getSyncEvery();
+    diagnostic.attachNote(first.getLoc()) << "the other shard is here";
+    return diagnostic;
+  }
+  return success();
+}
+
 LogicalResult PlanOp::verify() {
   llvm::MapVector<StringAttr, SmallVector<ShardOp>> shardsOfTable;
   llvm::DenseMap<StringAttr, ShardOp> shardOfName;
@@ -117,7 +143,8 @@ LogicalResult PlanOp::verify() {
     shardsOfTable[shard.getTableAttr().getAttr()].push_back(shard);
   }
   for (auto &[table, shards] : shardsOfTable)
-    if (failed(verifyOneRoute(shards)) || failed(verifyNoOverlap(shards)))
+    if (failed(verifyOneRoute(shards)) || failed(verifyOneSync(shards)) ||
+        failed(verifyNoOverlap(shards)))
       return failure();
   return success();
 }
@@ -159,6 +186,10 @@ LogicalResult ShardOp::verify() {
                                      static_cast<int64_t>(getDevices().size()));
       !error.empty())
     return emitOpError() << error;
+  if (std::string error = syncError(static_cast<int64_t>(getSyncEvery()),
+                                    static_cast<int64_t>(getDevices().size()));
+      !error.empty())
+    return emitOpError() << error;
   return verifyDeviceList(*this, getDevices());
 }
 
@@ -167,7 +198,8 @@ bool ShardOp::isReplicated(TableOp table, TopologyOp topology) {
                       {static_cast<int64_t>(table.getRows()),
                        static_cast<int64_t>(table.getDim())},
                       static_cast<int64_t>(getDevices().size()),
-                      topology.getNumDevices());
+                      topology.getNumDevices()) &&
+         getSyncEvery() == 0;
 }
 
 LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {

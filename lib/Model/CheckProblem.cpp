@@ -75,6 +75,8 @@ private:
                       const std::vector<std::vector<int>> &sets);
   void checkPlaces();
   void checkTableConstraints();
+  void checkSyncEvery(const std::string &where,
+                      const TableConstraint &constraint);
   void checkCacheTier(const std::string &where,
                       const TableConstraint &constraint);
   void checkFixedShards();
@@ -350,8 +352,22 @@ void Checker::checkTableConstraints() {
                        "' has more than one entry");
     wantInteger(where + ".min_width", list[i].minWidth, 1, kMaxDim);
     wantNumber(where + ".cache_share", list[i].cacheShare, 0, 1);
+    checkSyncEvery(where + ".sync_every", list[i]);
     checkCacheTier(where, list[i]);
   }
+}
+
+void Checker::checkSyncEvery(const std::string &where,
+                             const TableConstraint &constraint) {
+  wantInteger(where, constraint.syncEvery, 0, kMaxSyncEvery);
+  auto table = static_cast<size_t>(constraint.table);
+  if (constraint.syncEvery <= 0 || table >= problem.tables.size())
+    return;
+  if (constraint.cacheShare > 0)
+    error(where, "copies of a table below device memory cannot drift; leave "
+                 "out cache_share or sync_every");
+  if (std::string text = driftError(problem, table); !text.empty())
+    error(where, text);
 }
 
 void Checker::checkCacheTier(const std::string &where,
@@ -406,6 +422,7 @@ void Checker::checkFixedShards() {
   for (size_t i = 0; i < ofTable.size(); ++i) {
     checkOverlap(problem.tables[i], ofTable[i], errors);
     checkRoutes(problem, i, ofTable[i], errors);
+    checkSync(problem, i, ofTable[i], errors);
   }
 }
 

@@ -249,3 +249,56 @@ void neuroshard::checkRoutes(const ShardingProblem &problem, size_t table,
   if (read && !pooled)
     error("results without pooling never go by relay; " + found);
 }
+
+std::string neuroshard::driftError(const ShardingProblem &problem,
+                                   size_t table) {
+  if (problem.target != Target::Native)
+    return "target " + std::string(toString(problem.target)) +
+           " has no copies that drift; leave out sync_every";
+  if (problem.tables[table].dynamicIds)
+    return "copies of a table with dynamic ids cannot drift, since rows get "
+           "other ids in the meantime; leave out sync_every";
+  return "";
+}
+
+void neuroshard::checkSync(const ShardingProblem &problem, size_t table,
+                           const std::vector<const Shard *> &shards,
+                           Diagnostics &errors) {
+  if (std::ranges::none_of(
+          shards, [](const Shard *shard) { return shard->syncEvery != 0; }))
+    return;
+  const Table &source = problem.tables[table];
+  auto error = [&](const std::string &where, std::string message) {
+    errors.push_back({where, std::move(message)});
+  };
+  bool columnSplit = false;
+  for (const Shard *shard : shards) {
+    std::string where = "shard '" + shard->name + "'";
+    columnSplit |= shard->width() != source.dim;
+    if (std::string text = syncError(
+            shard->syncEvery, static_cast<int64_t>(shard->devices.size()));
+        !text.empty())
+      return error(where, text);
+    if (shard->syncEvery != shards.front()->syncEvery)
+      return error(where, "must have the sync_every of the other shards of its "
+                          "table, " +
+                              std::to_string(shards.front()->syncEvery) +
+                              ", got: " + std::to_string(shard->syncEvery));
+    if (shard->devices.size() != shards.front()->devices.size())
+      return error(where,
+                   "must have as many copies as the other shards of its table, "
+                   "since they drift: " +
+                       std::to_string(shards.front()->devices.size()) +
+                       ", got: " + std::to_string(shard->devices.size()));
+  }
+  std::string where = "table '" + source.name + "'";
+  if (std::string text = driftError(problem, table); !text.empty())
+    return error(where, text);
+  if (needsNormExchange(source.optimizer.kind, problem.optimizerSemantics,
+                        columnSplit))
+    error(where, "copies cannot drift where columns exchange norms of rows (" +
+                     std::string(toString(source.optimizer.kind)) +
+                     " with exact semantics, cut by columns); leave out "
+                     "sync_every, do not cut columns, or ask for per_shard "
+                     "semantics");
+}

@@ -128,4 +128,16 @@ std::string cacheError(Tier tier, const CacheSpec &cache, int64_t rows,
   return "";
 }
 
+std::string syncError(int64_t syncEvery, int64_t copies) {
+  if (syncEvery == 0)
+    return "";
+  if (syncEvery < 0 || syncEvery > kMaxSyncEvery)
+    return "sync_every must be from 1 to " + std::to_string(kMaxSyncEvery) +
+           " steps, got: " + std::to_string(syncEvery);
+  if (copies < 2)
+    return "sync_every is for shards with copies, found a shard on one device; "
+           "name the devices of its copies, or leave sync_every out";
+  return "";
+}
+
 } // namespace neuroshard

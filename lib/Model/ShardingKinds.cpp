@@ -37,7 +37,9 @@ std::optional<WireType> neuroshard::chosenWireType(const ShardingPlan &plan) {
 bool neuroshard::isReplicated(const Table &table, const Shard &shard,
                               int deviceCount) {
   return isWholeOnAll({shard.rows(), shard.width()}, {table.rows, table.dim},
-                      static_cast<int64_t>(shard.devices.size()), deviceCount);
+                      static_cast<int64_t>(shard.devices.size()),
+                      deviceCount) &&
+         !shard.copiesDrift();
 }
 
 bool neuroshard::isCopied(const Table &table, const Shard &shard,

@@ -23,7 +23,8 @@ using Counts = std::vector<std::vector<std::vector<int64_t>>>;
 
 std::map<std::string, PairBytes> byKind(const StepTraffic &traffic) {
   std::map<std::string, PairBytes> kinds = {{"norms", traffic.norms},
-                                            {"copies", traffic.copySums}};
+                                            {"copies", traffic.copySums},
+                                            {"averages", traffic.averages}};
   auto add = [&](const char *kind, const PairBytes &bytes) {
     PairBytes &sum = kinds[kind];
     sum.resize(bytes.size(), std::vector<int64_t>(bytes.size()));

@@ -251,6 +251,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, const std::vector<double> &rates) {
           findSession(model)->updateKept(rates);
         });
+  m.def("average_copies(str model) -> ()",
+        [](const std::string &model) { findSession(model)->averageCopies(); });
   m.def("squared_norm(str model) -> float", [](const std::string &model) {
     return findSession(model)->squaredNorm();
   });

@@ -76,6 +76,8 @@ public:
   void update(int64_t step);
   /// Runs the optimizers on kept gradients, if there are any.
   void updateKept(const std::vector<double> &learningRates);
+  /// Averages copies that drift; called on all ranks.
+  void averageCopies();
   /// The sum of the squares of all kept gradients, each row's added up, of the
   /// shards of which this rank has the first copy, as f64. No others can be
   /// kept until they are applied or dropped.

@@ -201,6 +201,12 @@ void RankSession::updateKept(const std::vector<double> &learningRates) {
   ++updates;
 }
 
+void RankSession::averageCopies() {
+  std::lock_guard one(running);
+  placement.followStream(ownDevice);
+  check(nsrt_device_average_copies(ownDevice));
+}
+
 double RankSession::squaredNorm() {
   std::lock_guard one(running);
   placement.followStream(ownDevice);

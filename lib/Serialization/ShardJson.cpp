@@ -36,6 +36,7 @@ Shard neuroshard::json::readShard(Reader &reader, const Json &value,
                      std::to_string(shard.cache.rows));
   object.name("cache_policy", shard.cache.policy, parseCachePolicy);
   object.name("route", shard.route, parseRoute);
+  object.optional("sync_every", shard.syncEvery);
   return shard;
 }
 
@@ -53,5 +54,7 @@ Json neuroshard::json::writeShard(const Shard &shard) {
     json["cache_policy"] = toString(shard.cache.policy);
   if (shard.route != Route::Auto)
     json["route"] = toString(shard.route);
+  if (shard.syncEvery != 0)
+    json["sync_every"] = shard.syncEvery;
   return json;
 }

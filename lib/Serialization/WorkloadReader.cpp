@@ -263,6 +263,7 @@ void WorkloadReader::readTableConstraint(const Json &value, const Path &path,
                 });
   object.optional("min_width", constraint.minWidth);
   object.optional("cache_share", constraint.cacheShare);
+  object.optional("sync_every", constraint.syncEvery);
   if (const Json *tier = object.find("tier")) {
     std::string name;
     if (reader.read(*tier, Path(path, "tier"), name) &&

@@ -164,6 +164,8 @@ Json ConstraintWriter::write() const {
       entry["cache_share"] = table.cacheShare;
     if (table.tier)
       entry["tier"] = toString(*table.tier);
+    if (table.syncEvery != 0)
+      entry["sync_every"] = table.syncEvery;
   }
   if (Json reserved = writeReserves(constraints.reserves); !reserved.empty())
     json["reserves"] = std::move(reserved);

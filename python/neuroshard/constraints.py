@@ -38,18 +38,21 @@ class TableRule(_fields.Record):
     number of columns of a shard, unless the table has fewer. cache_share: of a table that shall lie
     below device memory: for which share of its rows its caches have room, up to 1; 0: the table is
     in device memory. tier: where such a table lies, "dram" (host memory of GPUs) or "ssd" (disk);
-    None: "dram" where all devices are GPUs, else "ssd"."""
+    None: "dram" where all devices are GPUs, else "ssd". sync_every: if k > 0, copies that a plan makes of
+    the table drift and are averaged after every k steps, as those of TorchRec's DMPCollection: not
+    exact (Shard.sync_every)."""
 
     table: str
     allowed_kinds: tuple[Kind, ...] = ()
     min_width: int = 1
     cache_share: float = 0.0
     tier: LowerTier | None = None
+    sync_every: int = 0
 
     if TYPE_CHECKING:
         def __init__(self, table: str, allowed_kinds: Iterable[Kind] = (),
                      min_width: int = 1, cache_share: float = 0.0,
-                     tier: LowerTier | None = None) -> None:
+                     tier: LowerTier | None = None, sync_every: int = 0) -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -61,6 +64,7 @@ class TableRule(_fields.Record):
                                  f"got: {kind!r}")
         self._whole("min_width")
         self._number("cache_share")
+        self._whole("sync_every")
         if self.tier is not None:
             self._choice("tier", LOWER_TIERS)
 

@@ -241,7 +241,8 @@ def piece(shard: Shard, rows: int, cols: int) -> str:
     if shard.width < cols:
         text += f" columns {shard.cols[0]}-{shard.cols[1] - 1}"
     if shard.replicated:
-        text += f" (a copy of {len(shard.devices)})"
+        drift = f", averaged every {shard.sync_every} steps" if shard.sync_every else ""
+        text += f" (a copy of {len(shard.devices)}{drift})"
     text += {"hbm": "", "dram": " in host memory", "ssd": " on disk"}[shard.tier]
     return text + (f", {shard.cache_rows:,} rows cached" if shard.cache_rows else "")
 

@@ -24,7 +24,10 @@ class Shard(_fields.Record):
     a multiple of 32 (0 for target torchrec-1.9, which sizes caches itself). cache_policy: which rows leave when there is no room, those used longest ago
     ("lru") or least often ("lfu"). route: how pooled results
     and their gradients travel between the groups (nodes) of the topology: "direct", by "relay",
-    or "auto"; one for all shards of a table. name: empty when the planner may give one.
+    or "auto"; one for all shards of a table. sync_every: of a shard with copies, 0: they apply the same
+    sums in each step and keep the same bits; k: each applies the gradients of its own part of the batch,
+    and weights and optimizer states are averaged over the copies after each k-th step, which is not
+    exact. name: empty when the planner may give one.
     """
 
     name: str = ""
@@ -36,12 +39,13 @@ class Shard(_fields.Record):
     cache_rows: int = 0
     cache_policy: CachePolicy = "lru"
     route: Route = "auto"
+    sync_every: int = 0
 
     if TYPE_CHECKING:
         def __init__(self, *, name: str = "", table: str, rows: Sequence[int],
                      cols: Sequence[int], devices: int | Iterable[int],
                      tier: Tier = "hbm", cache_rows: int = 0, cache_policy: CachePolicy = "lru",
-                     route: Route = "auto") -> None:
+                     route: Route = "auto", sync_every: int = 0) -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -53,6 +57,7 @@ class Shard(_fields.Record):
         self._whole("cache_rows")
         self._choice("cache_policy", CACHE_POLICIES)
         self._choice("route", ROUTES)
+        self._whole("sync_every")
 
     @property
     def width(self) -> int:

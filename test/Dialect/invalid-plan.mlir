@@ -244,3 +244,47 @@ neuroshard.plan @plan on @cluster semantics exact {
   // expected-error@below {{a shard with a cache must be on one device, found 2}}
   neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0, 1] tier ssd cache 32
 }
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [4], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-error@below {{sync_every is for shards with copies, found a shard on one device; name the devices of its copies, or leave sync_every out}}
+  neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0] sync_every 5
+}
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [4], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-error@below {{sync_every must be from 1 to 1000000000 steps, got: -1}}
+  neuroshard.shard "a" of @t rows [0, 100) cols [0, 10) on [0, 1] sync_every -1
+}
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [4], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the other shard is here}}
+  neuroshard.shard "a" of @t rows [0, 50) cols [0, 10) on [0, 1] sync_every 5
+  // expected-error@below {{must have the sync_every of the other shards of table 't', 5, got: 6}}
+  neuroshard.shard "b" of @t rows [50, 100) cols [0, 10) on [2, 3] sync_every 6
+}
+
+// -----
+
+neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU">]
+  levels [#neuroshard.level<"n", groups = [4], bandwidth = 1.0>]
+neuroshard.table @t : 100 x 10 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the other shard is here}}
+  neuroshard.shard "a" of @t rows [0, 50) cols [0, 10) on [0, 1] sync_every 5
+  // expected-error@below {{must have as many copies as the other shards of table 't', 2, since they drift, got: 3}}
+  neuroshard.shard "b" of @t rows [50, 100) cols [0, 10) on [0, 2, 3] sync_every 5
+}

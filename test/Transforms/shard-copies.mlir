@@ -4,6 +4,15 @@
 // RUN: neuroshard-opt %s --neuroshard-outline --neuroshard-differentiate --neuroshard-shard --neuroshard-fuse --neuroshard-verify-sharded | FileCheck %s --check-prefix=FUSED
 // RUN: neuroshard-opt %s --neuroshard-outline --neuroshard-differentiate --neuroshard-shard --neuroshard-fuse --verify-roundtrip -o /dev/null
 
+// RUN: sed -e 's/ on \[0, 1, 2, 3\]/& sync_every 10/' -e 's/ on \[2\]/ on [0, 1, 2, 3] sync_every 10/' %s \
+// RUN:   | neuroshard-opt --neuroshard-outline --neuroshard-differentiate --neuroshard-shard --neuroshard-fuse --neuroshard-verify-sharded | FileCheck %s --check-prefix=DRIFT
+
+// Copies that drift are updated as tables on one device are, also a whole table on all devices.
+// DRIFT-LABEL: func.func @embeddings_update
+// DRIFT:         neuroshard.fused_update [#neuroshard.lookup<sum @rows["a"]>, #neuroshard.lookup<sum @all["d"]>]
+// DRIFT:         neuroshard.exchange_copies {{.*}} [@columns]
+// DRIFT-NOT:     neuroshard.exchange_copies
+
 !ids = !neuroshard.jagged<["a", "b", "c", "d"], i64>
 
 neuroshard.topology @cluster devices [#neuroshard.devices<4 x "H200">]

@@ -102,8 +102,10 @@ bool neuroshard::dropCopies(Operation *op, RewriterBase &rewriter) {
   auto shard = dyn_cast<ShardOp>(op);
   if (!shard || !shard.hasCopies())
     return false;
-  rewriter.modifyOpInPlace(
-      shard, [&] { shard.setDevices({shard.getDevices().front()}); });
+  rewriter.modifyOpInPlace(shard, [&] {
+    shard.setDevices({shard.getDevices().front()});
+    shard.setSyncEvery(0);
+  });
   return true;
 }
 

@@ -32,8 +32,9 @@ enum class BufferKind {
   Norms, ///< reduced gradients that wait for norms, and the norms.
   /// Gradients of sample weights, of a step that computes them.
   SampleWeights,
+  Averages, ///< of copies that drift.
 };
-inline constexpr size_t kNumBufferKinds = 14;
+inline constexpr size_t kNumBufferKinds = 15;
 
 /// "sent_ids".
 const char *bufferName(BufferKind kind);

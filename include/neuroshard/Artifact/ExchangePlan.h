@@ -92,7 +92,9 @@ struct ShardSpec {
   Tier tier = Tier::Hbm;
   CacheSpec cache = {};
   Route route = Route::Auto;
+  int64_t syncEvery = 0; ///< Shard::syncEvery.
 
+  bool copiesDrift() const { return syncEvery > 0; }
   /// Several devices have it.
   bool hasCopies() const { return devices.size() > 1; }
   bool hasRowCache() const { return cache.rows > 0; }
@@ -135,7 +137,8 @@ struct ExchangePlan {
     const std::vector<int32_t> &slots = bindings[device].slots;
     return shards[static_cast<size_t>(slots[static_cast<size_t>(slot)])];
   }
-  /// A whole table on every device: ids stay where the batch is.
+  /// A whole table on every device whose copies do not drift: ids stay where
+  /// the batch is.
   bool isReplicated(const ShardSpec &shard) const;
   /// On several devices otherwise: each rank sends ids to one of the copies.
   bool isCopied(const ShardSpec &shard) const {
@@ -145,8 +148,14 @@ struct ExchangePlan {
   bool hasRowCaches() const;
   /// Per table: whether some shard is copied.
   std::vector<bool> tablesWithCopies() const;
-  /// The numbers of trained shards that are copied, ascending.
+  /// The numbers of trained shards that are copied and exchange sums of
+  /// gradients in each step, ascending.
   std::vector<int32_t> trainedCopies() const;
+  /// Those whose copies drift.
+  std::vector<int32_t> driftingCopies() const;
+  /// By what gradients of a table are multiplied: the number of copies if these
+  /// drift, since each gets those of its readers alone; else 1.
+  float gradientFactor(int32_t table) const;
   /// Per table: whether the owners of its rows must exchange gradient norms,
   /// by needsNormExchange() of the Model.
   std::vector<bool> tablesWithNormExchange() const;

@@ -40,6 +40,8 @@ struct StepTraffic {
   std::vector<ExchangeTraffic> exchanges;
   PairBytes norms;
   PairBytes copySums; ///< that copies of shards exchange.
+  /// What averages of copies that drift take in a mean step.
+  PairBytes averages;
 
   bool operator==(const StepTraffic &) const = default;
 };

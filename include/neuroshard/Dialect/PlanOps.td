@@ -60,13 +60,16 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     innermost level: `direct`, by `relay` (each group adds its partial sums up
     and sends one row on, each device of it a part), or `auto` (default: by relay
     where devices of one group have partial sums of the same columns). All
-    shards of a table have one route.
+    shards of a table have one route. With `sync_every` k the copies of a shard drift: each applies the
+    gradients of its readers alone, times the number of copies, and weights and optimizer states are
+    averaged over the copies after each k-th step. This is not exact; all shards of the table have it.
 
     ```mlir
     neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram cache 64
     neuroshard.shard "page" of @page rows [0, 1000) cols [0, 64) on [0] tier ssd cache 96 policy lfu
     neuroshard.shard "item" of @item rows [0, 90) cols [0, 64) on [1] route relay
     neuroshard.shard "tag" of @tag rows [0, 30) cols [0, 64) on [0, 2]
+    neuroshard.shard "word" of @word rows [0, 80) cols [0, 64) on [0, 2] sync_every 100
     ```
   }];
   let arguments = (ins
@@ -81,15 +84,18 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     DefaultValuedAttr<NeuroShard_CachePolicyAttr,
       "::neuroshard::CachePolicy::Lru">:$policy,
     DefaultValuedAttr<NeuroShard_RouteAttr,
-      "::neuroshard::Route::Auto">:$route
+      "::neuroshard::Route::Auto">:$route,
+    DefaultValuedAttr<I64Attr, "0">:$sync_every
   );
   let assemblyFormat = [{
     $name `of` $table `rows` custom<HalfOpen>($row_begin, $row_end)
     `cols` custom<HalfOpen>($col_begin, $col_end) `on` $devices
-    (`tier` `` $tier^)? (`cache` $cache^)? (`policy` `` $policy^)? (`route` `` $route^)? attr-dict
+    (`tier` `` $tier^)? (`cache` $cache^)? (`policy` `` $policy^)? (`route` `` $route^)?
+    (`sync_every` $sync_every^)? attr-dict
   }];
   let hasVerifier = 1;
-  // Version 1 of the bytecode had no route, version 2 no cache.
+  // Version 1 of the bytecode had no route, version 2 no cache, version 7 no
+  // sync_every.
   let useCustomPropertiesEncoding = 1;
   let extraClassDeclaration = [{
     int64_t getNumRows() { return getRowEnd() - getRowBegin(); }
@@ -98,7 +104,7 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     CacheSpec getCacheSpec() {
       return {static_cast<int64_t>(getCache()), getPolicy()};
     }
-    /// A whole table on all devices.
+    /// A whole table on all devices whose copies do not drift.
     bool isReplicated(TableOp table, TopologyOp topology);
   }];
 }

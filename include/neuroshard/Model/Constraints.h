@@ -49,6 +49,9 @@ struct TableConstraint {
   double cacheShare = 0;
   /// The tier of such a table; see cacheTier().
   std::optional<Tier> tier = std::nullopt;
+  /// If above 0, copies of the table drift and are averaged after so many steps
+  /// (Shard::syncEvery).
+  int64_t syncEvery = 0;
   bool operator==(const TableConstraint &) const = default;
 };
 

@@ -46,6 +46,15 @@ void checkTier(const ShardingProblem &problem, const Shard &shard,
 void checkRoutes(const ShardingProblem &problem, size_t table,
                  const std::vector<const Shard *> &shards, Diagnostics &errors);
 
+/// Why copies of a table cannot drift, however it is cut; "" if they can.
+std::string driftError(const ShardingProblem &problem, size_t table);
+
+/// What is wrong with sync_every of the shards of one table: syncError(),
+/// shards that differ in it or in their number of copies, driftError(), and
+/// norms that columns exchange.
+void checkSync(const ShardingProblem &problem, size_t table,
+               const std::vector<const Shard *> &shards, Diagnostics &errors);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_MODEL_COVERAGE_H

@@ -42,8 +42,8 @@ constexpr bool isWholeOnAll(const Extent &part, const Extent &table,
 /// Rows [rowBegin, rowEnd) x columns [colBegin, colEnd) of a table.
 ///
 /// Each device has a copy of the shard. A whole table on all devices is
-/// replicated ("data-parallel"): ids stay where the batch is. Of other copies
-/// each rank reads the nearest one.
+/// replicated ("data-parallel"), unless its copies drift: ids stay where the
+/// batch is. Of other copies each rank reads the nearest one.
 struct Shard {
   std::string name;
   std::string table;
@@ -57,12 +57,25 @@ struct Shard {
   CacheSpec cache = {};
   /// The same for all shards of a table.
   Route route = Route::Auto;
+  /// 0: copies apply the same sums in each step and keep the same bits. k: each
+  /// applies the gradients of its readers alone, and weights and optimizer
+  /// states are averaged over the copies after each k-th step. The same for all
+  /// shards of a table.
+  int64_t syncEvery = 0;
 
   int64_t rows() const { return rowEnd - rowBegin; }
   int64_t width() const { return colEnd - colBegin; }
   bool hasCopies() const { return devices.size() > 1; }
+  bool copiesDrift() const { return syncEvery > 0; }
   bool operator==(const Shard &) const = default;
 };
+
+/// Most steps between two averages of copies that drift.
+inline constexpr int64_t kMaxSyncEvery = 1'000'000'000;
+
+/// What is wrong with Shard::syncEvery of a shard on so many devices; "" if
+/// nothing.
+std::string syncError(int64_t syncEvery, int64_t copies);
 
 } // namespace neuroshard
 

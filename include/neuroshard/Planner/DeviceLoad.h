@@ -5,6 +5,7 @@
 
 #include "neuroshard/Planner/CostModel.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -34,6 +35,12 @@ struct DeviceLoad {
   double insideGradientBytes = 0;
   double insideCopySumBytes = 0;
   double outsideCopySumBytes = 0;
+  /// What copies that drift send to others for their averages, in a mean step,
+  /// in the group and to other groups; and averages in a step, the most of any
+  /// shard.
+  double insideAverageBytes = 0;
+  double outsideAverageBytes = 0;
+  double averagesPerStep = 0;
   /// Shards by ShardWork::exchangedForm.
   std::array<double, ShardWork::kNumForms> exchangedForms = {};
   /// Values of tables that lookups read; that updates read and write, and those
@@ -60,6 +67,9 @@ inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.insideGradientBytes += sign * other.insideGradientBytes;
   load.insideCopySumBytes += sign * other.insideCopySumBytes;
   load.outsideCopySumBytes += sign * other.outsideCopySumBytes;
+  load.insideAverageBytes += sign * other.insideAverageBytes;
+  load.outsideAverageBytes += sign * other.outsideAverageBytes;
+  load.averagesPerStep = std::max(load.averagesPerStep, other.averagesPerStep);
   for (size_t form = 0; form < load.exchangedForms.size(); ++form)
     load.exchangedForms[form] += sign * other.exchangedForms[form];
   load.lookupValues += sign * other.lookupValues;

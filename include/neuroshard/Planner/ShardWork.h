@@ -98,6 +98,10 @@ struct ShardWork {
   double insideGradientBytes = 0;
   double copySumBytes = 0;
   double insideCopies = 0;
+  /// Of a copy that drifts: bytes that it sends to others, once, for the
+  /// average, and averages in a step. Not in backwardBytes.
+  double averageBytes = 0;
+  double averagesPerStep = 0;
 };
 
 /// Distinct rows of a table that this share of the global batch reads.

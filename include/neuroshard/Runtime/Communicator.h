@@ -45,7 +45,8 @@ public:
 /// order than others is told by the header of its ids, and no message is taken
 /// for one of another kind. Second hops are those of relays; row sums and
 /// totals are those of replicated tables (ReplicaUpdate.h), numbers and sums of
-/// copies those that copies of a shard exchange.
+/// copies those that copies of a shard exchange; parts and averages those of
+/// copies that drift.
 enum class MessageKind {
   Ids,
   HeadersSecondHop,
@@ -58,6 +59,8 @@ enum class MessageKind {
   RowTotals,
   CopyNumbers,
   CopySums,
+  CopyParts,
+  CopyAverages,
   Norms,
   WeightsGradient
 };

@@ -25,19 +25,39 @@ std::vector<bool> ExchangePlan::tablesWithCopies() const {
   return copied;
 }
 
-std::vector<int32_t> ExchangePlan::trainedCopies() const {
+/// The numbers of trained shards with copies that drift, or that do not.
+static std::vector<int32_t> copiesThat(const ExchangePlan &plan, bool drift) {
   std::vector<int32_t> numbers;
-  for (size_t i = 0; i < shards.size(); ++i)
-    if (isCopied(shards[i]) && tableOf(shards[i]).trained())
+  for (size_t i = 0; i < plan.shards.size(); ++i)
+    if (const ShardSpec &shard = plan.shards[i];
+        plan.isCopied(shard) && plan.tableOf(shard).trained() &&
+        shard.copiesDrift() == drift)
       numbers.push_back(static_cast<int32_t>(i));
   return numbers;
+}
+
+std::vector<int32_t> ExchangePlan::trainedCopies() const {
+  return copiesThat(*this, false);
+}
+
+std::vector<int32_t> ExchangePlan::driftingCopies() const {
+  return copiesThat(*this, true);
+}
+
+float ExchangePlan::gradientFactor(int32_t table) const {
+  auto found = std::ranges::find_if(shards, [&](const ShardSpec &shard) {
+    return shard.table == table && shard.copiesDrift();
+  });
+  return found == shards.end() ? 1.0f
+                               : static_cast<float>(found->devices.size());
 }
 
 bool ExchangePlan::isReplicated(const ShardSpec &shard) const {
   const TableSpec &table = tableOf(shard);
   return isWholeOnAll({shard.rows.size(), shard.cols.size()},
                       {table.rows, table.dim},
-                      static_cast<int64_t>(shard.devices.size()), numDevices);
+                      static_cast<int64_t>(shard.devices.size()), numDevices) &&
+         !shard.copiesDrift();
 }
 
 int32_t ExchangePlan::packedIdBytes(const ExchangeSpec &exchange) const {

@@ -66,6 +66,32 @@ void checkCoverage(const Manifest &manifest, int32_t table,
          " elements; every element must be in exactly one shard");
 }
 
+/// Copies of a table drift alike, and not where shards exchange norms.
+void checkDrift(const Manifest &manifest) {
+  std::vector<bool> withNorms = manifest.tablesWithNormExchange();
+  std::vector<int64_t> syncOfTable(manifest.tables.size(), -1);
+  std::vector<size_t> copiesOfTable(manifest.tables.size());
+  for (size_t i = 0; i < manifest.shards.size(); ++i) {
+    const ShardSpec &shard = manifest.shards[i];
+    auto table = static_cast<size_t>(shard.table);
+    std::string path = shardPath(manifest, static_cast<int32_t>(i));
+    if (syncOfTable[table] >= 0 && syncOfTable[table] != shard.syncEvery)
+      fail("manifest: ", path, ": expected sync_every ", syncOfTable[table],
+           " as on other shards of its table, found ", shard.syncEvery);
+    if (shard.copiesDrift() && syncOfTable[table] >= 0 &&
+        copiesOfTable[table] != shard.devices.size())
+      fail("manifest: ", path, ": expected ", copiesOfTable[table],
+           " copies as of other shards of its table, since they drift, found ",
+           shard.devices.size());
+    syncOfTable[table] = shard.syncEvery;
+    copiesOfTable[table] = shard.devices.size();
+    if (shard.copiesDrift() && withNorms[table])
+      fail("manifest: ", path, ": copies cannot drift (sync_every ",
+           shard.syncEvery, ") where columns of table \"",
+           manifest.tables[table].name, "\" exchange norms of rows");
+  }
+}
+
 void checkShards(const Manifest &manifest) {
   std::vector<std::vector<int32_t>> shardsOfTable(manifest.tables.size());
   for (size_t i = 0; i < manifest.shards.size(); ++i) {
@@ -74,6 +100,7 @@ void checkShards(const Manifest &manifest) {
   }
   for (size_t i = 0; i < manifest.tables.size(); ++i)
     checkCoverage(manifest, static_cast<int32_t>(i), shardsOfTable[i]);
+  checkDrift(manifest);
 }
 
 void checkSlots(const Manifest &manifest) {

@@ -200,6 +200,11 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
   if (value.has("route"))
     shard.route =
         readName(value["route"], {Route::Auto, Route::Direct, Route::Relay});
+  if (value.has("sync_every"))
+    shard.syncEvery = value["sync_every"].integer(1, kMaxSyncEvery);
+  if (std::string error = syncError(shard.syncEvery, std::ssize(shard.devices));
+      !error.empty())
+    value.wrong("copies that can drift: " + error);
   return shard;
 }
 

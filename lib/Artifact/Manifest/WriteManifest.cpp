@@ -86,6 +86,8 @@ Json shardJson(const ShardSpec &shard) {
     json["cache_rows"] = shard.cache.rows;
     json["cache_policy"] = toString(shard.cache.policy);
   }
+  if (shard.copiesDrift())
+    json["sync_every"] = shard.syncEvery;
   return json;
 }
 

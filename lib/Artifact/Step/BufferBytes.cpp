@@ -19,7 +19,8 @@ const char *bufferName(BufferKind kind) {
       "relayed_gradients",
       "sort",
       "norms",
-      "sample_weights"};
+      "sample_weights",
+      "averages"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -40,12 +41,12 @@ int64_t BufferBytes::forwardBytes() const {
 
 void BufferBytes::dropBackward() {
   for (auto i = static_cast<size_t>(BufferKind::Gradients);
-       i <= static_cast<size_t>(BufferKind::SampleWeights); ++i)
+       i <= static_cast<size_t>(BufferKind::Averages); ++i)
     bytes[i] = 0;
 }
 
 int64_t BufferBytes::backwardBytes() const {
-  return sum(BufferKind::Gradients, BufferKind::SampleWeights);
+  return sum(BufferKind::Gradients, BufferKind::Averages);
 }
 
 } // namespace neuroshard

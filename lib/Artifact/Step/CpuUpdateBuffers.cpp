@@ -42,8 +42,9 @@ public:
   }
 
 private:
-  /// Exchange, whether of a replicated table, and number of a stream.
-  using StreamKey = std::tuple<size_t, bool, int32_t>;
+  /// Exchange, whether of a replicated table, number of a stream, and the entry
+  /// if some ranks alone read it, whose ids are sorted apart.
+  using StreamKey = std::tuple<size_t, bool, int32_t, int32_t>;
   struct SlotIds {
     std::vector<StreamKey> streams;
     int64_t ids = 0;
@@ -87,7 +88,8 @@ private:
     if (!plan.tables[static_cast<size_t>(lookup.table)].trained())
       return;
     SlotIds &slot = slots[static_cast<size_t>(entry.slot)];
-    slot.streams.push_back({exchange, isReplicated, entry.stream});
+    slot.streams.push_back({exchange, isReplicated, entry.stream,
+                            entry.readers.areAll() ? -1 : entry.kernel});
     slot.ids += counts[exchange].idsOfReaders(set, entry);
     slot.isWeighted |= lookup.weighted;
   }

@@ -7,6 +7,7 @@
 #include "ExchangeCounts.h"
 #include "NormCounts.h"
 #include "NumberBytes.h"
+#include "neuroshard/Artifact/CopyAverages.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Artifact/IdHeader.h"
 #include "neuroshard/Artifact/RelayPieces.h"
@@ -395,6 +396,14 @@ void addCopyMessages(const ExchangePlan &plan, const StepLoad &load,
   }
 }
 
+/// Of a step that averages all copies that drift.
+void addAverageMessages(const ExchangePlan &plan,
+                        std::vector<BufferBytes> &devices) {
+  std::vector<int64_t> bytes = averageMessages(plan);
+  for (size_t device = 0; device < devices.size(); ++device)
+    devices[device][BufferKind::Averages] += bytes[device];
+}
+
 } // namespace
 
 /// But for what all exchanges have together.
@@ -428,6 +437,7 @@ std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
       exchangeBuffers(plan, layouts, load, engine);
   addNormMessages(plan, layouts, load, engine, devices);
   addCopyMessages(plan, load, devices);
+  addAverageMessages(plan, devices);
   if (engine == Engine::Gpu)
     addNormSums(plan, layouts, load, devices);
   else

@@ -5,6 +5,7 @@
 #include "CopySums.h"
 #include "ExchangeCounts.h"
 #include "NormCounts.h"
+#include "neuroshard/Artifact/CopyAverages.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 
 #include <algorithm>
@@ -45,6 +46,17 @@ public:
 
   ExchangeTraffic traffic;
 };
+
+/// What averages of copies take in a mean step.
+template <typename Add>
+void countAverages(const ExchangePlan &plan, const Add &add) {
+  for (int32_t number : plan.driftingCopies()) {
+    const ShardSpec &shard = plan.shards[static_cast<size_t>(number)];
+    countAverage(plan, shard, [&](size_t from, size_t to, int64_t bytes) {
+      add(from, to, bytes / shard.syncEvery);
+    });
+  }
+}
 
 /// Bytes between each device and the others.
 class SumsOfDevices {
@@ -264,6 +276,10 @@ StepTraffic stepTraffic(const ExchangePlan &plan,
   countCopySums(plan, load, [&](size_t from, size_t to, int64_t bytes) {
     traffic.copySums[from][to] += bytes;
   });
+  traffic.averages = zeros(devices);
+  countAverages(plan, [&](size_t from, size_t to, int64_t bytes) {
+    traffic.averages[from][to] += bytes;
+  });
   return traffic;
 }
 
@@ -278,9 +294,11 @@ DeviceTraffic deviceTraffic(const ExchangePlan &plan,
              [&](size_t from, size_t to, int64_t bytes) {
                sums.backward.add(from, to, bytes);
              });
-  countCopySums(plan, load, [&](size_t from, size_t to, int64_t bytes) {
+  auto addBackward = [&](size_t from, size_t to, int64_t bytes) {
     sums.backward.add(from, to, bytes);
-  });
+  };
+  countCopySums(plan, load, addBackward);
+  countAverages(plan, addBackward);
   return {sums.forward.total(), sums.backward.total()};
 }
 

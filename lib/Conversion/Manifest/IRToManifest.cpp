@@ -61,6 +61,7 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
   shard.tier = op.getTier();
   shard.cache = op.getCacheSpec();
   shard.route = op.getRoute();
+  shard.syncEvery = static_cast<int64_t>(op.getSyncEvery());
   return shard;
 }
 

@@ -111,6 +111,15 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
                          hasRoomForCopies(problem, table, features[i], whole);
     if (bound.mayReplicate)
       setReplicaBytes(problem, static_cast<int>(i), features[i], whole, bound);
+    // Copies that drift exchange averages in few steps.
+    bool drifts =
+        (found != constraintOf.end() && found->second->syncEvery > 0) ||
+        std::ranges::any_of(
+            problem.constraints.fixedShards, [&](const Shard &shard) {
+              return shard.table == table.name && shard.copiesDrift();
+            });
+    if (drifts)
+      bound.replicaBackwardBytes = bound.replicaReceivedBytes = 0;
     tables.push_back(bound);
   }
   return tables;

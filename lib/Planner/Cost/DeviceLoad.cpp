@@ -19,6 +19,10 @@ DeviceLoad neuroshard::loadOf(const ShardWork &shard) {
   load.insideGradientBytes = shard.insideGradientBytes;
   load.insideCopySumBytes = shard.copySumBytes * shard.insideCopies;
   load.outsideCopySumBytes = shard.copySumBytes - load.insideCopySumBytes;
+  double averageBytes = shard.averageBytes * shard.averagesPerStep;
+  load.insideAverageBytes = averageBytes * shard.insideCopies;
+  load.outsideAverageBytes = averageBytes - load.insideAverageBytes;
+  load.averagesPerStep = shard.averagesPerStep;
   if (shard.exchangedForm)
     load.exchangedForms[static_cast<size_t>(*shard.exchangedForm)] = 1;
   load.lookupValues = shard.lookupValues();

@@ -134,8 +134,9 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
         std::max(updates[i] + loads[i].compute.backwardMs - lateMs, sums[i]) +
         lateMs;
   }
+  double averagesMs = gradients.averagesMs();
   breakdown.backwardCommunicationMs =
-      largest(updates) - breakdown.maxBackwardMs;
+      largest(updates) + averagesMs - breakdown.maxBackwardMs;
   // Rows of the next batch come from when gradients are sent.
   std::vector<double> fetch =
       fetchTimesMs(topology, loads, model.devicesEach());

@@ -87,6 +87,9 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
                                     const Shard &shard, bool norms,
                                     RowDemands *demands) {
+  // One on each device: all serve as much.
+  if (shard.copiesDrift() && shard.hasCopies())
+    return describeCopies(problem, table, features, shard, norms).front();
   const Table &source = problem.tables[static_cast<size_t>(table)];
   FeatureSums sums = sumFeatures(problem, features);
   bool replicated = isReplicated(source, shard, problem.topology.deviceCount());
@@ -190,12 +193,35 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
 /// copied from messages, and read by the update.
 static constexpr double kCopySumPasses = 4;
 
+/// How often the rows of a copy are read or written when copies are averaged:
+/// packed, added up, copied for the others, and written back.
+static constexpr double kAveragePasses = 6;
+
+/// What an average of copies that drift adds to a copy.
+static void addAverage(const ShardingProblem &problem, const Shard &shard,
+                       const CopyShare &share, ShardWork &work) {
+  const Table &table = problem.tables[static_cast<size_t>(work.table)];
+  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  auto rows = static_cast<double>(work.rows);
+  work.averagesPerStep = 1.0 / static_cast<double>(shard.syncEvery);
+  // Parts to the others, and averages from them.
+  work.averageBytes = 2 * rows *
+                      static_cast<double>(rowArrayBytes(states, work.width,
+                                                        table.elementType)) *
+                      (share.copies - 1) / share.copies;
+  work.insideCopies = share.insideCopies;
+  work.updateGradientRows += kAveragePasses * rows *
+                             static_cast<double>(1 + states.perElement) *
+                             work.averagesPerStep;
+}
+
 std::vector<ShardWork>
 neuroshard::describeCopies(const ShardingProblem &problem, int table,
                            const std::vector<int> &features, const Shard &shard,
                            bool norms) {
   Shard alone = shard;
   alone.devices.resize(1);
+  alone.syncEvery = 0;
   const ShardWork whole = describeShard(problem, table, features, alone, norms);
   std::vector<CopyShare> shares = copyShares(problem, shard);
   double rowShare =
@@ -219,10 +245,26 @@ neuroshard::describeCopies(const ShardingProblem &problem, int table,
           &ShardWork::forwardBytes})
       work.*part *= share.batch;
     work.groupInputBytes *= 1 - share.insideReaders;
+    if (!share.isForOthers)
+      work.dims = work.inputBytes = work.groupInputBytes = work.forwardBytes =
+          0;
     work.uniqueRows = rows[i];
+    double gradients =
+        share.isForOthers
+            ? (whole.backwardBytes - whole.normBytes) * share.batch
+            : 0;
+    if (shard.copiesDrift()) {
+      work.updateLookups = work.lookups;
+      work.updateGradientRows = work.outputRows;
+      work.updateUniqueRows = rows[i];
+      work.backwardBytes = gradients;
+      work.insideForwardBytes = work.forwardBytes * share.insideReaders;
+      work.insideGradientBytes = work.backwardBytes * share.insideReaders;
+      addAverage(problem, shard, share, work);
+      continue;
+    }
     work.updateLookups = work.lookups + allRows;
     work.updateGradientRows = work.outputRows + kCopySumPasses * allRows;
-    double gradients = (whole.backwardBytes - whole.normBytes) * share.batch;
     work.insideForwardBytes = work.forwardBytes * share.insideReaders;
     work.insideGradientBytes = gradients * share.insideReaders;
     // To each other copy its own; from each as many on average.

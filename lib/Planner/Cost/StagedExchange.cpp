@@ -78,29 +78,61 @@ bool isStaged(std::span<const DeviceLoad> loads,
 } // namespace
 
 // Without groups all is outside. What a stage spreads evenly stays in part
-// where it is; sums are for other devices alone.
+// where it is; what copies exchange is for other devices alone.
+static Traffic betweenCopies(const Topology &topology,
+                             std::vector<double> inside,
+                             std::vector<double> outside) {
+  auto devices = static_cast<double>(outside.size());
+  double groupSize = relayGroupSize(topology);
+  auto addOwn = [](std::vector<double> &bytes, double peers) {
+    for (double &one : bytes)
+      one *= peers > 1 ? peers / (peers - 1) : 0;
+  };
+  addOwn(inside, groupSize);
+  addOwn(outside, groupSize > 0 ? devices / groupSize : devices);
+  std::vector<double> none(outside.size());
+  if (groupSize == 0)
+    return {&topology, none, outside, outside};
+  Traffic traffic{&topology, none, none, none};
+  traffic.insideOut = traffic.insideIn = std::move(inside);
+  traffic.acrossOut = traffic.acrossIn = std::move(outside);
+  return traffic;
+}
+
+/// A field of each device, times a factor.
+static std::vector<double> fieldOf(std::span<const DeviceLoad> loads,
+                                   double DeviceLoad::*field,
+                                   double factor = 1) {
+  std::vector<double> values;
+  for (const DeviceLoad &load : loads)
+    values.push_back(load.*field * factor);
+  return values;
+}
+
 std::optional<Traffic>
 neuroshard::copySumStage(const Topology &topology,
                          std::span<const DeviceLoad> loads) {
   if (!haveCopySums(loads))
     return std::nullopt;
-  auto withOwn = [](double bytes, double peers) {
-    return peers > 1 ? bytes * peers / (peers - 1) : 0;
-  };
-  auto devices = static_cast<double>(loads.size());
-  double groupSize = relayGroupSize(topology);
-  std::vector<double> none(loads.size()), inside, outside;
-  for (const DeviceLoad &load : loads) {
-    inside.push_back(withOwn(load.insideCopySumBytes, groupSize));
-    outside.push_back(withOwn(load.outsideCopySumBytes,
-                              groupSize > 0 ? devices / groupSize : devices));
-  }
-  if (groupSize == 0)
-    return Traffic{&topology, none, outside, outside};
-  Traffic sums{&topology, none, none, none};
-  sums.insideOut = sums.insideIn = inside;
-  sums.acrossOut = sums.acrossIn = outside;
-  return sums;
+  return betweenCopies(topology,
+                       fieldOf(loads, &DeviceLoad::insideCopySumBytes),
+                       fieldOf(loads, &DeviceLoad::outsideCopySumBytes));
+}
+
+std::optional<Traffic>
+neuroshard::averageStage(const Topology &topology,
+                         std::span<const DeviceLoad> loads, double &perStep) {
+  perStep = 0;
+  for (const DeviceLoad &load : loads)
+    perStep = std::max(perStep, load.averagesPerStep);
+  if (perStep == 0)
+    return std::nullopt;
+  // Parts, then averages: each half of the bytes.
+  double share = 0.5 / perStep;
+  perStep *= 2;
+  return betweenCopies(topology,
+                       fieldOf(loads, &DeviceLoad::insideAverageBytes, share),
+                       fieldOf(loads, &DeviceLoad::outsideAverageBytes, share));
 }
 
 std::vector<Traffic> neuroshard::sumStages(const Topology &topology,
@@ -242,6 +274,7 @@ StagedExchange::StagedExchange(const CostModel &model, const Topology &topology,
       direction(direction), pieces(piecesOf(relays, direction)) {
   if (direction == Direction::Backward) {
     copySums = copySumStage(topology, loads);
+    averages = averageStage(topology, loads, averagesPerStep);
     sums = sumStages(topology, loads);
   }
   if (pieces == 1)
@@ -307,6 +340,10 @@ StagedExchange::arrivalsMs(std::vector<double> startsMs,
 std::vector<double>
 StagedExchange::sumArrivalsMs(std::vector<double> startsMs) const {
   return afterAll(std::move(startsMs), lateSumsMs);
+}
+
+double StagedExchange::averagesMs() const {
+  return averages ? averagesPerStep * slowestOf(*averages) : 0;
 }
 
 std::vector<double>

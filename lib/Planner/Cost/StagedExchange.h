@@ -26,6 +26,12 @@ std::vector<Traffic> exchangeStages(const Topology &topology,
 std::optional<Traffic> copySumStage(const Topology &topology,
                                     std::span<const DeviceLoad> loads);
 
+/// What copies that drift exchange when they are averaged, if there are any: as
+/// much as `perStep` such exchanges in a step send on the mean.
+std::optional<Traffic> averageStage(const Topology &topology,
+                                    std::span<const DeviceLoad> loads,
+                                    double &perStep);
+
 /// The exchanges of sums of rows that go on beside updates of other tables,
 /// once gradients are there: of the totals, or between groups and back, within
 /// them.
@@ -61,6 +67,9 @@ public:
   /// at `startsMs`; these if there are none.
   std::vector<double> sumArrivalsMs(std::vector<double> startsMs) const;
 
+  /// What averages of copies take in a mean step, after its updates.
+  double averagesMs() const;
+
 private:
   /// The same without sums of copies.
   std::vector<double> valueTimesMs(std::span<const double> startSkewsMs);
@@ -80,6 +89,8 @@ private:
   std::vector<Traffic> stages;
   Direction direction;
   std::optional<Traffic> copySums;
+  std::optional<Traffic> averages;
+  double averagesPerStep = 0;
   std::vector<Traffic> sums;     ///< of rows.
   std::vector<double> slowestMs; ///< of each stage of values.
   double copySumsMs = 0, lateSumsMs = 0;

@@ -55,7 +55,8 @@ void addShards(const ShardingProblem &problem, std::span<const Shard> shards,
             {shard.devices.begin(), shard.devices.end()},
             shard.tier,
             shard.cache,
-            shard.route};
+            shard.route,
+            shard.syncEvery};
     std::ranges::sort(spec.devices);
   }
 }
@@ -221,6 +222,7 @@ static StepTraffic ofMode(const ShardingProblem &problem, StepTraffic traffic) {
       clear(*bytes);
   clear(traffic.norms);
   clear(traffic.copySums);
+  clear(traffic.averages);
   return traffic;
 }
 

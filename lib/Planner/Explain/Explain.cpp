@@ -58,6 +58,9 @@ std::string describeForm(const SearchContext &context, const Table &table,
     copies = std::max(copies, shard->devices.size());
   std::string copied =
       copies > 1 ? "copied to " + std::to_string(copies) + " devices" : "";
+  if (shards.front()->copiesDrift())
+    copied += ", averaged every " + std::to_string(shards.front()->syncEvery) +
+              " steps (not exact)";
   if (shards.size() == 1)
     return copied;
   return "cut into " + describeCut(table, shards) +

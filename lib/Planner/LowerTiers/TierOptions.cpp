@@ -149,7 +149,7 @@ TierBytes givenBytes(const ShardingProblem &problem, size_t index,
     covered += elementShare(table, shard);
   }
   Shard rest = wholeOn(table, 0);
-  setTier(rules, rest);
+  followRules(rules, rest);
   TierBytes whole = bytesOf(shardMemory(problem, table, features, rest));
   double left = std::max(0.0, 1 - covered);
   bytes += {left * whole.device, left * whole.host, left * whole.disk};

@@ -38,7 +38,7 @@ std::vector<CopyShare> neuroshard::copyShares(const ShardingProblem &problem,
     auto inside = static_cast<double>(countInside(readers[copy].list()));
     auto others = static_cast<double>(devices.size() - 1);
     auto near = static_cast<double>(countInside(devices) - hasGroups);
-    shares.push_back({all / groups.numDevices(), inside / all,
+    shares.push_back({all / groups.numDevices(), all > 1, inside / all,
                       others > 0 ? near / others : 0,
                       static_cast<int>(devices.size())});
   }

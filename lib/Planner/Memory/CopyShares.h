@@ -18,6 +18,7 @@ std::vector<std::vector<int32_t>> innermostGroups(const Topology &topology);
 /// innermost level, where groups have relays.
 struct CopyShare {
   double batch = 1;         ///< the part of the batch of its readers.
+  bool isForOthers = true;  ///< ranks of other devices are among these.
   double insideReaders = 0; ///< the part of these that are inside.
   double insideCopies = 0;  ///< the part of the other copies that are inside.
   int copies = 1;           ///< of the shard.

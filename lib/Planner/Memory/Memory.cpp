@@ -158,8 +158,9 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   int64_t allRows = std::min(idsOfUpdate(problem, allIds), shard.rows());
   if (shard.hasCopies()) {
     auto copies = static_cast<int64_t>(shard.devices.size());
-    terms.backwardBytes +=
-        copySumMemory(problem, table, features, shard, allRows);
+    if (!shard.copiesDrift())
+      terms.backwardBytes +=
+          copySumMemory(problem, table, features, shard, allRows);
     allRows = std::min(copies * allRows, shard.rows());
   }
   if (norms)

@@ -3,6 +3,8 @@
 #include "neuroshard/Planner/PlanMemory.h"
 
 #include "RelayMemory.h"
+#include "neuroshard/Artifact/CopyAverages.h"
+#include "neuroshard/Planner/Traffic.h"
 
 #include <algorithm>
 #include <string>
@@ -10,6 +12,19 @@
 #include <unordered_map>
 
 using namespace neuroshard;
+
+/// What copies that drift send and receive when they are averaged.
+static void addAverageMessages(const ShardingProblem &problem,
+                               std::span<const Shard> shards,
+                               std::vector<MemoryTerms> &devices) {
+  if (problem.mode == StepMode::Inference ||
+      problem.memoryModel == MemoryModel::WeightsOnly ||
+      std::ranges::none_of(shards, &Shard::copiesDrift))
+    return;
+  std::vector<int64_t> sent = averageMessages(exchangePlan(problem, shards));
+  for (size_t device = 0; device < devices.size(); ++device)
+    devices[device].backwardBytes += 2 * sent[device];
+}
 
 MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
                                     std::span<const Shard> shards) {
@@ -51,6 +66,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
   }
 
   addRelayBuffers(problem, shards, idsBytes, report.devices);
+  addAverageMessages(problem, shards, report.devices);
 
   int64_t permuteBytes = 0;
   for (size_t i = 0; i < problem.tables.size(); ++i)

@@ -54,10 +54,12 @@ ShardingPlan neuroshard::withoutCopies(ShardingPlan previous) {
   std::map<std::string_view, int> shardsOfTable;
   for (const Shard &shard : previous.shards)
     ++shardsOfTable[shard.table];
-  for (Shard &shard : previous.shards)
+  for (Shard &shard : previous.shards) {
+    shard.syncEvery = 0; // the rules of tables say which copies drift
     if (static_cast<int>(shard.devices.size()) != previous.deviceCount ||
         shardsOfTable[shard.table] > 1)
       shard.devices.resize(1);
+  }
   return previous;
 }
 

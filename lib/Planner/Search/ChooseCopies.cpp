@@ -95,7 +95,7 @@ private:
     for (size_t table = 0; table < tables.size(); ++table) {
       const TableRules &rules = context.rulesOf(static_cast<int>(table));
       if (!rules.fixed && rules.allows(ShardingKind::Replicated) &&
-          bytes[table] > 0)
+          bytes[table] > 0 && (groupSize > 0 || rules.syncEvery > 0))
         order.push_back(table);
     }
     std::ranges::stable_sort(order, std::greater(),
@@ -154,7 +154,7 @@ private:
   void copyReplicated(std::vector<Shards> &of) {
     double each = std::ranges::max(busyMs) / static_cast<double>(order.size());
     for (size_t table : order) {
-      if (!of[table].front().hasCopies())
+      if (groupSize == 0 || !of[table].front().hasCopies())
         continue;
       of[table] = wholeCopy(table);
       for (int device : of[table].front().devices)
@@ -164,7 +164,12 @@ private:
 
   /// A copy in each group, whole or cut over the group.
   std::vector<Shards> copiesOf(size_t table) const {
-    std::vector<Shards> forms = {wholeCopy(table)};
+    std::vector<Shards> forms;
+    if (context.rulesOf(static_cast<int>(table)).syncEvery > 0)
+      forms.push_back(copyOnAll(table));
+    if (groupSize == 0)
+      return forms;
+    forms.push_back(wholeCopy(table));
     const Table &source = context.table(static_cast<int>(table));
     forms.push_back(cutCopy(table, source.rows, 1,
                             [](Shard &shard, int64_t begin, int64_t end) {
@@ -203,7 +208,15 @@ private:
     shard.colEnd = source.dim;
     shard.devices.clear();
     shard.route = Route::Auto;
+    shard.syncEvery = context.rulesOf(static_cast<int>(table)).syncEvery;
     return shard;
+  }
+
+  Shards copyOnAll(size_t table) const {
+    Shard shard = newShard(table);
+    for (int device = 0; device < context.deviceCount; ++device)
+      shard.devices.push_back(device);
+    return {shard};
   }
 
   Shards wholeCopy(size_t table) const {
@@ -248,9 +261,14 @@ private:
 std::optional<std::string>
 neuroshard::chooseCopies(const SearchContext &context, ShardingPlan &plan) {
   const Constraints &constraints = context.problem.constraints;
-  if (relayGroupSize(context.problem) == 0 || !constraints.pins.empty() ||
-      !constraints.forbids.empty() || !constraints.coLocate.empty() ||
-      !constraints.separate.empty() || !verify(plan, context.problem).empty())
+  bool mayDrift = std::ranges::any_of(constraints.tables,
+                                      [](const TableConstraint &constraint) {
+                                        return constraint.syncEvery > 0;
+                                      });
+  if ((relayGroupSize(context.problem) == 0 && !mayDrift) ||
+      !constraints.pins.empty() || !constraints.forbids.empty() ||
+      !constraints.coLocate.empty() || !constraints.separate.empty() ||
+      !verify(plan, context.problem).empty())
     return std::nullopt;
   CopyChooser chooser(context, plan);
   std::optional<ShardingPlan> copied = chooser.run();
@@ -259,6 +277,9 @@ neuroshard::chooseCopies(const SearchContext &context, ShardingPlan &plan) {
   plan = std::move(*copied);
   int count = countCopiedTables(context, plan);
   return std::to_string(count) + (count == 1 ? " table has" : " tables have") +
-         " a copy in each group of devices: " + formatMs(chooser.bestMs) +
-         ", " + formatMs(chooser.withoutMs) + " without";
+         (relayGroupSize(context.problem) > 0
+              ? " a copy in each group of devices: "
+              : " copies: ") +
+         formatMs(chooser.bestMs) + ", " + formatMs(chooser.withoutMs) +
+         " without";
 }

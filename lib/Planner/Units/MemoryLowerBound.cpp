@@ -83,7 +83,7 @@ MemoryTerms neuroshard::leastOf(const SearchContext &context,
     whole.rowEnd = table.rows;
     whole.colEnd = table.dim;
     whole.devices = {0};
-    setTier(context.rulesOf(index), whole);
+    followRules(context.rulesOf(index), whole);
     auto memory = [&] {
       return shardMemory(context.problem, table, context.featuresOf(index),
                          whole);

@@ -107,7 +107,9 @@ void noteGivenShards(const ShardingProblem &problem,
 
 } // namespace
 
-void neuroshard::setTier(const TableRules &rules, Shard &shard) {
+void neuroshard::followRules(const TableRules &rules, Shard &shard) {
+  if (shard.hasCopies())
+    shard.syncEvery = rules.syncEvery;
   if (rules.cacheShare <= 0)
     return;
   auto rows = static_cast<int64_t>(
@@ -133,6 +135,7 @@ neuroshard::tableRules(const ShardingProblem &problem,
   for (const TableConstraint &constraint : constraints.tables) {
     ruleOf(constraint.table).minWidth = constraint.minWidth;
     ruleOf(constraint.table).cacheShare = constraint.cacheShare;
+    ruleOf(constraint.table).syncEvery = constraint.syncEvery;
     if (constraint.cacheShare > 0)
       ruleOf(constraint.table).tier = cacheTier(problem.topology, constraint);
     if (!constraint.allowedKinds.empty())

@@ -25,6 +25,8 @@ struct TableRules {
   double cacheShare = 0;
   /// cacheTier(), of a table with a cache share.
   Tier tier = Tier::Hbm;
+  /// TableConstraint::syncEvery.
+  int64_t syncEvery = 0;
   /// Per device: may it hold the table? Empty: all may.
   std::vector<bool> devices;
   /// Sets of Constraints::separate the table belongs to.
@@ -50,8 +52,9 @@ struct TableRules {
 };
 
 /// Puts a shard that is not written by hand into the tier of its table, with a
-/// cache of its share of the rows.
-void setTier(const TableRules &rules, Shard &shard);
+/// cache of its share of the rows, and lets copies drift if those of the table
+/// do.
+void followRules(const TableRules &rules, Shard &shard);
 
 /// The rules of each table. `previous`: the shards of the plan in use, if there
 /// is one.

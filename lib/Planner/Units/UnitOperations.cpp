@@ -166,7 +166,7 @@ std::shared_ptr<const ShardFacts>
 neuroshard::factsOf(const SearchContext &context, int table,
                     const Shard &shard) {
   Shard placed = shard;
-  setTier(context.rulesOf(table), placed);
+  followRules(context.rulesOf(table), placed);
   auto make = [&] { return describeFacts(context, table, placed); };
   if (placed.tier != Tier::Hbm && context.rulesOf(table).cacheShare <= 0)
     return make();
@@ -184,7 +184,7 @@ static UnitPtr buildUnit(const SearchContext &context,
   for (Shard &shard : shards) {
     int table = context.tableIndex(shard.table);
     if (!writtenByHand)
-      setTier(context.rulesOf(table), shard);
+      followRules(context.rulesOf(table), shard);
     std::shared_ptr<const ShardFacts> facts =
         writtenByHand ? describeFacts(context, table, shard)
                       : factsOf(context, table, shard);

@@ -116,6 +116,7 @@ void Verifier::checkTable(size_t index) {
     return;
   checkReplicas(table, shards);
   checkRoutes(problem, index, shards, errors);
+  checkSync(problem, index, shards, errors);
   verifyTarget(problem, table, shards, innerGroupOfDevice, errors);
 }
 
@@ -206,6 +207,13 @@ void Verifier::checkTableConstraints() {
               "must be in tier " + std::string(toString(tier)) +
                   ", since its table has a cache_share, found tier " +
                   std::string(toString(shard->tier)));
+    for (const Shard *shard : shardsOfTable[index])
+      if (constraint.syncEvery > 0 && shard->hasCopies() &&
+          shard->syncEvery != constraint.syncEvery)
+        error("shard '" + shard->name + "'",
+              "must have sync_every " + std::to_string(constraint.syncEvery) +
+                  " as its table, since it has copies, got: " +
+                  std::to_string(shard->syncEvery));
     int64_t minWidth = std::min(constraint.minWidth, table.dim);
     for (const Shard *shard : shardsOfTable[index])
       if (shard->width() < minWidth)

@@ -3,6 +3,7 @@
 #include "Export.h"
 #include "Guarded.h"
 #include "Status.h"
+#include "Step/CopyAverages.h"
 #include "Step/PreparedUpdate.h"
 #include "World/World.h"
 #include "neuroshard/Artifact/Error.h"
@@ -89,12 +90,42 @@ NSRT_EXPORT int32_t nsrt_device_update_kept(nsrt_device *device,
   });
 }
 
+/// Arguments: the device.
+static void averageAll(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  guarded(device,
+          [&] { averageCopies(*device, device->manifest().driftingCopies()); });
+}
+
+NSRT_EXPORT int32_t nsrt_device_average_copies(nsrt_device *device) {
+  return status([&] {
+    if (device->manifest().driftingCopies().empty())
+      return;
+    void *args[] = {device};
+    run(device, averageAll, args);
+  });
+}
+
 NSRT_EXPORT int32_t nsrt_device_drop_kept(nsrt_device *device) {
   return status([&] {
     device->requireIdle();
     device->kept = {};
     device->prepared.reset();
   });
+}
+
+/// Sums of rows are those of all ranks, which copies that drift do not have.
+static void requireNoDrift(const nsrt_device &device) {
+  std::vector<int32_t> shards = device.manifest().driftingCopies();
+  if (!shards.empty()) {
+    const ShardSpec &shard =
+        device.manifest().shards[static_cast<size_t>(shards.front())];
+    fail(
+        "copies of table \"", device.manifest().tableOf(shard).name,
+        "\" drift (sync_every ", shard.syncEvery,
+        "), so that the norm of its gradients is not known; do not clip by the "
+        "norm, or plan without sync_every");
+  }
 }
 
 /// Arguments: the device, an array of sums, their number.
@@ -121,6 +152,7 @@ NSRT_EXPORT int32_t nsrt_device_kept_sums(nsrt_device *device,
     *count = 0;
     if (device->kept.routed.empty() && !device->prepared)
       return;
+    requireNoDrift(*device);
     void *args[] = {device, sums, count};
     run(device, prepareKept, args);
   });

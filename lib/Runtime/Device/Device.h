@@ -48,8 +48,9 @@ struct WorldPlan {
   std::vector<bool> hasCopies;
   /// Those shards of trained tables.
   std::vector<int32_t> copiedShards;
-  size_t headerNumbers; ///< of each header of ids (IdHeader.h).
-  bool hasCaches;       ///< whether some shard has a row cache.
+  std::vector<float> gradientFactors; ///< by table.
+  size_t headerNumbers;               ///< of each header of ids (IdHeader.h).
+  bool hasCaches;                     ///< whether some shard has a row cache.
 };
 
 /// A function of a program.

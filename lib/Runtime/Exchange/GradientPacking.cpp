@@ -131,9 +131,10 @@ void addMoves(const Device &device, const Routed &routed,
               const RowBases<std::byte> &bases, size_t lookup,
               const ResultGradient &given, std::vector<RowMove> &moves) {
   const LookupState &state = routed.lookups[lookup];
-  bool isMean =
-      device.manifest().exchanges[routed.exchange].lookups[lookup].pooling ==
-      Pooling::Mean;
+  const ExchangeLookup &spec =
+      device.manifest().exchanges[routed.exchange].lookups[lookup];
+  bool isMean = spec.pooling == Pooling::Mean;
+  float scale = device.gradientScale * device.plan->gradientFactors[spec.table];
   for (const auto &view : makeViews(device.gradientLayout(routed), device,
                                     routed, lookup, bases)) {
     RowMove &move = moves.emplace_back();
@@ -147,7 +148,7 @@ void addMoves(const Device &device, const Routed &routed,
     move.width = view.cols.size();
     move.sourcePlaces = view.places;
     move.firstPlace = state.firstId;
-    move.scale = device.gradientScale;
+    move.scale = scale;
     if (isMean)
       move.divisors = as<const float>(state.bagCounts) + bases.samples.begin;
   }

@@ -1,9 +1,11 @@
 //===- Update.cpp - Applies the optimizers --------------------------------===//
 
+#include "CopyAverages.h"
 #include "Exchange/RowSumExchange.h"
 #include "NormExchange.h"
 #include "PreparedUpdate.h"
 #include "Steps.h"
+#include "neuroshard/Artifact/CopyAverages.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/OptimizerStepSize.h"
 
@@ -58,9 +60,9 @@ static PreparedUpdate takeUpdate(Device &device,
   return std::move(*prepared);
 }
 
-void update(Device &device, std::span<Routed *const> routed,
-            std::span<Partials *const> gradients, float learningRate,
-            int64_t step) {
+static void updateByGradients(Device &device, std::span<Routed *const> routed,
+                              std::span<Partials *const> gradients,
+                              float learningRate, int64_t step) {
   finishDeferred(device);
   device.order.addUpdate(learningRate, device.rates.all(), step);
   // What the updates of other tables wait for goes first.
@@ -79,6 +81,13 @@ void update(Device &device, std::span<Routed *const> routed,
   PhaseTimer timer(device.figures, Phase::Update);
   if (!sums.empty())
     device.backend->updateRows(sums, stepSizes);
+}
+
+void update(Device &device, std::span<Routed *const> routed,
+            std::span<Partials *const> gradients, float learningRate,
+            int64_t step) {
+  updateByGradients(device, routed, gradients, learningRate, step);
+  averageCopies(device, averagedShards(device.manifest(), step));
 }
 
 } // namespace neuroshard::runtime

@@ -146,7 +146,27 @@ private:
                       ofEntry, next, parts);
     }
     device.backend->computeWeightGradients(parts);
+    divideByFactors(parts);
     return result;
+  }
+
+  /// Gradients of tables with copies that drift are those of the results times
+  /// a factor, which is not for sample weights.
+  void divideByFactors(std::span<const WeightGradientPart> parts) {
+    std::vector<RowMove> moves;
+    for (const WeightGradientPart &part : parts) {
+      int32_t slot = device.program.lookups[part.lookup].slot;
+      float factor = device.plan->gradientFactors[static_cast<size_t>(
+          device.slots[static_cast<size_t>(slot)].spec().table)];
+      if (factor == 1 || part.ids.numIds == 0)
+        continue;
+      auto *values = reinterpret_cast<std::byte *>(part.out);
+      moves.push_back(moveOf(values, WireFormat::F32, values, WireFormat::F32,
+                             part.ids.numIds));
+      moves.back().scale = 1 / factor;
+    }
+    if (!moves.empty())
+      device.backend->moveRows(moves);
   }
 
   /// Values of replicated tables for the local batch.

@@ -62,7 +62,11 @@ void take(bool first, const void *from, void *to, int64_t bytes,
     std::memcpy(to, from, static_cast<size_t>(bytes));
   else if (std::memcmp(to, from, static_cast<size_t>(bytes)) != 0)
     fail("copies of the ", what, " of table \"", shard.table().name,
-         "\" differ in row ", row);
+         "\" differ in row ", row,
+         shard.spec().copiesDrift()
+             ? "; they drift (sync_every): average them first, by "
+               "nsrt_device_average_copies on all devices"
+             : "");
 }
 
 /// Index of a shard's row-wise state among those of the column shards of a

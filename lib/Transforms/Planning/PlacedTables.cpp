@@ -20,8 +20,9 @@ FailureOr<PlacedTables> PlacedTables::of(PlanOp plan) {
   for (auto &[name, table] : placement.tables) {
     if (failed(verifyCovered(plan, table.table, table.shards)))
       return mlir::failure();
-    bool hasCopies = llvm::any_of(
-        table.shards, [](ShardOp shard) { return shard.hasCopies(); });
+    bool hasCopies = llvm::any_of(table.shards, [](ShardOp shard) {
+      return shard.hasCopies() && shard.getSyncEvery() == 0;
+    });
     table.replicated =
         table.shards.front().isReplicated(table.table, placement.topology);
     table.copied = hasCopies && !table.replicated;

@@ -19,7 +19,8 @@ struct TablePlacement {
   llvm::SmallVector<ir::ShardOp> shards;
   /// Every device has the whole table.
   bool replicated = false;
-  /// Else: some shards have copies, which exchange sums of gradients.
+  /// Else: some shards have copies, which exchange sums of gradients: they do
+  /// not drift.
   bool copied = false;
   /// See needsNormExchange() of Model.
   bool twoPhase = false;

@@ -60,15 +60,16 @@ bool isSame(ShardOp op, const Shard &shard) {
          static_cast<int64_t>(op.getColEnd()) == shard.colEnd &&
          llvm::equal(op.getDevices(), shard.devices) &&
          op.getTier() == shard.tier && op.getCacheSpec() == shard.cache &&
-         op.getRoute() == shard.route;
+         op.getRoute() == shard.route &&
+         static_cast<int64_t>(op.getSyncEvery()) == shard.syncEvery;
 }
 
 void createShard(OpBuilder &builder, Location loc, const Shard &shard) {
   SmallVector<int64_t> devices(shard.devices.begin(), shard.devices.end());
   ShardOp::create(builder, loc, shard.name, shard.table, shard.rowBegin,
                   shard.rowEnd, shard.colBegin, shard.colEnd, devices,
-                  shard.tier, shard.cache.rows, shard.cache.policy,
-                  shard.route);
+                  shard.tier, shard.cache.rows, shard.cache.policy, shard.route,
+                  shard.syncEvery);
 }
 
 } // namespace

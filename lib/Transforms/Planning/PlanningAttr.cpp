@@ -32,6 +32,7 @@ void readTableConstraint(DictionaryReader &reader, Constraints &out) {
   reader.table("table", constraint.table);
   reader.integer("min_width", constraint.minWidth);
   reader.number("cache_share", constraint.cacheShare);
+  reader.integer("sync_every", constraint.syncEvery);
   reader.read("tier", "\"dram\" or \"ssd\"", [&](Attribute value) {
     auto name = dyn_cast<StringAttr>(value);
     constraint.tier = name ? parseTier(name.getValue()) : std::nullopt;
@@ -152,6 +153,9 @@ void DictionaryWriter::addTables() {
       item.push_back(builder.getNamedAttr(
           "tier",
           builder.getStringAttr(llvm::StringRef(toString(*constraint.tier)))));
+    if (constraint.syncEvery != 0)
+      item.push_back(builder.getNamedAttr(
+          "sync_every", builder.getI64IntegerAttr(constraint.syncEvery)));
     if (!kinds.empty())
       item.push_back(
           builder.getNamedAttr("allowed_kinds", builder.getArrayAttr(kinds)));

@@ -260,6 +260,7 @@ class _Sharded(Learning, torch.nn.Module):
         if self._sent_ahead:
             raise TensorError("a neuroshard.distributed.pipeline sends ids of this module; end it, or "
                               "close() it, first")
+        self._session.require_alike()
         return Source(self._plan, self._problem, self.step, self._frozen, self._optimizer.groups,
                       self._updates.settings, self._out_of_range.form, self._distinct_ids.asked,
                       moving_maps(self.dynamic_ids))
@@ -399,8 +400,8 @@ class _Sharded(Learning, torch.nn.Module):
         return getattr(self._named_state, name)
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        from neuroshard.distributed._checkpoint.state import state_of
-        for key, value in state_of(self).items():
+        from neuroshard.distributed._checkpoint.state import saved_state_of
+        for key, value in saved_state_of(self).items():
             destination[prefix + key] = value
 
     def _load_from_state_dict(self, state_dict: Mapping, prefix: str, local_metadata: object,

@@ -18,6 +18,7 @@ class Engine:
 
     def __init__(self, device: Device) -> None:
         self.device, self.name = device, ""
+        self.averaged_at = 0  # the update after which copies that drift were averaged by hand
         self._ops = torch.ops.neuroshard
 
     def load(self) -> None:
@@ -50,6 +51,11 @@ class Engine:
     def update_kept(self, learning_rates: Sequence[float]) -> None:
         """Updates the tables by the gradients that backwards have left, if there are any."""
         self._ops.update_kept(self.name, learning_rates)
+
+    def average_copies(self) -> None:
+        """Averages copies that drift; called on all ranks."""
+        self._ops.average_copies(self.name)
+        self.averaged_at = self.num_updates()
 
     def squared_norm(self) -> float:
         """Of these, by row, of the shards whose first copy this rank has. No more can be left then."""

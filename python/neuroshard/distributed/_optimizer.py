@@ -196,6 +196,13 @@ class Learning:
         self._require_open()
         return self._updates.clip_norm(max_norm, parameters)
 
+    def average_copies(self) -> None:
+        """Averages the weights and optimizer states of copies that drift (Shard.sync_every) now, and not
+        only after the next update of that number. To be called on all ranks; needed before state_dict()
+        and reshard() after other updates. Does nothing if no copies drift."""
+        self._require_open()
+        self._updates.average_copies()
+
     def freeze(self, *tables: str) -> None:
         """Lets updates leave these tables as they are; all of them if none is named. Their gradients do not
         travel in steps whose lookup comes after it, unless ids have sample weights. To be called alike on all

@@ -24,6 +24,7 @@ from neuroshard.distributed import _operators
 from neuroshard.distributed._artifact_check import check_artifact
 from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._compile_cache import make_artifact
+from neuroshard.distributed._drift import require_alike
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._inputs import only_input_of, shapes_of
 from neuroshard.distributed._shards import LocalShard, local_shards
@@ -130,6 +131,11 @@ class Session:
         self.require_open()
         self.engine.settle()
         return local_shards(self.engine.shard_tensors, self.manifest, self.rank)
+
+    def require_alike(self) -> None:
+        """Raises a TensorError, on all ranks alike, if copies have drifted apart."""
+        self.require_open()
+        require_alike(self.manifest, self.engine)
 
     def caches(self) -> dict[str, CacheFigures]:
         self.require_open()

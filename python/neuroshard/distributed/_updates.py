@@ -200,6 +200,9 @@ class Updates:
                 raise ValueError(f"expected tables of {', '.join(self._tables)}, found {_fields.shown(name)}")
         return frozenset(names or self._tables)
 
+    def average_copies(self) -> None:
+        self._engine.average_copies()
+
     def _update(self) -> None:
         self._engine.update_kept(self.rates())
         self._begin()

@@ -55,8 +55,30 @@ ShardPlace RandomPlan::withCache(ShardPlace shard) {
   return shard;
 }
 
+/// Copies that are averaged after each step. Columns must not exchange norms.
+void RandomPlan::placeDrifting(int index) {
+  const test::Table &table = model.tables[static_cast<size_t>(index)];
+  std::vector<int64_t> rows = cuts(table.rows, 1 + below(3));
+  std::vector<int64_t> cols = cuts(
+      table.dim, model.optimizer == test::Optimizer::Sgd ? 1 + below(2) : 1);
+  auto copies = static_cast<size_t>(2 + below(devices - 1));
+  std::vector<int> all(static_cast<size_t>(devices));
+  std::iota(all.begin(), all.end(), 0);
+  for (size_t r = 0; r + 1 < rows.size(); ++r)
+    for (size_t c = 0; c + 1 < cols.size(); ++c) {
+      std::ranges::shuffle(all, random);
+      std::vector<int> some(all.begin(),
+                            all.begin() + static_cast<int64_t>(copies));
+      std::ranges::sort(some);
+      shards.push_back(
+          {index, rows[r], rows[r + 1], cols[c], cols[c + 1], some, {}, 1});
+    }
+}
+
 void RandomPlan::place(int index) {
   const test::Table &table = model.tables[static_cast<size_t>(index)];
+  if (below(5) == 0)
+    return placeDrifting(index);
   if (below(6) == 0) {
     std::vector<int> all(static_cast<size_t>(devices), 0);
     std::iota(all.begin(), all.end(), 0);
@@ -85,6 +107,7 @@ ShardingProblem describeProblem(const RandomPlan &plan,
     described.name = table.name;
     described.rows = table.rows;
     described.dim = table.dim;
+    described.elementType = static_cast<ElementType>(table.type);
     if (model.optimizer == test::Optimizer::RowwiseAdagrad)
       described.optimizer.kind = OptimizerKind::RowWiseAdagrad;
     problem.tables.push_back(described);
@@ -122,6 +145,7 @@ std::vector<neuroshard::Shard> describeShards(const RandomPlan &plan) {
     shard.devices = place.devices;
     shard.tier = place.cache.rows > 0 ? Tier::Ssd : Tier::Hbm;
     shard.cache = place.cache;
+    shard.syncEvery = place.syncEvery;
     shards.push_back(shard);
   }
   return shards;

@@ -36,6 +36,7 @@ private:
   std::vector<int64_t> cuts(int64_t size, int64_t count);
   std::vector<int> someDevices();
   ShardPlace withCache(ShardPlace shard);
+  void placeDrifting(int index);
   void place(int index);
 };
 

@@ -99,7 +99,9 @@ Manifest describe(const Model &model, const std::vector<ShardPlace> &shards,
                                {shard.colBegin, shard.colEnd},
                                {shard.devices.begin(), shard.devices.end()},
                                shard.cache.rows > 0 ? Tier::Ssd : Tier::Hbm,
-                               shard.cache});
+                               shard.cache,
+                               Route::Auto,
+                               shard.syncEvery});
   for (int d = 0; d < devices; ++d) {
     manifest.programs.push_back({"program" + std::to_string(d) + ".so"});
     manifest.bindings.push_back(bind(model, shards, d));

@@ -52,6 +52,7 @@ struct ShardPlace {
   std::vector<int> devices;
   /// Of a shard in tier "ssd".
   CacheSpec cache = {};
+  int64_t syncEvery = 0;
 };
 
 struct Model {

@@ -45,7 +45,7 @@ void expectSent(nsrt_world *world, int device, const StepTraffic &traffic) {
     gradients +=
         toOthers(device, {&one.gradients, &one.relayedGradients, &one.copies});
   }
-  gradients += toOthers(device, {&traffic.copySums});
+  gradients += toOthers(device, {&traffic.copySums, &traffic.averages});
   EXPECT_EQ(sentBytes(world, device, "ids_exchange"), ids);
   EXPECT_EQ(sentBytes(world, device, "results_exchange"), results);
   EXPECT_EQ(sentBytes(world, device, "gradients_exchange"), gradients);
@@ -72,6 +72,7 @@ void expectSums(const DeviceTraffic &sums, const StepTraffic &traffic) {
   }
   add(traffic.norms, backward);
   add(traffic.copySums, backward);
+  add(traffic.averages, backward);
   EXPECT_EQ(sums.forward, forward);
   EXPECT_EQ(sums.backward, backward);
 }

@@ -109,6 +109,7 @@ TEST(JsonTest, PlanRoundTripsExactly) {
                          makeShard("b_0", "b", 0, 500, 0, 8, {1})});
   plan.shards[1].tier = Tier::Dram;
   plan.shards[1].route = Route::Relay;
+  plan.shards[0].syncEvery = 100;
   plan.optimizerSemantics = OptimizerSemantics::PerShard;
   plan.provenance = {"default", "step", "roofline",       0.1 + 0.2,
                      1.0 / 3,   ~0ull,  {{"depth", "10"}}};

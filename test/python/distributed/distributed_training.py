@@ -3,12 +3,14 @@
 from unittest import mock
 
 import torch
+import torch.distributed as dist
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor, KeyedTensor
 
 import neuroshard as ns
 from distributed_context import column_groups, raises, whole
 from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem, in_tiers,
                                 random_parts)
+from neuroshard.errors import TensorError
 from support import matrix, optimizers, oracle
 from support.batch import random_values
 from support.model import DTYPES
@@ -344,3 +346,62 @@ def case_initial_values(context, number="0"):
                                ({first: lambda values: values[:1, :0]}, (ValueError, ns.distributed.GroupError),
                                 "None or a tensor of")):
         raises(error, text, lambda wrong=wrong: context.make(plan, problem, initial_values=wrong))
+
+
+def case_drift(context, optimizer="adagrad"):
+    """Copies that drift train on each rank as torch does there alone, and are averaged with their states
+    after every third update; what would save one copy for all asks for an average first."""
+    every, (rows, dim), rate = 3, (29, 8), 0.125
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("t", rows=rows, dim=dim, optimizer=optimizer)], features=[ns.Feature("f", "t")],
+        topology=f"{context.size}xCPU@1GiB", batch=8 * context.size)
+    plan = ns.Plan(device_count=context.size, shards=[
+        ns.Shard(table="t", rows=(0, rows), cols=(0, dim), devices=range(context.size), sync_every=every)])
+    tables = context.make(plan, problem, learning_rate=rate)
+    (shard,) = tables.local_shards()
+    alone = torch.nn.EmbeddingBag.from_pretrained(shard.weights.clone(), freeze=False, mode="sum", sparse=True)
+    learner = (torch.optim.Adagrad(alone.parameters(), lr=rate, eps=1e-8) if optimizer == "adagrad"
+               else torch.optim.SGD(alone.parameters(), lr=rate))
+    generator = context.generator()
+    for number in range(1, 2 * every + 2):
+        parts = [torch.randint(0, rows, (8, 3), generator=generator) for _ in range(context.size)]
+        target = torch.randn(8, dim, generator=generator)
+        for model in (lambda ids: tables({"f": ids})["f"], alone):
+            loss = (model(parts[context.rank]) - target).square().mean()
+            learner.zero_grad()
+            loss.backward()
+        learner.step()
+        values = [alone.weight.data, *(state["sum"] for state in learner.state.values() if "sum" in state)]
+        if number % every:
+            continue
+        for value in values:
+            dist.all_reduce(value)
+            value /= context.size
+        whole(tables)  # copies are equal
+        tables.state_dict()
+        torch.testing.assert_close(shard.weights, values[0], rtol=2e-6, atol=2e-6)
+        for state in shard.states.values():
+            torch.testing.assert_close(state, values[1], rtol=2e-6, atol=2e-6)
+    text = "call average_copies() on all ranks first"
+    raises(TensorError, text, tables.state_dict)
+    raises(TensorError, text, lambda: tables.reshard(plan))
+    raises(ValueError, "do not clip by the norm", lambda: clipped(tables))
+    tables.average_copies()
+    for value in values:
+        dist.all_reduce(value)
+    torch.testing.assert_close(shard.weights, values[0] / context.size, rtol=2e-6, atol=2e-6)
+    saved = whole(tables)
+    again = context.make(plan, problem, learning_rate=rate, seed=7)
+    again.load_state_dict(tables.state_dict())
+    for one, other in ((whole(again)["t"], saved["t"]), (whole(tables)["t"], saved["t"])):
+        assert torch.equal(one[0], other[0]) and all(map(torch.equal, one[1], other[1]))
+    again.state_dict()  # alike, though its number of updates is no multiple
+
+
+def clipped(tables):
+    with tables.accumulate():
+        tables({"f": torch.zeros(1, 1, dtype=torch.int64)})["f"].sum().backward()
+        try:
+            tables.clip_grad_norm_(1.0)
+        finally:
+            tables.optimizer.zero_grad()

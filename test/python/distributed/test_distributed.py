@@ -86,7 +86,7 @@ TORCH = ["torch.recomputed", "torch.operators", "torch.copies", "torch.closed", 
 GROUPS = ["errors.disagreement", "errors.mixed_backwards", "errors.mixed_starts",
           "errors.mixed_rates", "traffic.frozen_mixed", "updates.disagreement", "updates.kept_memory", "steps.subgroups", "steps.other_orders",
           "steps.dropped_on_one_rank", "steps.late", "torch.overlap", "trace.overlap",
-          "training.cuts"]
+          "training.cuts", "training.drift", "training.drift:optimizer=sgd"]
 # Second stages of ids and of results are begun by relays.
 RELAYS = ["errors.mixed_backwards:groups=2", "errors.mixed_starts:groups=2",
           "steps.other_orders:groups=2", "steps.dropped_on_one_rank:groups=2",
@@ -102,7 +102,7 @@ SOME = {
         "torch.operators", "torch.closed", *TORCH[4:], "torch.recomputed", "training.seeds", "training.decay_of_all_rows", *INITIAL, "errors.disagreement",
         "errors.mixed_backwards", "errors.mixed_starts", "errors.mixed_rates", "traffic.frozen_mixed", "steps.other_orders",
         "steps.dropped_on_one_rank", "steps.late", "torch.overlap",
-        "trace.overlap", "training.cuts"],
+        "trace.overlap", "training.cuts", "training.drift"],
     4: [*RELAYS, *TIERS_IN_GROUPS, "traffic.frozen_updates:groups=2", "updates.same_bits:groups=2", "updates.kept_memory:groups=2", *UPDATES[4:6], *PIPELINE[2:4], *PIPELINE[-4:], ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],

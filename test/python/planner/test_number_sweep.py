@@ -140,7 +140,8 @@ OUTSIDE = {
     "ShardingProblem.cache_load_factor": (-1, 1.5, 1e308), "Snapshot.weight": (-1, 0, 1e10, 1e308),
     "Table.rows": (0, -1, 2**48 + 1, HUGE), "Table.dim": (0, -1, 2**20 + 1, HUGE),
     "Table.id_candidates": (-1, 2**48 + 1, HUGE),
-    "TableRule.min_width": (-1, HUGE), "TableRule.cache_share": (-0.5, 1.5, 1e308),
+    "TableRule.min_width": (-1, HUGE), "TableRule.sync_every": (-1, 10**9 + 1, HUGE),
+    "TableRule.cache_share": (-0.5, 1.5, 1e308),
     "Place.devices": ([-1], [99], [HUGE]), "Level.groups": ([0], [-2, 4], [HUGE]),
     "Access.reuse": ([-1.0] * 17, [1e308] * 17),
 }

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def load_runtime():
         "nsrt_device_use_stream": (int32, [pointer, pointer]),
         "nsrt_device_set_step": (int32, [pointer, ctypes.c_float, int64]),
         "nsrt_device_settle": (int32, [pointer]),
+        "nsrt_device_average_copies": (int32, [pointer]),
         "nsrt_table_initialize": (int32, [pointer, int32, ctypes.c_uint64]),
         "nsrt_invoke_all": (int32, [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))]),
     }
@@ -341,6 +343,13 @@ class World:
 
     def device_handles(self):
         return [runtime().nsrt_world_device(self.handle, rank) for rank in range(self.devices)]
+
+    def average_copies(self):
+        """Averages copies that drift, on all devices together."""
+        def run(device):
+            check(runtime().nsrt_device_average_copies(device))
+        with ThreadPoolExecutor(self.devices) as threads:
+            list(threads.map(run, self.device_handles()))
 
     def memory_of(self, function, device):
         on_host = not self.emulated or function.touches_tensors

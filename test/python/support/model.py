@@ -94,12 +94,14 @@ class Shard:
     cols: tuple
     devices: tuple
     route: str = "auto"
+    sync_every: int = 0
 
     def text(self, number):
         return (f'  neuroshard.shard "s{number}" of @{self.table} '
                 f"rows [{self.rows[0]}, {self.rows[1]}) cols [{self.cols[0]}, {self.cols[1]}) "
                 f"on {list(self.devices)}"
-                + (f" route {self.route}" if self.route != "auto" else ""))
+                + (f" route {self.route}" if self.route != "auto" else "")
+                + (f" sync_every {self.sync_every}" if self.sync_every else ""))
 
 
 @dataclass

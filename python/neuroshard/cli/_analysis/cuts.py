@@ -47,6 +47,8 @@ def cut_of(table: ns.Table, shards: tuple[ns.Shard, ...], device_count: int) -> 
     copies = max(len(shard.devices) for shard in shards)
     if copies > 1 and kind != "replicated":
         pieces += f"{', ' if pieces else ''}copied to {copies} devices"
+    if shards[0].sync_every:
+        pieces += f", averaged every {shards[0].sync_every} steps (not exact)"
     return Cut(table, shards, kind, pieces, listed(devices, ", "))
 
 

@@ -51,6 +51,18 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
     return result
 
 
+def saved_state_of(module: Any) -> dict[str, Tensor]:
+    """The state of sharded tables to be saved. Raises a TensorError if copies have drifted apart, of
+    which one would be saved for all."""
+    session_of(module).require_alike()
+    return state_of(module)
+
+
+def session_of(module: Any) -> Any:
+    """The session of sharded tables, or of those that a view shows a part of."""
+    return vars(module).get("_session") or module.tables._session
+
+
 def state_of_table(key: str, plan: Any, table: Any, held: Sequence[Any],
                    only: Contents | None = None) -> dict[str, Sharded]:
     """The values of one table, by keys that begin with `key`; none of a quantized one, which is frozen. held: a
@@ -168,6 +180,8 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
         module.step = step
     if rates is not None:
         module.set_learning_rate(rates)
+    if "_session" in vars(module) and state.keys() <= values.keys():
+        session_of(module).engine.averaged_at = module.step  # all copies have what was loaded
     return []
 
 

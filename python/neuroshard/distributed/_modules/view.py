@@ -172,6 +172,10 @@ class CollectionView(torch.nn.Module):
         """Of the gradients of all collections."""
         return self.tables.clip_grad_norm_(max_norm, parameters)
 
+    def average_copies(self) -> None:
+        """Averages copies that drift, of all collections; called on all ranks."""
+        self.tables.average_copies()
+
     def close(self) -> None:
         """Frees the tables of all collections."""
         self.tables.close()
@@ -188,8 +192,8 @@ class CollectionView(torch.nn.Module):
         return getattr(self._named_state[1], name)
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        from neuroshard.distributed._checkpoint.state import state_of
-        for key, value in state_of(self).items():
+        from neuroshard.distributed._checkpoint.state import saved_state_of
+        for key, value in saved_state_of(self).items():
             destination[prefix + key] = value
 
     def _load_from_state_dict(self, state_dict: Mapping, prefix: str, local_metadata: object, strict: bool,

@@ -151,10 +151,72 @@ TEST(CopiesTest, NormsComeFromTheNearestCopy) {
             (std::vector<double>{nodes[0], nodes[0], 0, 0}));
 }
 
+// Averages are priced by what a mean step of the artifact sends; gradients of
+// copies that drift stay in their group, and nothing is sent for an update.
+TEST(CopiesTest, AveragesArePricedByWhatTravels) {
+  for (OptimizerKind kind :
+       {OptimizerKind::SGD, OptimizerKind::Adagrad, OptimizerKind::Adam})
+    for (int64_t every : {1, 50}) {
+      ShardingProblem problem = twoTables("2x4xCPU@1GiB");
+      problem.tables[0].optimizer.kind = kind;
+      std::vector<Shard> shards = copyPerGroup();
+      shards[0].syncEvery = every;
+      StepTraffic traffic = planTraffic(problem, shards);
+      std::vector<DeviceLoad> loads = loadsOf(problem, shards);
+      int64_t states = optimizerStates(kind).count();
+      // Half of the rows to the other, the average of the other half back.
+      EXPECT_EQ(traffic.averages[1][6], 1000 * 16 * 4 * (1 + states) / every);
+      EXPECT_EQ(traffic.averages[1][7], 0);
+      EXPECT_EQ(traffic.copySums[1][6], 0);
+      EXPECT_NEAR(loads[1].outsideAverageBytes,
+                  static_cast<double>(traffic.averages[1][6]), 20);
+      EXPECT_EQ(loads[1].insideAverageBytes, 0);
+      EXPECT_EQ(loads[1].outsideCopySumBytes, 0);
+      EXPECT_EQ(loads[1].backwardBytes, loads[1].insideGradientBytes);
+      EXPECT_EQ(loads[7].outsideAverageBytes, 0);
+      double perStep = 0;
+      std::optional<Traffic> stage =
+          averageStage(problem.topology, loads, perStep);
+      ASSERT_TRUE(stage);
+      // Two exchanges of half the bytes every so many steps; of what is spread
+      // over two groups, half stays.
+      EXPECT_NEAR(perStep * stage->acrossOut[1],
+                  2 * loads[1].outsideAverageBytes, 1e-6);
+      EXPECT_DOUBLE_EQ(perStep, 2.0 / static_cast<double>(every));
+    }
+}
+
+TEST(CopiesTest, OnAllDevicesDriftWithoutExchangesButAverages) {
+  ShardingProblem problem = twoTables("2x2xCPU@1GiB");
+  std::vector<Shard> shards = {
+      makeShard("a", "a", 0, 1000, 0, 16, {0, 1, 2, 3}),
+      makeShard("b", "b", 0, 500, 0, 8, {0})};
+  auto costs = [&](int64_t every) {
+    shards[0].syncEvery = every;
+    return evaluate(problem, makePlan(problem, shards), *makeRooflineModel(),
+                    {});
+  };
+  costs(10);
+  for (const DeviceLoad &load : loadsOf(problem, shards))
+    EXPECT_GT(load.outsideAverageBytes, 0);
+  DeviceLoad third = loadsOf(problem, shards)[3];
+  EXPECT_EQ(third.inputBytes + third.forwardBytes + third.backwardBytes, 0);
+  ExchangeTraffic sent = planTraffic(problem, shards).exchanges[0];
+  EXPECT_EQ(sent.results[3],
+            std::vector<int64_t>({0, 0, 0, sent.results[3][3]}));
+  // What an average takes falls with the steps between two.
+  double often = costs(1).backwardCommunicationMs,
+         seldom = costs(100).backwardCommunicationMs,
+         never = costs(1'000'000'000).backwardCommunicationMs;
+  EXPECT_NEAR((seldom - never) * 100, often - never, (often - never) * 0.01);
+  EXPECT_GT(often, seldom);
+}
+
 TEST(CopiesTest, PlannedMemoryIsEnough) {
   for (const char *topology : {"4xCPU@1GiB", "2x4xCPU@1GiB", "2x4xH200"})
     for (WireFormat format : {WireFormat::F32, WireFormat::BF16})
-      for (bool norms : {false, true}) {
+      for (auto [norms, drift] :
+           {std::pair(false, 0), std::pair(true, 0), std::pair(false, 1)}) {
         ShardingProblem problem = twoTables(topology);
         problem.batch.inputCopies = 1;
         problem.batch.wireType = {format, format};
@@ -164,6 +226,8 @@ TEST(CopiesTest, PlannedMemoryIsEnough) {
             makeShard("a_0", "a", 0, 1000, 0, 8, {0, 2}),
             makeShard("a_1", "a", 0, 1000, 8, 16, {1, 3}),
             makeShard("b", "b", 0, 500, 0, 8, {0, 1, 3})};
+        for (Shard &shard : shards)
+          shard.syncEvery = drift;
         std::vector<BufferBytes> exact = planBuffers(problem, shards);
         MemoryReport sums = planMemory(problem, shards);
         for (size_t device = 0; device < exact.size(); ++device) {

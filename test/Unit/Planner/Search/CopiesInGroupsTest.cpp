@@ -130,4 +130,24 @@ TEST(CopiesInGroupsTest, NoneWhereTheyMayNotBe) {
   EXPECT_FALSE(find(problem));
 }
 
+/// Tables so large that a step sends no copy's sums, but cheap to average.
+TEST(CopiesInGroupsTest, DriftWhereTheyAreAskedTo) {
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  for (const char *topology : {"2x2xCPU@1gbit", "4xCPU@16GiB"}) {
+    SCOPED_TRACE(topology);
+    ShardingProblem problem = repeatedRows(6, topology);
+    SearchResult exact = test::mustPlan(problem, *model, fewEdits());
+    EXPECT_TRUE(std::ranges::none_of(exact.plan.shards, &Shard::copiesDrift));
+    for (int table = 0; table < 4; ++table)
+      problem.constraints.tables.push_back({.table = table, .syncEvery = 1000});
+    SearchResult result = test::mustPlan(problem, *model, fewEdits());
+    EXPECT_TRUE(verify(result.plan, problem).empty());
+    EXPECT_TRUE(std::ranges::any_of(result.plan.shards, &Shard::copiesDrift));
+    EXPECT_EQ(result.breakdown.costMs,
+              evaluate(problem, result.plan, *model, {}).costMs);
+    EXPECT_LT(result.breakdown.costMs, exact.breakdown.costMs);
+    EXPECT_LE(result.lowerBoundMs, result.breakdown.costMs);
+  }
+}
+
 } // namespace

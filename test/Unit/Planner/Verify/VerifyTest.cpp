@@ -158,6 +158,59 @@ TEST_F(VerifyTest, CopiesAreOnAnyDevicesWhereTheTargetHasThem) {
                         "devices, got: 2"));
 }
 
+TEST_F(VerifyTest, CopiesThatDrift) {
+  auto drifting = [&](int64_t every, std::vector<int> devices) {
+    plan = makePlan(problem, {makeShard("a_0", "a", 0, 400, 0, 16, {0, 1}),
+                              makeShard("a_1", "a", 400, 1000, 0, 16, devices),
+                              makeShard("b_0", "b", 0, 500, 0, 8, {1})});
+    plan.shards[0].syncEvery = 5;
+    plan.shards[1].syncEvery = every;
+  };
+  drifting(5, {0, 1});
+  EXPECT_EQ(errors(), "");
+  problem.tables[0].dynamicIds = true;
+  plan.fingerprint = "";
+  EXPECT_THAT(errors(), HasSubstr("table 'a': copies of a table with dynamic "
+                                  "ids cannot drift"));
+  problem = twoTables();
+  drifting(4, {0, 1});
+  EXPECT_EQ(errors(), "shard 'a_1': must have the sync_every of the other "
+                      "shards of its table, 5, got: 4");
+  drifting(5, {1});
+  EXPECT_THAT(errors(), HasSubstr("sync_every is for shards with copies"));
+  problem.topology = *parseTopology("3xCPU@1GiB");
+  drifting(5, {0, 1, 2});
+  EXPECT_EQ(errors(), "shard 'a_1': must have as many copies as the other "
+                      "shards of its table, since they drift: 2, got: 3");
+  drifting(5, {1, 2});
+  problem.target = Target::TorchRec19;
+  EXPECT_THAT(errors(), HasSubstr("torchrec-1.9 has no copies that drift"));
+}
+
+TEST_F(VerifyTest, CopiesDriftAsTheConstraintSays) {
+  problem.constraints.tables = {{.table = 0, .syncEvery = 5}};
+  plan.shards[0].devices = {0, 1};
+  EXPECT_THAT(errors(), HasSubstr("shard 'a_0': must have sync_every 5 as its "
+                                  "table, since it has copies, got: 0"));
+  plan = makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0, 1}),
+                            makeShard("b_0", "b", 0, 500, 0, 8, {1})});
+  plan.shards[0].syncEvery = 5;
+  EXPECT_EQ(errors(), "");
+}
+
+TEST_F(VerifyTest, NormsDoNotGoWithCopiesThatDrift) {
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  plan = makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 8, {0, 1}),
+                            makeShard("a_1", "a", 0, 1000, 8, 16, {0, 1}),
+                            makeShard("b_0", "b", 0, 500, 0, 8, {1})});
+  plan.shards[0].syncEvery = plan.shards[1].syncEvery = 5;
+  EXPECT_THAT(errors(), HasSubstr("copies cannot drift where columns exchange "
+                                  "norms of rows"));
+  problem.optimizerSemantics = plan.optimizerSemantics =
+      OptimizerSemantics::PerShard;
+  EXPECT_EQ(errors(), "");
+}
+
 TEST_F(VerifyTest, DeviceMemory) {
   // 1024 samples x 4 ids; the error lists the bytes by kind.
   problem.topology.devices[1].memoryBytes = 60000;
