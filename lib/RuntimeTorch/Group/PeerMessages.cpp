@@ -62,19 +62,17 @@ std::chrono::milliseconds timeoutOf(c10d::ProcessGroup &group) {
   return group.getBackend(c10::DeviceType::CPU)->getBackendOptions()->timeout;
 }
 
-class MessageRequest : public CommunicatorRequest {
+class MessageRequest : public PeerRequest {
 public:
   /// parts[p] comes from rank p.
   MessageRequest(c10::intrusive_ptr<c10d::ProcessGroup> group,
                  std::shared_ptr<GroupWatch> watch,
                  std::shared_ptr<DroppedMessages> dropped, int64_t exchange,
-                 std::vector<at::Tensor> parts)
+                 MessageKind kind, std::vector<at::Tensor> parts)
       : group(std::move(group)), watch(std::move(watch)),
-        dropped(std::move(dropped)), parts(std::move(parts)),
-        pending{exchange, {}, {}} {
-    for (const at::Tensor &part : this->parts)
-      pieces.emplace_back(static_cast<const std::byte *>(part.const_data_ptr()),
-                          static_cast<size_t>(part.numel()));
+        dropped(std::move(dropped)), tag(static_cast<int>(kind)),
+        parts(std::move(parts)), pending{exchange, {}, {}} {
+    receive();
   }
 
   ~MessageRequest() override {
@@ -82,9 +80,17 @@ public:
       dropped->keep(std::move(pending));
   }
 
-  void add(c10::intrusive_ptr<c10d::Work> message, size_t lane) {
-    pending.messages.push_back(std::move(message));
-    pending.lanes.push_back(lane);
+  void send(const std::vector<at::Tensor> &sent) override {
+    const int rank = group->getRank(), size = group->getSize();
+    parts[rank] = sent[rank];
+    for (const at::Tensor &part : parts)
+      pieces.emplace_back(static_cast<const std::byte *>(part.const_data_ptr()),
+                          static_cast<size_t>(part.numel()));
+    for (int step = 1; step < size; ++step)
+      if (int peer = (rank + step) % size; sent[peer].numel() > 0) {
+        std::vector<at::Tensor> one = {sent[peer]};
+        add(group->send(one, peer, tag), size + peer);
+      }
   }
 
   const std::vector<std::span<const std::byte>> &wait() override {
@@ -97,9 +103,25 @@ public:
   }
 
 private:
+  /// In each step, no two ranks send to the same one.
+  void receive() {
+    const int rank = group->getRank(), size = group->getSize();
+    for (int step = 1; step < size; ++step)
+      if (int peer = (rank + size - step) % size; parts[peer].numel() > 0) {
+        std::vector<at::Tensor> one = {parts[peer]};
+        add(group->recv(one, peer, tag), peer);
+      }
+  }
+
+  void add(c10::intrusive_ptr<c10d::Work> message, int lane) {
+    pending.messages.push_back(std::move(message));
+    pending.lanes.push_back(2 * group->getSize() * tag + lane);
+  }
+
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   std::shared_ptr<GroupWatch> watch;
   std::shared_ptr<DroppedMessages> dropped;
+  const int tag;
   std::vector<at::Tensor> parts;
   std::vector<std::span<const std::byte>> pieces; ///< the bytes of the parts.
   /// Without messages once they have arrived.
@@ -126,24 +148,15 @@ PeerMessages::PeerMessages(c10::intrusive_ptr<c10d::ProcessGroup> group,
 std::unique_ptr<CommunicatorRequest>
 PeerMessages::exchange(MessageKind kind, const std::vector<at::Tensor> &sent,
                        std::span<const int64_t> receiveBytes) {
-  const int rank = group->getRank(), size = group->getSize();
-  const int tag = static_cast<int>(kind), firstLane = 2 * size * tag;
-  std::vector<at::Tensor> received = makeRooms(receiveBytes);
-  received[rank] = sent[rank];
-  auto request = std::make_unique<MessageRequest>(group, watch, dropped,
-                                                  exchanges++, received);
-  // In each step, no two ranks send to the same one.
-  for (int step = 1; step < size; ++step)
-    if (int peer = (rank + size - step) % size; receiveBytes[peer] > 0) {
-      std::vector<at::Tensor> one = {received[peer]};
-      request->add(group->recv(one, peer, tag), firstLane + peer);
-    }
-  for (int step = 1; step < size; ++step)
-    if (int peer = (rank + step) % size; sent[peer].numel() > 0) {
-      std::vector<at::Tensor> one = {sent[peer]};
-      request->add(group->send(one, peer, tag), firstLane + size + peer);
-    }
+  std::unique_ptr<PeerRequest> request = expect(kind, receiveBytes);
+  request->send(sent);
   return request;
+}
+
+std::unique_ptr<PeerRequest>
+PeerMessages::expect(MessageKind kind, std::span<const int64_t> receiveBytes) {
+  return std::make_unique<MessageRequest>(group, watch, dropped, exchanges++,
+                                          kind, makeRooms(receiveBytes));
 }
 
 std::vector<at::Tensor>

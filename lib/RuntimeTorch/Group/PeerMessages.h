@@ -3,7 +3,8 @@
 // Exchanges over Gloo as messages between pairs of ranks, receives first. A
 // receive sends a notice by the connection that also carries the data. Gloo's
 // own all-to-all begins to send first; to a peer that is ready, the notice then
-// waits behind all data, and the two directions take turns.
+// waits behind all data, and the two directions take turns. Receives that are
+// made long before have sent their notices by then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,14 @@ class DroppedMessages;
 /// A tensor on `bytes` that shares their ownership.
 at::Tensor wrapBytes(SharedBytes bytes, int64_t count, c10::Device place);
 
+/// An exchange of a rank whose receives are made.
+class PeerRequest : public CommunicatorRequest {
+public:
+  /// Sends sent[p] to rank p; to be called once, before wait(). Throws what
+  /// c10d throws.
+  virtual void send(const std::vector<at::Tensor> &sent) = 0;
+};
+
 /// One rank's messages, in memory of the host.
 class PeerMessages {
 public:
@@ -38,6 +47,10 @@ public:
   std::unique_ptr<CommunicatorRequest>
   exchange(MessageKind kind, const std::vector<at::Tensor> &sent,
            std::span<const int64_t> receiveBytes);
+
+  /// The same in two steps: makes the receives.
+  std::unique_ptr<PeerRequest> expect(MessageKind kind,
+                                      std::span<const int64_t> receiveBytes);
 
 private:
   /// Memory for the bytes of each other rank.

@@ -25,23 +25,16 @@ public:
   const DistinctIds &find(std::span<const int64_t> ids, int32_t ranks);
 
 private:
-  /// Of a hash table with linear probing.
-  struct Place {
-    int64_t id;
-    int32_t number;     ///< among the distinct ids.
-    uint32_t round = 0; ///< the call that has taken it.
-  };
-
   void makeRoom(size_t numIds);
-  /// The place of an id in the table, or the free one where the search ends.
-  Place &placeOf(uint64_t hash, int64_t id);
-  void sortByOwner(int32_t ranks);
+  /// Numbers the ids; returns how many distinct ones there are.
+  size_t number(std::span<const int64_t> ids);
+  void sortByOwner(size_t numDistinct, int32_t ranks);
 
-  std::vector<Place> table;
-  uint32_t round = 0;
-  std::vector<int32_t> owners; ///< by distinct id.
-  std::vector<int64_t> unsorted;
-  std::vector<int32_t> sorted; ///< where each of them is by owner.
+  /// A hash table with linear probing: numbers of distinct ids; 0: free.
+  std::vector<int32_t> table;
+  std::vector<int64_t> distinct; ///< by number, from 1 on.
+  std::vector<int32_t> owners;   ///< by number.
+  std::vector<int32_t> sorted;   ///< by number, where the id is by owner.
   DistinctIds result;
 };
 

@@ -49,32 +49,39 @@ void EvictionOrder::clear() {
   bound.reset();
 }
 
-void EvictionOrder::refill(const std::vector<IdEntry> &entries, size_t count,
-                           const std::function<bool(int32_t)> &isHeld) {
+void EvictionOrder::refill(std::span<const IdSlot> slots, size_t count,
+                           int64_t firstHeld, std::vector<int32_t> taken) {
   constexpr size_t kParts = 8; // of the slots, so that refills are few
   clear();
+  std::ranges::sort(taken);
   std::vector<Key> keys;
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (auto slot = static_cast<int32_t>(i);
-        entries[i].isUsed() && !isHeld(slot))
-      keys.push_back(keyOf(slot, entries[i]));
+  auto addKeys = [&](const auto &isWanted) {
+    auto nextTaken = taken.begin();
+    for (size_t i = 0; i < slots.size(); ++i) {
+      auto slot = static_cast<int32_t>(i);
+      if (nextTaken != taken.end() && *nextTaken == slot)
+        ++nextTaken;
+      else if (slots[i].entry.isUsed() && isWanted(slots[i]))
+        keys.push_back(keyOf(slot, slots[i].entry));
+    }
+  };
+  addKeys([&](const IdSlot &one) { return one.lastUse < firstHeld; });
   if (keys.empty())
     return;
-  size_t wanted =
-      std::min(std::max(count, entries.size() / kParts), keys.size());
+  size_t wanted = std::min(std::max(count, slots.size() / kParts), keys.size());
   auto last = keys.begin() + static_cast<std::ptrdiff_t>(wanted) - 1;
   std::nth_element(keys.begin(), last, keys.end());
   bound = *last;
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].isUsed())
-      if (Key key = keyOf(static_cast<int32_t>(i), entries[i]); key <= *bound)
-        sorted.push_back(key);
+  keys.resize(wanted);
+  // Those that are held may be let go before the next part.
+  addKeys([&](const IdSlot &one) { return one.lastUse >= firstHeld; });
+  std::erase_if(keys, [&](const Key &key) { return key > *bound; });
+  sorted = std::move(keys);
   std::ranges::sort(sorted);
 }
 
-std::vector<int32_t>
-EvictionOrder::first(const std::vector<IdEntry> &entries, size_t count,
-                     const std::function<bool(int32_t)> &isHeld) {
+std::vector<int32_t> EvictionOrder::first(std::span<const IdSlot> slots,
+                                          size_t count, int64_t firstHeld) {
   std::vector<int32_t> found;
   std::vector<Key> held;
   bool isRefilled = false;
@@ -83,23 +90,16 @@ EvictionOrder::first(const std::vector<IdEntry> &entries, size_t count,
       if (isRefilled)
         break;
       // Slots that were found are used until the caller frees them.
-      std::vector<int32_t> taken = found;
-      std::ranges::sort(taken);
-      auto isTaken = [&](int32_t slot) {
-        return std::ranges::binary_search(taken, slot);
-      };
-      refill(entries, count - found.size(),
-             [&](int32_t slot) { return isHeld(slot) || isTaken(slot); });
-      std::erase_if(sorted, [&](const Key &key) { return isTaken(key.slot); });
+      refill(slots, count - found.size(), firstHeld, found);
       held.clear(); // are there again, as far as they belong there
       isRefilled = true;
       continue;
     }
     Key key = pop();
-    const IdEntry &entry = entries[static_cast<size_t>(key.slot)];
-    if (!entry.isUsed() || keyOf(key.slot, entry) != key)
+    const IdSlot &slot = slots[static_cast<size_t>(key.slot)];
+    if (!slot.entry.isUsed() || keyOf(key.slot, slot.entry) != key)
       continue;
-    if (!isHeld(key.slot))
+    if (slot.lastUse < firstHeld)
       found.push_back(key.slot);
     else
       held.push_back(key);

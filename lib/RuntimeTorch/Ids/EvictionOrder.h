@@ -6,8 +6,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -15,14 +15,20 @@ namespace neuroshard::runtime {
 /// An id and its row. Sightings are counted by batches, `last` and `since`
 /// are numbers of batches.
 struct IdEntry {
-  int64_t id = 0;
   int64_t row = 0;
   int64_t count = 0; ///< batches that had the id; 0: the row is free.
   int64_t last = 0;  ///< the last of them.
+  int64_t id = 0;
   int64_t since = 0; ///< when the id got its row.
 
   bool isUsed() const { return count > 0; }
   bool operator==(const IdEntry &) const = default;
+};
+
+/// What a batch reads and writes of an id lies together, at the front.
+struct IdSlot {
+  int64_t lastUse = -1; ///< lookup; -1: none.
+  IdEntry entry;
 };
 
 enum class EvictBy {
@@ -41,10 +47,10 @@ public:
 
   /// To be called after an entry is taken into use or seen.
   void note(int32_t slot, const IdEntry &entry);
-  /// The first `count` used slots that are not held, or as many as there are,
-  /// which the caller frees.
-  std::vector<int32_t> first(const std::vector<IdEntry> &entries, size_t count,
-                             const std::function<bool(int32_t)> &isHeld);
+  /// The first `count` used slots that no lookup from `firstHeld` on uses, or
+  /// as many as there are, which the caller frees.
+  std::vector<int32_t> first(std::span<const IdSlot> slots, size_t count,
+                             int64_t firstHeld);
   /// Forgets all.
   void clear();
 
@@ -62,8 +68,9 @@ private:
   void push(Key key);
   Key pop();
   /// Sorts the next part, with `count` slots that are not held, if there are.
-  void refill(const std::vector<IdEntry> &entries, size_t count,
-              const std::function<bool(int32_t)> &isHeld);
+  /// `taken`: slots that count as free.
+  void refill(std::span<const IdSlot> slots, size_t count, int64_t firstHeld,
+              std::vector<int32_t> taken);
 
   EvictBy by;
   /// Keys of all used slots up to `bound`, and former keys of some.

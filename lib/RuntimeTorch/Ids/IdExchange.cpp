@@ -15,6 +15,13 @@ namespace {
 
 constexpr auto kBytes = static_cast<int64_t>(sizeof(int64_t));
 
+// The group carries nothing else. Of each kind a pair of ranks has one message
+// under way, in an order that both know.
+constexpr MessageKind kKinds[] = {MessageKind::Ids, MessageKind::Results};
+constexpr MessageKind kRestKinds[] = {MessageKind::IdsSecondHop,
+                                      MessageKind::ResultsSecondHop};
+constexpr MessageKind kSplitKind = MessageKind::HeadersSecondHop;
+
 std::vector<int64_t> bytesOf(std::span<const int64_t> counts) {
   std::vector<int64_t> bytes;
   for (int64_t count : counts)
@@ -57,7 +64,6 @@ IdExchange::IdExchange(const std::string &groupName) : name(groupName) {
   size = group->getSize();
   watch = findWatch(name);
   messages.emplace(group, watch);
-  messages->receiveInto(receiveMemory);
   mappedAhead.emplace(watch, "mapped ahead " + name, group->getRank());
   auto count = static_cast<size_t>(size);
   sendMemory.resize(count);
@@ -78,23 +84,49 @@ at::Tensor IdExchange::pack(const IdMessage &message, int64_t room,
   return wrapBytes(std::move(buffer), bytes, c10::kCPU);
 }
 
-void IdExchange::exchange(
-    const std::vector<at::Tensor> &sent, std::span<const int64_t> received,
-    const std::function<void(size_t, std::span<const int64_t>)> &take) {
-  watch->countExchange();
+template <typename Function>
+void IdExchange::withCause(const Function &function) {
   try {
-    auto request =
-        messages->exchange(MessageKind::Ids, sent, bytesOf(received));
-    size_t rank = 0;
-    for (std::span<const std::byte> piece : request->wait())
-      take(rank++, {reinterpret_cast<const int64_t *>(piece.data()),
-                    piece.size() / sizeof(int64_t)});
+    function();
   } catch (const CommunicatorError &error) {
     C10_THROW_ERROR(DistBackendError, error.what());
   } catch (const std::exception &error) {
     watch->endAfterExchange(error.what(), name);
     C10_THROW_ERROR(DistBackendError, watch->causeOfEnd());
   }
+}
+
+void IdExchange::expect(Use use, int64_t head) {
+  Counts numbers = rooms[use].received;
+  for (int64_t &one : numbers)
+    one += 1 + head;
+  withCause([&] {
+    messages->receiveInto(receiveMemory[use]);
+    expected[use] = messages->expect(kKinds[use], bytesOf(numbers));
+  });
+}
+
+void IdExchange::exchange(MessageKind kind, const std::vector<at::Tensor> &sent,
+                          std::span<const int64_t> received, const Take &take) {
+  std::unique_ptr<PeerRequest> request;
+  withCause([&] {
+    messages->receiveInto(restMemory);
+    request = messages->expect(kind, bytesOf(received));
+  });
+  exchange(std::move(request), sent, take);
+}
+
+void IdExchange::exchange(std::unique_ptr<PeerRequest> request,
+                          const std::vector<at::Tensor> &sent,
+                          const Take &take) {
+  watch->countExchange();
+  withCause([&] {
+    request->send(sent);
+    size_t rank = 0;
+    for (std::span<const std::byte> piece : request->wait())
+      take(rank++, {reinterpret_cast<const int64_t *>(piece.data()),
+                    piece.size() / sizeof(int64_t)});
+  });
 }
 
 at::Tensor IdExchange::split(const at::Tensor &values,
@@ -106,7 +138,8 @@ at::Tensor IdExchange::split(const at::Tensor &values,
       at::empty({std::accumulate(received.begin(), received.end(), int64_t{0})},
                 at::kLong);
   auto *to = result.mutable_data_ptr<int64_t>();
-  exchange(values.flatten().view(at::kByte).split_with_sizes(bytesOf(sent)),
+  exchange(kSplitKind,
+           values.flatten().view(at::kByte).split_with_sizes(bytesOf(sent)),
            received, [&](size_t, std::span<const int64_t> piece) {
              to = std::ranges::copy(piece, to).out;
            });
@@ -123,31 +156,36 @@ void IdExchange::swap(Use use, const std::vector<IdMessage> &sent,
   const Rooms now = rooms[use];
   auto head = static_cast<int64_t>(sent.front().head.size());
   std::vector<at::Tensor> packed, rests;
-  Counts expected, more;
+  Counts more;
   bool haveMore = false;
   for (size_t rank = 0; rank < sent.size(); ++rank) {
     packed.push_back(pack(sent[rank], now.sent[rank], sendMemory[rank]));
     rests.push_back(restOf(sent[rank], now.sent[rank]));
     haveMore |= rests.back().numel() > 0;
-    expected.push_back(1 + head + now.received[rank]);
     rooms[use].sent[rank] = nextRoom(
         now.sent[rank], static_cast<int64_t>(sent[rank].values.size()));
   }
-  exchange(packed, expected, [&](size_t rank, std::span<const int64_t> piece) {
-    int64_t room = now.received[rank], count = piece[0];
-    piece = piece.subspan(1);
-    received[rank].head.assign(piece.begin(), piece.begin() + head);
-    received[rank].values.assign(piece.begin() + head,
-                                 piece.begin() + head + std::min(room, count));
-    rooms[use].received[rank] = nextRoom(room, count);
-    more.push_back(std::max<int64_t>(0, count - room));
-    haveMore |= more.back() > 0;
-  });
+  if (!expected[use])
+    expect(use, head);
+  exchange(std::move(expected[use]), packed,
+           [&](size_t rank, std::span<const int64_t> piece) {
+             int64_t room = now.received[rank], count = piece[0];
+             piece = piece.subspan(1);
+             received[rank].head.assign(piece.begin(), piece.begin() + head);
+             received[rank].values.assign(piece.begin() + head,
+                                          piece.begin() + head +
+                                              std::min(room, count));
+             rooms[use].received[rank] = nextRoom(room, count);
+             more.push_back(std::max<int64_t>(0, count - room));
+             haveMore |= more.back() > 0;
+           });
   if (haveMore)
-    exchange(rests, more, [&](size_t rank, std::span<const int64_t> piece) {
-      received[rank].values.insert(received[rank].values.end(), piece.begin(),
-                                   piece.end());
-    });
+    exchange(kRestKinds[use], rests, more,
+             [&](size_t rank, std::span<const int64_t> piece) {
+               received[rank].values.insert(received[rank].values.end(),
+                                            piece.begin(), piece.end());
+             });
+  expect(use, head);
 }
 
 } // namespace neuroshard::runtime

@@ -47,8 +47,8 @@ public:
 
   /// `sent`: a message for each rank. `received`: those of all ranks for this
   /// one. In one exchange where a message has room for all values: how much,
-  /// both ranks know from the message before of this use. Others follow in a
-  /// message of their own.
+  /// both ranks know from the message before of this use, so that its receive
+  /// waits for it since then. Others follow in a message of their own.
   void swap(Use use, const std::vector<IdMessage> &sent,
             std::vector<IdMessage> &received);
 
@@ -71,19 +71,27 @@ private:
 
   /// Number of values, head, values up to `room`.
   at::Tensor pack(const IdMessage &message, int64_t room, KeptBuffer &memory);
+  /// Makes the receives of the next message of a use.
+  void expect(Use use, int64_t head);
+  using Take = std::function<void(size_t, std::span<const int64_t>)>;
   /// Gives what comes from each rank to `take`, one after the other.
-  void
-  exchange(const std::vector<at::Tensor> &sent,
-           std::span<const int64_t> received,
-           const std::function<void(size_t, std::span<const int64_t>)> &take);
+  void exchange(MessageKind kind, const std::vector<at::Tensor> &sent,
+                std::span<const int64_t> received, const Take &take);
+  /// The same once receives are made.
+  void exchange(std::unique_ptr<PeerRequest> request,
+                const std::vector<at::Tensor> &sent, const Take &take);
+  /// Throws a DistBackendError in place of what `function` throws.
+  template <typename Function> void withCause(const Function &function);
 
   std::string name;
   int32_t size = 1;
   std::shared_ptr<GroupWatch> watch;
   std::vector<KeptBuffer> sendMemory; ///< by rank.
-  KeptBuffer receiveMemory;
+  std::array<KeptBuffer, kNumUses> receiveMemory;
+  KeptBuffer restMemory;
   std::optional<PeerMessages> messages; ///< none on one rank.
   std::array<Rooms, kNumUses> rooms;    ///< of the next messages.
+  std::array<std::unique_ptr<PeerRequest>, kNumUses> expected; ///< these.
   std::optional<MappedAhead> mappedAhead;
 };
 

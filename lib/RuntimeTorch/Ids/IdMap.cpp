@@ -8,36 +8,36 @@
 namespace neuroshard::runtime {
 
 IdMap::IdMap(std::vector<int64_t> rows, EvictBy by)
-    : entries(rows.size()), lastUse(rows.size(), -1), free(rows.size()),
+    : all(rows.size()), free(rows.size()),
       index(static_cast<int64_t>(rows.size())), order(by) {
   std::ranges::sort(rows);
   for (size_t i = 0; i < rows.size(); ++i)
-    entries[i].row = rows[i];
+    all[i].entry.row = rows[i];
   setFree();
 }
 
 void IdMap::setFree() {
   free.clear();
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (!entries[i].isUsed())
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!all[i].entry.isUsed())
       free.insert(static_cast<int32_t>(i));
 }
 
 void IdMap::note(int32_t slot) {
   if (!groups.empty())
-    groups.back().push_back({slot, lastUse[place(slot)], entries[place(slot)]});
+    groups.back().push_back({slot, all[place(slot)]});
 }
 
 void IdMap::use(int32_t slot, int64_t lookup) {
-  if (lastUse[place(slot)] == lookup)
+  if (all[place(slot)].lastUse == lookup)
     return;
   note(slot);
-  lastUse[place(slot)] = lookup;
+  all[place(slot)].lastUse = lookup;
 }
 
 void IdMap::see(int32_t slot, int64_t batch, int64_t lookup) {
   use(slot, lookup);
-  IdEntry &entry = entries[place(slot)];
+  IdEntry &entry = all[place(slot)].entry;
   if (entry.last == batch)
     return;
   ++entry.count;
@@ -48,8 +48,8 @@ void IdMap::see(int32_t slot, int64_t batch, int64_t lookup) {
 int32_t IdMap::insert(int64_t id, int64_t count, int64_t batch) {
   int32_t slot = free.takeFirst();
   note(slot);
-  IdEntry &entry = entries[place(slot)];
-  entry = {id, entry.row, count, batch, batch};
+  IdEntry &entry = all[place(slot)].entry;
+  entry = {entry.row, count, batch, id, batch};
   index.insert(id, slot);
   order.note(slot, entry);
   return slot;
@@ -57,10 +57,9 @@ int32_t IdMap::insert(int64_t id, int64_t count, int64_t batch) {
 
 void IdMap::erase(int32_t slot) {
   note(slot);
-  IdEntry &entry = entries[place(slot)];
-  index.erase(entry.id);
-  entry = {.row = entry.row};
-  lastUse[place(slot)] = -1;
+  IdSlot &erased = all[place(slot)];
+  index.erase(erased.entry.id);
+  erased = {.entry = {.row = erased.entry.row}};
   free.insert(slot);
 }
 
@@ -68,9 +67,7 @@ int64_t IdMap::evict(int64_t count, int64_t firstHeld) {
   if (count <= 0)
     return 0;
   std::vector<int32_t> evicted =
-      order.first(entries, static_cast<size_t>(count), [&](int32_t slot) {
-        return lastUse[place(slot)] >= firstHeld;
-      });
+      order.first(all, static_cast<size_t>(count), firstHeld);
   for (size_t i = 0; i < evicted.size(); ++i) {
     if (i + kAhead < evicted.size())
       index.prefetch(at(evicted[i + kAhead]).id);
@@ -83,44 +80,49 @@ void IdMap::restore(std::span<const IdEntry> saved) {
   groups.clear();
   index.clear();
   order.clear();
-  std::ranges::fill(lastUse, -1);
-  for (IdEntry &entry : entries)
-    entry = {.row = entry.row};
+  for (IdSlot &slot : all)
+    slot = {.entry = {.row = slot.entry.row}};
   for (const IdEntry &one : saved) {
-    auto found = std::ranges::lower_bound(entries, one.row, {}, &IdEntry::row);
-    *found = one;
-    index.insert(one.id, static_cast<int32_t>(found - entries.begin()));
+    auto found = std::ranges::lower_bound(
+        all, one.row, {}, [](const IdSlot &slot) { return slot.entry.row; });
+    found->entry = one;
+    index.insert(one.id, static_cast<int32_t>(found - all.begin()));
   }
   setFree();
 }
 
 void IdMap::undoGroups() {
   for (const std::vector<Change> &group : groups | std::views::reverse)
-    for (const Change &change : group | std::views::reverse) {
-      entries[place(change.slot)] = change.entry;
-      lastUse[place(change.slot)] = change.lastUse;
-    }
+    for (const Change &change : group | std::views::reverse)
+      all[place(change.slot)] = change.before;
   groups.clear();
   index.clear();
   order.clear();
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].isUsed())
-      index.insert(entries[i].id, static_cast<int32_t>(i));
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].entry.isUsed())
+      index.insert(all[i].entry.id, static_cast<int32_t>(i));
   setFree();
 }
 
+std::vector<IdEntry> IdMap::slots() const {
+  std::vector<IdEntry> entries;
+  entries.reserve(all.size());
+  for (const IdSlot &slot : all)
+    entries.push_back(slot.entry);
+  return entries;
+}
+
 std::vector<IdEntry> IdMap::slotsBefore() const {
-  std::vector<IdEntry> before = entries;
+  std::vector<IdEntry> before = slots();
   for (const std::vector<Change> &group : groups | std::views::reverse)
     for (const Change &change : group | std::views::reverse)
-      before[place(change.slot)] = change.entry;
+      before[place(change.slot)] = change.before.entry;
   return before;
 }
 
 int64_t IdMap::bytes() const {
-  auto slots = static_cast<int64_t>(entries.size());
   return index.bytes() + free.bytes() +
-         slots * static_cast<int64_t>(sizeof(IdEntry) + sizeof(int64_t));
+         capacity() * static_cast<int64_t>(sizeof(IdSlot));
 }
 
 } // namespace neuroshard::runtime

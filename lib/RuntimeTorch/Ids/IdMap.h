@@ -22,7 +22,7 @@ public:
   /// `rows`: fewer than 2^31, in any order.
   IdMap(std::vector<int64_t> rows, EvictBy by);
 
-  int64_t capacity() const { return static_cast<int64_t>(entries.size()); }
+  int64_t capacity() const { return static_cast<int64_t>(all.size()); }
   int64_t size() const { return capacity() - numFree(); }
   int64_t numFree() const { return free.size(); }
 
@@ -32,7 +32,7 @@ public:
   /// IdIndex::kNone. The function inserts and erases nothing.
   template <typename Function>
   void forSlots(std::span<const int64_t> ids, const Function &function) const;
-  const IdEntry &at(int32_t slot) const { return entries[place(slot)]; }
+  const IdEntry &at(int32_t slot) const { return all[place(slot)].entry; }
 
   /// Lookup `lookup` uses the slot.
   void use(int32_t slot, int64_t lookup);
@@ -47,7 +47,7 @@ public:
   int64_t evict(int64_t count, int64_t firstHeld);
 
   /// All slots, by row.
-  const std::vector<IdEntry> &slots() const { return entries; }
+  std::vector<IdEntry> slots() const;
   /// Puts entries into the slots of their rows. Lets go of all others.
   void restore(std::span<const IdEntry> saved);
 
@@ -66,8 +66,7 @@ public:
 private:
   struct Change {
     int32_t slot;
-    int64_t lastUse;
-    IdEntry entry; ///< as it was.
+    IdSlot before;
   };
 
   static constexpr size_t kAhead = 16; ///< what memory is asked for early.
@@ -77,8 +76,7 @@ private:
   /// Before a slot changes.
   void note(int32_t slot);
 
-  std::vector<IdEntry> entries;
-  std::vector<int64_t> lastUse; ///< lookup by slot; -1: none.
+  std::vector<IdSlot> all;
   FreeSlots free;
   IdIndex index;
   EvictionOrder order;
@@ -101,11 +99,9 @@ void IdMap::forSlots(std::span<const int64_t> ids,
     found[i % kAhead] = slot;
     if (slot == IdIndex::kNone)
       continue;
-    // To be written. An entry may lie in two lines of the cache.
-    const auto *entry = reinterpret_cast<const char *>(&entries[place(slot)]);
-    __builtin_prefetch(entry, 1);
-    __builtin_prefetch(entry + sizeof(IdEntry) - 1, 1);
-    __builtin_prefetch(&lastUse[place(slot)], 1);
+    // To be written. What is written may lie in two lines of the cache.
+    __builtin_prefetch(&all[place(slot)].lastUse, 1);
+    __builtin_prefetch(&all[place(slot)].entry.last, 1);
   }
 }
 

@@ -42,7 +42,7 @@ at::Tensor tensorOf(std::span<const int64_t> values) {
   return tensor;
 }
 
-// An IdEntry in a tensor is a row of its five fields.
+// An IdEntry in a tensor is a row of five fields: id, row, count, last, since.
 constexpr int64_t kFields = 5;
 
 at::Tensor tensorOf(const std::vector<IdEntry> &entries) {
@@ -59,8 +59,11 @@ std::vector<IdEntry> entriesOf(const at::Tensor &tensor) {
   std::span<const int64_t> values = valuesOf(tensor);
   std::vector<IdEntry> entries;
   for (size_t i = 0; i + kFields <= values.size(); i += kFields)
-    entries.push_back({values[i], values[i + 1], values[i + 2], values[i + 3],
-                       values[i + 4]});
+    entries.push_back({.row = values[i + 1],
+                       .count = values[i + 2],
+                       .last = values[i + 3],
+                       .id = values[i],
+                       .since = values[i + 4]});
   return entries;
 }
 

@@ -42,20 +42,20 @@ void appendNarrow(Numbers &to, std::span<const int64_t> rows) {
   size_t before = to.size();
   to.resize(before + (rows.size() + 1) / 2);
   auto *place = reinterpret_cast<std::byte *>(to.data() + before);
-  for (int64_t row : rows) {
-    auto narrow = static_cast<int32_t>(row);
-    std::memcpy(place, &narrow, sizeof(narrow));
-    place += sizeof(narrow);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    auto narrow = static_cast<int32_t>(rows[i]);
+    std::memcpy(place + i * sizeof(narrow), &narrow, sizeof(narrow));
   }
 }
 
 void appendWide(Numbers &to, std::span<const int64_t> packed, int64_t count) {
+  size_t before = to.size();
+  to.resize(before + static_cast<size_t>(count));
   const auto *place = reinterpret_cast<const std::byte *>(packed.data());
-  for (int64_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     int32_t narrow;
-    std::memcpy(&narrow, place, sizeof(narrow));
-    to.push_back(narrow);
-    place += sizeof(narrow);
+    std::memcpy(&narrow, place + i * sizeof(narrow), sizeof(narrow));
+    to[before + i] = narrow;
   }
 }
 

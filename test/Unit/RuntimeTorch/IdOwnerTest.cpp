@@ -136,7 +136,7 @@ struct Simulation {
       }
       int64_t row = *free.begin();
       free.erase(free.begin());
-      entries[id] = {id, row, count, batch, batch};
+      entries[id] = {row, count, batch, id, batch};
       lastUse[id] = lookup;
       result.admitted.push_back({row, id});
       ++figures.admitted;

@@ -11,7 +11,7 @@ from neuroshard.distributed._dynamic_ids.arguments import DynamicIds
 from neuroshard.distributed._dynamic_ids.dealing import first_share
 from neuroshard.distributed._dynamic_ids.exchange import Exchange
 
-FIELDS = 5  # of an entry: id, row, count, last, since (lib/RuntimeTorch/Ids/EvictionOrder.h)
+FIELDS = 5  # of an entry: id, row, count, last, since (lib/RuntimeTorch/Ids/IdOperators.cpp)
 COUNT = 2  # where an entry has its count; 0: the row is free
 
 
