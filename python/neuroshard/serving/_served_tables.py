@@ -12,7 +12,8 @@ import torch
 
 from neuroshard import _fields
 from neuroshard._artifact.manifest import load_manifest
-from neuroshard._jagged import Jagged, as_jagged, check_id_type, with_offsets
+from neuroshard._jagged import Jagged, as_jagged, check_id_type, pick_features, with_offsets
+from neuroshard._model_names import key_of
 from neuroshard.errors import TensorError
 from neuroshard.serving._library import Batch, LookupInfo, runtime
 
@@ -44,8 +45,9 @@ def serve(folder: str | os.PathLike) -> ServedTables:
 class ServedTables:
     """Answers lookups from frozen tables, on the caller's thread; any number of threads may call it at a time.
 
-    tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor or a Jagged; every
-    feature, and the same batch for each. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
+    tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor, whose keys may have any order
+    and be more, or a Jagged; every feature, and the same batch for each. A feature that several tables read has one
+    key in a batch, and a result for each of them, as feature@table. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
     feature is not pooled. Of features with and without weights, a dict has them for the former alone; a
     KeyedJaggedTensor or a Jagged has one for each id, of which the latter read none. folder: of freeze().
     drop_unknown: ids that no row has are left out of their bags instead of raising a
@@ -72,8 +74,11 @@ class ServedTables:
         infos = [self._info(index) for index in range(self._runtime.nsrt_world_num_lookups(self._world))]
         self._lookups = [_Lookup(info.feature.decode(), info.feature_index, info.dim, info.pooling == UNPOOLED,
                                  bool(info.weighted)) for info in infos]
+        self._keys = {name: name for name in features} | {
+            lookup.name: key_of(lookup.name, info.table.decode()) for lookup, info in zip(self._lookups, infos)}
+        self._weighted = any(lookup.weighted for lookup in self._lookups)
         # Weights of some features and not of others.
-        self._mixed = len({lookup.weighted for lookup in self._lookups}) > 1
+        self._mixed = self._weighted and not all(lookup.weighted for lookup in self._lookups)
         self._input = _Input("ids", features, any(lookup.unpooled for lookup in self._lookups))
         wide = self._runtime.nsrt_world_id_bytes(self._world) == 8
         self._id_type = torch.int64 if wide else torch.int32
@@ -84,10 +89,12 @@ class ServedTables:
         return self._input.features
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor]:
+        ids = pick_features(ids, self._input, self._keys)
         if self._mixed and isinstance(ids, Mapping):
             ids, weights = _split_weights(ids)
             return self._prepare(as_jagged(ids, self._input), weights)()
-        return self._prepare(as_jagged(ids, self._input))()
+        jagged = as_jagged(ids, self._input)
+        return self._prepare(jagged if self._weighted else jagged._replace(weights=None))()
 
     def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
         """The lookup of these ids as a function without arguments: it reads the tensors where they are when it is
