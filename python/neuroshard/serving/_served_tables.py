@@ -15,6 +15,7 @@ from neuroshard._artifact.manifest import load_manifest
 from neuroshard._jagged import Jagged, as_jagged, check_id_type, pick_features, with_offsets
 from neuroshard._model_names import key_of
 from neuroshard.errors import TensorError
+from neuroshard.serving._collections import are_by_collection, collections_of, joined, results_by_collection
 from neuroshard.serving._library import Batch, LookupInfo, runtime
 
 UNPOOLED = 2
@@ -47,7 +48,8 @@ class ServedTables:
 
     tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor, whose keys may have any order
     and be more, or a Jagged; every feature, and the same batch for each. A feature that several tables read has one
-    key in a batch, and a result for each of them, as feature@table. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
+    key in a batch, and a result for each of them, as feature@table. The tables of a whole model are called with
+    {path: features}, of all collections or of some, which is one lookup, and give {path: results}. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
     feature is not pooled. Of features with and without weights, a dict has them for the former alone; a
     KeyedJaggedTensor or a Jagged has one for each id, of which the latter read none. folder: of freeze().
     drop_unknown: ids that no row has are left out of their bags instead of raising a
@@ -74,8 +76,11 @@ class ServedTables:
         infos = [self._info(index) for index in range(self._runtime.nsrt_world_num_lookups(self._world))]
         self._lookups = [_Lookup(info.feature.decode(), info.feature_index, info.dim, info.pooling == UNPOOLED,
                                  bool(info.weighted)) for info in infos]
+        tables = [info.table.decode() for info in infos]
         self._keys = {name: name for name in features} | {
-            lookup.name: key_of(lookup.name, info.table.decode()) for lookup, info in zip(self._lookups, infos)}
+            lookup.name: key_of(lookup.name, table) for lookup, table in zip(self._lookups, tables)}
+        self._collections = collections_of([(lookup.name, table, lookup.unpooled, lookup.weighted)
+                                            for lookup, table in zip(self._lookups, tables)])
         self._weighted = any(lookup.weighted for lookup in self._lookups)
         # Weights of some features and not of others.
         self._mixed = self._weighted and not all(lookup.weighted for lookup in self._lookups)
@@ -88,7 +93,17 @@ class ServedTables:
         """The features in the order of a Jagged."""
         return self._input.features
 
-    def __call__(self, ids: object) -> dict[str, torch.Tensor]:
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The paths of the collections of a whole model; none where the tables are of one."""
+        return tuple(self._collections)
+
+    def __call__(self, ids: object) -> dict[str, torch.Tensor] | dict[str, dict[str, torch.Tensor]]:
+        if are_by_collection(ids, self._collections):
+            return results_by_collection(self._look_up(joined(ids, self._collections)), ids, self._collections)
+        return self._look_up(ids)
+
+    def _look_up(self, ids: object) -> dict[str, torch.Tensor]:
         ids = pick_features(ids, self._input, self._keys)
         if self._mixed and isinstance(ids, Mapping):
             ids, weights = _split_weights(ids)
