@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard._fields import shown
-from neuroshard._jagged import Jagged, as_jagged, check_ends, check_pair, pick_features, spread, with_offsets
+from neuroshard._jagged import Jagged, as_jagged, check_ends, check_pair, is_keyed, pick_features, spread, with_offsets
 from neuroshard._model_names import in_collection, key_of
 from neuroshard.errors import TensorError
 
@@ -37,7 +37,10 @@ class Collection:
                 raise TensorError(f"collection \"{self.path}\": expected the features {list(self.features)}, found "
                                   f"{list(picked)}")
             return {whole: picked[own] for own, whole in zip(self.features, self.whole)}
-        return dict(zip(self.whole, self._split(with_offsets(as_jagged(picked, self), self))))
+        ids = with_offsets(as_jagged(picked, self), self)
+        if ids.weights is not None and not self.weighted and not is_keyed(given):
+            raise TensorError(f"collection \"{self.path}\": expected no weights, as no lookup reads them, found some")
+        return dict(zip(self.whole, self._split(ids)))
 
     def _split(self, ids: Jagged) -> list[tuple[torch.Tensor, ...]]:
         """(ids, offsets[, weights]) of each feature."""

@@ -12,7 +12,7 @@ import torch
 
 from neuroshard import _fields
 from neuroshard._artifact.manifest import load_manifest
-from neuroshard._jagged import Jagged, as_jagged, check_id_type, pick_features, with_offsets
+from neuroshard._jagged import Jagged, as_jagged, check_id_type, is_keyed, pick_features, with_offsets
 from neuroshard._model_names import key_of
 from neuroshard.errors import TensorError
 from neuroshard.serving._collections import are_by_collection, collections_of, joined, results_by_collection
@@ -103,13 +103,14 @@ class ServedTables:
             return results_by_collection(self._look_up(joined(ids, self._collections)), ids, self._collections)
         return self._look_up(ids)
 
-    def _look_up(self, ids: object) -> dict[str, torch.Tensor]:
-        ids = pick_features(ids, self._input, self._keys)
+    def _look_up(self, given: object) -> dict[str, torch.Tensor]:
+        ids = pick_features(given, self._input, self._keys)
         if self._mixed and isinstance(ids, Mapping):
             ids, weights = _split_weights(ids)
             return self._prepare(as_jagged(ids, self._input), weights)()
         jagged = as_jagged(ids, self._input)
-        return self._prepare(jagged if self._weighted else jagged._replace(weights=None))()
+        # A KeyedJaggedTensor may have weights for another module, as with TorchRec's collections.
+        return self._prepare(jagged._replace(weights=None) if is_keyed(given) and not self._weighted else jagged)()
 
     def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
         """The lookup of these ids as a function without arguments: it reads the tensors where they are when it is

@@ -49,13 +49,15 @@ def test_a_feature_of_several_tables_and_keys_in_any_order(frozen):
 
 
 def test_weights_that_tables_without_weights_are_given(frozen):
-    """TorchRec's collections and sharded modules do not read them either."""
+    """Those of a KeyedJaggedTensor are passed over, as by TorchRec's collections."""
     module, folder = frozen
     if module.is_weighted():
         pytest.skip("these tables read weights")
     ids = draw(module.embedding_bag_configs(), torch.Generator().manual_seed(1), 3, weighted=True)
     with ns.serve(folder) as tables:
         found = tables(ids)
+        with pytest.raises(TensorError, match="weights"):
+            tables({key: (one.values(), one.offsets(), one.weights()) for key, one in ids.to_dict().items()})
     for name, value in module(ids).to_dict().items():
         torch.testing.assert_close(found[name], value, rtol=0, atol=1e-6)
 

@@ -154,6 +154,7 @@ def test_features_have_the_names_of_the_problem(trained, frozen):
 def test_wrong_calls(trained, frozen):
     model = trained[1]
     given = draw_all(model, 1)
+    weighted = draw(model.rows.embedding_configs(), torch.Generator().manual_seed(1), 3, weighted=True)
     bags = given["bags"]
     cases = (({"bag": bags}, "expected collections of bags, inner.weighted, rows, found 'bag'"),
              (given | {"dense": bags}, "expected collections of bags, inner.weighted, rows, found 'dense'"),
@@ -168,12 +169,15 @@ def test_wrong_calls(trained, frozen):
              (given | {"rows": KeyedJaggedTensor(["f0"], torch.tensor([1]), lengths=torch.tensor([1]))},
               "expected the same batch for each feature"),
              ({"rows": ns.distributed.Jagged(torch.tensor([1, 2]), torch.tensor([0, 1]))},
-              "expected offsets from 0 to 2"))
+              "expected offsets from 0 to 2"),
+             ({"rows": (torch.tensor([1]), torch.tensor([0, 1]), torch.ones(1))},
+              "collection \"rows\": expected no weights"))
     with ns.serve(frozen) as tables:
         for ids, message in cases:
             with pytest.raises(TensorError, match=re.escape(message)):
                 tables(ids)
         assert_same(tables(given), torchs(model, given))
+        assert_same(tables({"rows": weighted}), torchs(model, {"rows": weighted}))
 
 
 def test_sources_of_a_whole_model(trained, frozen):
