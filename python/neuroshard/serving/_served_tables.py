@@ -57,6 +57,9 @@ class ServedTables:
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
         path = _fields.path(folder, "serve: folder")
+        if not os.path.isfile(os.path.join(path, "manifest.json")):
+            raise TensorError(f"serve: {path}: expected a folder that neuroshard.freeze has written, found "
+                              f"{_what_is_at(path)}")
         manifest = load_manifest(path)
         if "weights" not in manifest:
             raise TensorError(f"{path} has no weights; expected a folder that neuroshard.freeze has written")
@@ -225,6 +228,16 @@ class ServedTables:
 
     def _error(self) -> str:
         return self._runtime.nsrt_last_error().decode(errors="replace")
+
+
+def _what_is_at(path: str | os.PathLike) -> str:
+    """For a message, of a place without frozen tables."""
+    if not os.path.isdir(path):
+        return "a file" if os.path.exists(path) else "nothing"
+    if os.path.exists(os.path.join(path, ".metadata")):  # the last file of a torch.distributed.checkpoint
+        return ("a checkpoint; make such a folder of its tables by ns.freeze(checkpoint, problem, folder) or by "
+                "'neuroshard freeze'")
+    return "a folder without manifest.json"
 
 
 def _split_weights(ids: Mapping) -> tuple[dict[str, object], dict[str, torch.Tensor]]:

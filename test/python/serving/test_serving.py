@@ -394,7 +394,7 @@ def test_wrong_arguments(small, tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("kept")
     with pytest.raises(TensorError, match="is there and is not a folder that freeze has written"):
         ns.freeze(weights, problem, tmp_path / "mine")
-    with pytest.raises(TensorError, match="cannot be read"):
+    with pytest.raises(TensorError, match="expected a folder that neuroshard.freeze has written, found a folder without manifest.json"):
         ns.serve(tmp_path / "mine")
     again = ns.freeze({**weights, "item": weights["item"] + 1}, problem, target)
     ns.freeze(weights, problem, target)  # in place of the earlier one

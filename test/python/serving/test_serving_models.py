@@ -151,6 +151,12 @@ def test_features_have_the_names_of_the_problem(trained, frozen):
         assert torch.equal(found["rows/f0"], wanted["rows"]["f0"])
 
 
+def test_a_checkpoint_is_not_served(trained):
+    with pytest.raises(TensorError, match="expected a folder that neuroshard.freeze has written, found a checkpoint; "
+                                          "make such a folder of its tables by ns.freeze"):
+        ns.serve(trained[0] / "run")
+
+
 def test_wrong_calls(trained, frozen):
     model = trained[1]
     given = draw_all(model, 1)
