@@ -34,6 +34,7 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     file = tmp_path / "machine.json"
     done = calibrate("-o", file, "--minutes", "0.05", "--batch", "64")
     assert done.returncode == 0, done.stderr
+    assert "torchrun has not started this" not in done.stderr
     assert "12 plans of 4 models" in done.stdout and "left out of the fit" in done.stdout
     plain = json.loads(file.read_text())
     assert (plain["device_class"], plain["devices"], plain["groups"]) == ("CPU", 2, 1)
@@ -63,6 +64,14 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     assert memory.communicator_bytes == reserves.communicator_bytes
     assert memory.fragmentation_reserve_bytes == reserves.fragmentation_bytes
     assert memory.dense_reserve_bytes == 2**28
+
+
+def test_one_rank_without_torchrun_is_a_warning(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "neuroshard", "calibrate", "-o", tmp_path / "machine.json", "--topology",
+                           "2xCPU"], capture_output=True, text=True, timeout=300, check=False,
+                          env=environment())
+    assert done.returncode == 1 and "the group has 1 rank" in done.stderr, done.stderr
+    assert "warning: torchrun has not started this, so that one rank is measured" in done.stderr
 
 
 def test_a_machine_file_of_torchrec(tmp_path):
