@@ -158,6 +158,41 @@ def is_count(value: object) -> bool:
             and 0 <= value <= LARGEST_POOLING)
 
 
+def is_keyed(features: object) -> bool:
+    """Whether features have the interface of a KeyedJaggedTensor."""
+    return not isinstance(features, (tuple, list, Mapping)) and callable(
+        getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
+
+
+def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, str]) -> object:
+    """Picks the expected features in their order from a KeyedJaggedTensor, and drops its others. In
+    a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.
+
+    keys_of: by name, the key in a batch if the name itself is not one."""
+    if type(features) is Jagged:
+        return features
+    names = expected.features
+    if isinstance(features, Mapping):
+        shared = {name: features[keys_of[name]] for name in names
+                  if name not in features and keys_of[name] in features}
+        done = {keys_of[name] for name in shared} - set(names)
+        return {key: one for key, one in features.items() if key not in done} | shared
+    if not is_keyed(features):
+        return features
+    keys = list(features.keys())
+    if tuple(keys) == names:
+        return features
+    wanted = [name if name in keys else keys_of[name] for name in names]
+    missing = [key for key in wanted if key not in keys]
+    if missing:
+        raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
+                          f"there is no {missing[0]}")
+    check_id_type(features.values(), f"input \"{expected.name}\"")
+    require_lengths(features)
+    return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,
+                      inverse_of(features))
+
+
 def from_keyed(given: object, exchange: Exchange,
                inverse: tuple[list[str], torch.Tensor] | None = None) -> Jagged:
     """A Jagged from a KeyedJaggedTensor that has the exchange's features in their order, some under
@@ -181,6 +216,20 @@ def from_keyed(given: object, exchange: Exchange,
     begin = given.offset_per_key() if (
         exchange.unpooled and hasattr(given, "offset_per_key")) else None
     return Jagged(given.values(), given.offsets(), weights, 0, begin, batches, rows)
+
+
+def require_lengths(features: object) -> None:
+    """Raises a TensorError unless the lengths of a KeyedJaggedTensor are those of its values and weights:
+    TorchRec's permute() reads by lengths, whatever the others are."""
+    if torch.compiler.is_compiling():
+        return
+    lengths, count = features.lengths(), sum(features.length_per_key())
+    if lengths.numel() and int(lengths.min()) < 0:
+        raise TensorError(f"lengths: expected numbers from 0, found {int(lengths.min())}")
+    for what, held in (("values", features.values()), ("weights", features.weights_or_none())):
+        if held is not None and held.shape[0] != count:
+            raise TensorError(f"expected {count} {what}, as the lengths of the KeyedJaggedTensor say, found "
+                              f"{held.shape[0]}")
 
 
 def inverse_of(given: object) -> tuple[list[str], torch.Tensor] | None:

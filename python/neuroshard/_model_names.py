@@ -20,6 +20,23 @@ def table_name(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+def feature_name(path: str, key: str, reader: str = "") -> str:
+    """A collection's feature in a problem with the features of several: the collection's path in the model, then the
+    key. reader: the name in the problem of the table that reads it, if several do."""
+    return f"{path}/{key}@{reader}" if reader else f"{path}/{key}"
+
+
+def in_collection(feature: str, table: str) -> tuple[str, str, str]:
+    """The path of the collection that a problem's feature and the table that reads it are of, and the names that both
+    have there; the path is "" where a problem has them under their own names."""
+    for end in (place for place, letter in enumerate(feature) if letter == "/"):
+        path, key = feature[:end], key_of(feature[end + 1:], table)
+        if table.startswith(f"{path}."):
+            own = table.removeprefix(f"{path}.")
+            return path, key if feature == feature_name(path, key) else f"{key}@{own}", own
+    return "", feature, table
+
+
 def key_of(feature: str, table: str) -> str:
     """The key in a batch of a problem's feature. A feature that several tables read appears in the
     problem once for each of them as feature@table, TorchRec's name for their results."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+# What collections of TorchRec, and sharded modules as they do, have between their own names and those of tables.
+CONTAINERS = ("embedding_bags", "embeddings")
 
 
 def key_of_ids(key: str) -> str:
@@ -10,11 +13,38 @@ def key_of_ids(key: str) -> str:
     return f"{key.removesuffix('weight')}ids"
 
 
-def keys_of_table(name: str, keys: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The keys that may have the weights of table `name`: its name or <name>.weight if there is such a key, else
-    those that end in .<name>.weight and in no longer one of `names`, the tables there are."""
-    keys = list(keys)
-    exact = [key for key in keys if key in (name, f"{name}.weight")]
-    longer = [f".{other}.weight" for other in names if other != name and other.endswith(f".{name}")]
-    return exact or [key for key in keys if key.endswith(f".{name}.weight")
-                     and not any(f".{key}".endswith(one) for one in longer)]
+def keys_of_tables(names: Iterable[str], keys: Iterable[str]) -> dict[str, list[str]]:
+    """By table, the keys that may have its weights: its name or <name>.weight if there is such a key, else those that
+    end in .<name>.weight and in no longer one of `names`, the tables there are. In keys a name may have
+    embedding_bags or embeddings after the path of its collection: <path>.embedding_bags.<table>.weight is of
+    <path>.<table>. Only where no such key is there, names may have _ in place of dots, as those of single modules."""
+    names = set(names)
+    found: dict[tuple[str, int], list[str]] = {}  # by name, and by how a key spells it: the best first
+    for key in keys:
+        segments = key.removesuffix(".weight").split(".")
+        exact = key.removesuffix(".weight")
+        if exact in names:
+            found.setdefault((exact, 0), []).append(key)
+        elif key.endswith(".weight"):
+            for rank, spell in ((1, _dotted), (2, _underscored)):
+                if (name := _longest(segments, names, spell)) is not None:
+                    found.setdefault((name, rank), []).append(key)
+    return {name: next((found[name, rank] for rank in range(3) if (name, rank) in found), []) for name in names}
+
+
+def _longest(segments: list[str], names: Collection[str],
+             spell: Callable[[list[str]], Iterator[str]]) -> str | None:
+    """The longest of the names that the last segments of a key spell."""
+    return next((name for first in range(len(segments)) for name in spell(segments[first:]) if name in names), None)
+
+
+def _dotted(segments: list[str]) -> Iterator[str]:
+    yield ".".join(segments)
+    for place, one in enumerate(segments[:-1]):
+        if one in CONTAINERS:
+            yield ".".join([*segments[:place], *segments[place + 1:]])
+
+
+def _underscored(segments: list[str]) -> Iterator[str]:
+    if len(segments) > 1:
+        yield "_".join(segments)

@@ -56,8 +56,14 @@ Manifest openManifest(const std::filesystem::path &folder) {
   try {
     text = readFile(path);
   } catch (const RuntimeError &error) {
-    fail(error.what(),
-         "; expected the folder of an artifact that neuroshard-compile wrote");
+    // torch.distributed.checkpoint ends a checkpoint with this file.
+    if (std::error_code none;
+        std::filesystem::exists(folder / ".metadata", none))
+      fail("'", folder.string(),
+           "' is a checkpoint; expected the folder of an artifact: make one of "
+           "its tables by ns.freeze() or 'neuroshard freeze'");
+    fail(error.what(), "; expected the folder of an artifact that "
+                       "neuroshard-compile or 'neuroshard freeze' wrote");
   }
   if (!isSealed(text))
     fail("'", path.string(),

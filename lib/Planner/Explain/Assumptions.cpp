@@ -122,6 +122,8 @@ private:
       return;
     const Reserves &wanted = problem.constraints.reserves;
     std::string text;
+    size_t count = 0;
+    // Whether the default is used.
     auto look = [&](std::optional<int64_t> Reserves::*which, const char *what,
                     int64_t usual) {
       bool isGiven = (wanted.*which).has_value() ||
@@ -130,11 +132,14 @@ private:
                            return device.deviceClass != known.name ||
                                   (device.reserves.*which).has_value();
                          });
-      if (!isGiven && usual > 0)
-        text +=
-            (text.empty() ? "" : ", ") + formatBytes(usual) + " for " + what;
+      if (isGiven || usual <= 0)
+        return false;
+      text += (text.empty() ? "" : ", ") + formatBytes(usual) + " for " + what;
+      ++count;
+      return true;
     };
-    look(&Reserves::denseBytes, "the dense model", known.denseReserveBytes);
+    bool hasDense =
+        look(&Reserves::denseBytes, "the dense model", known.denseReserveBytes);
     look(&Reserves::fragmentationBytes, "the allocator",
          known.fragmentationReserveBytes);
     if (problem.topology.deviceCount() > 1)
@@ -142,8 +147,22 @@ private:
            known.communicatorReserveBytes);
     if (!text.empty())
       add("reserves", "a device of class " + std::string(known.name) +
-                          " holds back " + text +
-                          ": 'neuroshard calibrate' measures them");
+                          " holds back " + text + ": " +
+                          whatSetsReserves(known, hasDense, count));
+  }
+
+  /// What gives `count` reserves of a class in place of their defaults.
+  static std::string whatSetsReserves(const DeviceClass &known, bool hasDense,
+                                      size_t count) {
+    if (!known.isCpu)
+      return "'neuroshard calibrate' measures them from the memory statistics "
+             "of a run";
+    if (!hasDense)
+      return "'neuroshard calibrate' measures them";
+    return std::string(count > 1 ? "'neuroshard calibrate' measures them but "
+                                   "for the dense model, which is set by "
+                                 : "set it by ") +
+           "constraints.reserves.dense_bytes of the workload";
   }
 
   /// Of a class of the user: what its definition does not say.

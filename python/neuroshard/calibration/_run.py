@@ -66,6 +66,10 @@ class Settings:
 
 
 def calibrate(settings: Settings) -> None:
+    if "WORLD_SIZE" not in os.environ:  # torchrun sets it, also for one rank
+        print("warning: torchrun has not started this, so that one rank is measured, which has the machine for itself; "
+              "where several train, start as many: torchrun --nproc-per-node N -m neuroshard calibrate -o FILE",
+              file=sys.stderr, flush=True)
     with ranks():
         hosts = links.hosts_of_ranks()
         given = together(lambda: check(settings, hosts), None, "the check of the arguments")

@@ -24,8 +24,7 @@ from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
-from neuroshard.distributed._inputs import (as_tensors, fill_weights, is_keyed, pick_features, require_keyed,
-                                            require_values)
+from neuroshard.distributed._inputs import as_tensors, fill_weights, require_keyed, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
@@ -36,7 +35,7 @@ from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
-from neuroshard._jagged import Jagged, as_jagged
+from neuroshard._jagged import Jagged, as_jagged, is_keyed, pick_features
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.runs import Run

@@ -12,8 +12,10 @@ import torch
 
 from neuroshard import _fields
 from neuroshard._artifact.manifest import load_manifest
-from neuroshard._jagged import Jagged, as_jagged, check_id_type, with_offsets
+from neuroshard._jagged import Jagged, as_jagged, check_id_type, is_keyed, pick_features, with_offsets
+from neuroshard._model_names import key_of
 from neuroshard.errors import TensorError
+from neuroshard.serving._collections import are_by_collection, collections_of, joined, results_by_collection
 from neuroshard.serving._library import Batch, LookupInfo, runtime
 
 UNPOOLED = 2
@@ -44,8 +46,10 @@ def serve(folder: str | os.PathLike) -> ServedTables:
 class ServedTables:
     """Answers lookups from frozen tables, on the caller's thread; any number of threads may call it at a time.
 
-    tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor or a Jagged; every
-    feature, and the same batch for each. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
+    tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor, whose keys may have any order
+    and be more, or a Jagged; every feature, and the same batch for each. A feature that several tables read has one
+    key in a batch, and a result for each of them, as feature@table. The tables of a whole model are called with
+    {path: features}, of all collections or of some, which is one lookup, and give {path: results}. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
     feature is not pooled. Of features with and without weights, a dict has them for the former alone; a
     KeyedJaggedTensor or a Jagged has one for each id, of which the latter read none. folder: of freeze().
     drop_unknown: ids that no row has are left out of their bags instead of raising a
@@ -54,9 +58,8 @@ class ServedTables:
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
         path = _fields.path(folder, "serve: folder")
         if not os.path.isfile(os.path.join(path, "manifest.json")):
-            found = "a folder without manifest.json" if os.path.isdir(path) else (
-                "a file" if os.path.exists(path) else "nothing")
-            raise TensorError(f"serve: {path}: expected a folder that neuroshard.freeze has written, found {found}")
+            raise TensorError(f"serve: {path}: expected a folder that neuroshard.freeze has written, found "
+                              f"{_what_is_at(path)}")
         manifest = load_manifest(path)
         if "weights" not in manifest:
             raise TensorError(f"{path} has no weights; expected a folder that neuroshard.freeze has written")
@@ -76,8 +79,14 @@ class ServedTables:
         infos = [self._info(index) for index in range(self._runtime.nsrt_world_num_lookups(self._world))]
         self._lookups = [_Lookup(info.feature.decode(), info.feature_index, info.dim, info.pooling == UNPOOLED,
                                  bool(info.weighted)) for info in infos]
+        tables = [info.table.decode() for info in infos]
+        self._keys = {name: name for name in features} | {
+            lookup.name: key_of(lookup.name, table) for lookup, table in zip(self._lookups, tables)}
+        self._collections = collections_of([(lookup.name, table, lookup.unpooled, lookup.weighted)
+                                            for lookup, table in zip(self._lookups, tables)])
+        self._weighted = any(lookup.weighted for lookup in self._lookups)
         # Weights of some features and not of others.
-        self._mixed = len({lookup.weighted for lookup in self._lookups}) > 1
+        self._mixed = self._weighted and not all(lookup.weighted for lookup in self._lookups)
         self._input = _Input("ids", features, any(lookup.unpooled for lookup in self._lookups))
         wide = self._runtime.nsrt_world_id_bytes(self._world) == 8
         self._id_type = torch.int64 if wide else torch.int32
@@ -87,11 +96,24 @@ class ServedTables:
         """The features in the order of a Jagged."""
         return self._input.features
 
-    def __call__(self, ids: object) -> dict[str, torch.Tensor]:
+    @property
+    def collections(self) -> tuple[str, ...]:
+        """The paths of the collections of a whole model; none where the tables are of one."""
+        return tuple(self._collections)
+
+    def __call__(self, ids: object) -> dict[str, torch.Tensor] | dict[str, dict[str, torch.Tensor]]:
+        if are_by_collection(ids, self._collections):
+            return results_by_collection(self._look_up(joined(ids, self._collections)), ids, self._collections)
+        return self._look_up(ids)
+
+    def _look_up(self, given: object) -> dict[str, torch.Tensor]:
+        ids = pick_features(given, self._input, self._keys)
         if self._mixed and isinstance(ids, Mapping):
             ids, weights = _split_weights(ids)
             return self._prepare(as_jagged(ids, self._input), weights)[0]()
-        return self._prepare(as_jagged(ids, self._input))[0]()
+        jagged = as_jagged(ids, self._input)
+        # A KeyedJaggedTensor may have weights for another module, as with TorchRec's collections.
+        return self._prepare(jagged._replace(weights=None) if is_keyed(given) and not self._weighted else jagged)[0]()
 
     def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
         """The lookup of these ids as a function without arguments: it reads the tensors where they are when it is
@@ -223,6 +245,16 @@ class ServedTables:
 
     def _error(self) -> str:
         return self._runtime.nsrt_last_error().decode(errors="replace")
+
+
+def _what_is_at(path: str | os.PathLike) -> str:
+    """For a message, of a place without frozen tables."""
+    if not os.path.isdir(path):
+        return "a file" if os.path.exists(path) else "nothing"
+    if os.path.exists(os.path.join(path, ".metadata")):  # the last file of a torch.distributed.checkpoint
+        return ("a checkpoint; make such a folder of its tables by ns.freeze(checkpoint, problem, folder) or by "
+                "'neuroshard freeze'")
+    return "a folder without manifest.json"
 
 
 def _split_weights(ids: Mapping) -> tuple[dict[str, object], dict[str, torch.Tensor]]:

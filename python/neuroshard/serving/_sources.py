@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from neuroshard._table_keys import key_of_ids, keys_of_table
+from neuroshard._table_keys import key_of_ids, keys_of_tables
 from neuroshard.distributed import full_state_dict, read_tables
 from neuroshard.errors import TensorError
 from neuroshard.tables import Table
@@ -47,8 +47,9 @@ def _values(source: Source, names: list[str]) -> Iterator[tuple[str, torch.Tenso
     if not isinstance(source, Mapping):
         raise TypeError("freeze: expected a checkpoint's folder, a file of a state dict, a state dict or a module, "
                         f"found {type(source).__name__}")
+    found = keys_of_tables(names, map(str, source))
     for name in names:
-        yield name, _one(source, name, names)
+        yield name, _one(source, name, found[name])
 
 
 def _file(path: pathlib.Path) -> Mapping[str, torch.Tensor]:
@@ -87,9 +88,8 @@ def _flat(found: Mapping) -> dict[str, torch.Tensor]:
     return flat
 
 
-def _one(state: Mapping[str, torch.Tensor], name: str, names: Sequence[str]) -> torch.Tensor:
-    """The weights of a table. names: of all tables."""
-    found = keys_of_table(name, map(str, state), names)
+def _one(state: Mapping[str, torch.Tensor], name: str, found: Sequence[str]) -> torch.Tensor:
+    """The weights of a table. found: the keys that may have them."""
     if len(found) == 1 and not isinstance(state[found[0]], torch.Tensor):
         raise TensorError(f"{found[0]}: expected a tensor, found {type(state[found[0]]).__name__}")
     if len(found) != 1:

@@ -94,6 +94,20 @@ TEST_F(ArtifactFileTest, AChangedManifestIsRefused) {
   }
 }
 
+TEST_F(ArtifactFileTest, FoldersOfOtherThingsAreRefused) {
+  fs::remove(folder / kManifestFile);
+  EXPECT_THAT(errorOf([&] { openManifest(folder); }),
+              testing::AllOf(HasSubstr("cannot read '"),
+                             EndsWith("; expected the folder of an artifact "
+                                      "that neuroshard-compile or 'neuroshard "
+                                      "freeze' wrote")));
+  write(".metadata", "of torch.distributed.checkpoint");
+  EXPECT_EQ(errorOf([&] { openManifest(folder); }),
+            "'" + folder.string() +
+                "' is a checkpoint; expected the folder of an artifact: make "
+                "one of its tables by ns.freeze() or 'neuroshard freeze'");
+}
+
 TEST_F(ArtifactFileTest, ChangedAndMissingFilesAreRefused) {
   for (const auto &[name, hash] : manifest.files) {
     std::string text = readFile(folder / name);

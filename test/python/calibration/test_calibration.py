@@ -34,6 +34,7 @@ def test_a_machine_file_prices_plans(tmp_path, monkeypatch):
     file = tmp_path / "machine.json"
     done = calibrate("-o", file, "--minutes", "0.05", "--batch", "64")
     assert done.returncode == 0, done.stderr
+    assert "torchrun has not started this" not in done.stderr
     assert "12 plans of 4 models" in done.stdout and "left out of the fit" in done.stdout
     plain = json.loads(file.read_text())
     assert (plain["device_class"], plain["devices"], plain["groups"]) == ("CPU", 2, 1)
@@ -88,6 +89,14 @@ def check_class(file, plain, said, problem):
     assert parts.max_backward_ms == pytest.approx(plain["terms"]["backward"]["scale"] * other.max_backward_ms)
     twice = ns.plan(cluster, cost_model=str(file))
     assert any("'MEASURED' states how much longer its kernels take" in remark for remark in twice.remarks)
+
+
+def test_one_rank_without_torchrun_is_a_warning(tmp_path):
+    done = subprocess.run([sys.executable, "-m", "neuroshard", "calibrate", "-o", tmp_path / "machine.json", "--topology",
+                           "2xCPU"], capture_output=True, text=True, timeout=300, check=False,
+                          env=environment())
+    assert done.returncode == 1 and "the group has 1 rank" in done.stderr, done.stderr
+    assert "warning: torchrun has not started this, so that one rank is measured" in done.stderr
 
 
 def test_a_machine_file_of_torchrec(tmp_path):

@@ -40,6 +40,9 @@ def test_explain_puts_a_run_beside_the_prediction(run):
     assert found["steps"] == 7
     measured = {one["term"]: one["measured_ms"] for one in found["terms"]}
     assert measured == {term: 0.5 + number for number, term in enumerate(TERMS)}
+    parts = result.breakdown
+    assert found["step"] == {"predicted_ms": pytest.approx(parts.cost_ms - parts.dense_ms - parts.fixed_ms),
+                             "measured_ms": sum(measured.values())}
     predicted = {one["term"]: one["predicted_ms"] for one in found["terms"]}
     assert predicted["fetch"] == result.breakdown.devices[0].fetch_ms > 0
     (cache,), (expected,) = found["caches"], result.breakdown.caches
@@ -49,6 +52,10 @@ def test_explain_puts_a_run_beside_the_prediction(run):
     assert (cache["measured_rows"], cache["measured_hits"], cache["wait_ms"]) == (200, 0.75, 1.25)
     text = run("explain", "problem.json", "plan.json", "--run", "run.json", *MODEL).out
     assert "A step beside the mean of 7 measured" in text and "75.0%" in text
+    row = next(line for line in text.splitlines() if line.strip().startswith("step "))
+    assert f"{sum(measured.values()):.3f}" in row and f"{found['step']['predicted_ms']:.3f}" in row
+    text = run("explain", "problem.json", "plan.json", "--run", "run.json", "--dense-rest-ms", "3", *MODEL).out
+    assert "step without its dense part" in " ".join(text.split())
 
 
 def test_the_report_has_the_run(run, tmp_path):
@@ -59,6 +66,7 @@ def test_the_report_has_the_run(run, tmp_path):
     terms, caches = [table.rows()[1:] for table in page.with_id("run").all("table")]
     result = ns.inspect(ns.ShardingProblem.load("problem.json"), ns.Plan.load("plan.json"), cost_model="roofline")
     assert ["fetch", f"{result.breakdown.devices[0].fetch_ms:.3f}", f"{0.5 + TERMS.index('fetch'):.3f}"] in terms
+    assert terms[-1][0] == "step" and terms[-1][2] == f"{sum(0.5 + number for number in range(len(TERMS))):.3f}"
     assert caches[0][0] == "cold" and caches[0][2:] == ["200", caches[0][3], "75.0 %", "1.250"]
     run("plan", "problem.json", "--given", "plan.json", "--html", "report.html", *MODEL)
     assert accessible_html.read((tmp_path / "report.html").read_text()).with_id("run") is None

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from neuroshard._jagged import Jagged, as_jagged
+from neuroshard._jagged import Jagged, as_jagged, pick_features
 from neuroshard.distributed._distinct_ids import RowsOfIds, distinct
-from neuroshard.distributed._inputs import Input as ModelInput, as_tensors, padded, pick_features
+from neuroshard.distributed._inputs import Input as ModelInput, as_tensors, padded
 from neuroshard.errors import TensorError
 from support import matrix
 

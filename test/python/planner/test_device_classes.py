@@ -168,6 +168,18 @@ def test_assumptions_are_what_the_problem_does_not_say():
         constraints=ns.Constraints(reserves=ns.Reserves(dense_bytes=0, fragmentation_bytes=0, communicator_bytes=0)))
     left = ns.plan(said, progress=False, objective=ns.Objective(dense_rest_ms=1)).assumptions
     assert {one.about for one in left} == {"links"}
+    def reserves_of(problem):
+        return {one.text.split(": ", 1)[1] for one in ns.plan(problem, progress=False).assumptions if one.about == "reserves"}
+
+    cpus = problem.replace(topology="2xCPU")
+    assert reserves_of(problem) == {"'neuroshard calibrate' measures them from the memory statistics of a run"}
+    assert reserves_of(cpus) == {"'neuroshard calibrate' measures them but for the dense model, which is set by "
+                                 "constraints.reserves.dense_bytes of the workload"}
+    measured = ns.Reserves(fragmentation_bytes=5, communicator_bytes=5)  # as calibrate does on CPUs
+    assert reserves_of(cpus.replace(constraints=ns.Constraints(reserves=measured))) == {
+        "set it by constraints.reserves.dense_bytes of the workload"}
+    assert reserves_of(cpus.replace(constraints=ns.Constraints(reserves=ns.Reserves(dense_bytes=5)))) <= {
+        "'neuroshard calibrate' measures them"}
     ones = problem.replace(features=[one.replace(mean_pooling=1, p99_pooling=0, presence=1) for one in problem.features])
     text = next(one.text for one in ns.plan(ones, progress=False).assumptions if one.about == "pooling")
     assert f"1 id of all {len(problem.features)} features" in text

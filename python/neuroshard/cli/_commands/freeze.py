@@ -35,18 +35,18 @@ def command(source: str, workload: str, output: str, types: tuple[tuple[str, str
             target_cpu: str, as_json: bool) -> None:
     """Makes a folder for serving of SOURCE, a checkpoint or a file of a state dict, whose tables WORKLOAD describes.
 
-    WORKLOAD is a file workload.json, or model.py:function that gives a ShardingProblem. ns.serve() and the C
+    WORKLOAD is a file workload.json, or model.py:function that gives a ShardingProblem or a torch module. ns.serve() and the C
     interface answer from the folder."""
     import os
 
     import neuroshard as ns
     from neuroshard.cli._input import input_files
-    from neuroshard.cli._input.workload import load_workload
+    from neuroshard.cli._input.workload import load_tables
     from neuroshard.cli._output import terminal
 
     if not os.path.exists(source):
         raise input_files.InputError(f"there is no file or folder {source}; expected a checkpoint or a state dict")
-    problem = load_workload(workload)
+    problem = load_tables(workload)
     brought = input_files.load_plan(plan) if plan is not None else None
     if brought is not None and (problem.topology is None or problem.topology.device_count != brought.device_count):
         problem = problem.replace(topology=f"{brought.device_count}xCPU")

@@ -85,6 +85,16 @@ def load_workload(source: str, *, topology: str | None = None, batch: int | None
     return made
 
 
+def load_tables(source: str) -> ns.ShardingProblem:
+    """As load_workload(), for what reads tables and features alone: of a torch module for any batch and devices."""
+    if not names_function(source):
+        return load_workload(source)
+    made = call(source)
+    if isinstance(made, ns.ShardingProblem):
+        return made
+    return of_module(made, source, None, 1, None, None, needs_devices=False)
+
+
 def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
     if problem.topology is None:
         raise InputError(f"{source} names no devices: add --topology, for instance "

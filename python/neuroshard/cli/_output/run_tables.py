@@ -35,8 +35,12 @@ class Cache(NamedTuple):
 
 
 class Comparison(NamedTuple):
+    """steps: that were measured. step: all of a step but for its dense and its fixed part, which a run does not
+    measure; predicted as its cost, measured as the sum of the terms on the device where that is largest."""
+
     steps: int
     terms: tuple[Term, ...]
+    step: Term
     caches: tuple[Cache, ...]
 
 
@@ -75,7 +79,14 @@ def beside(result: ns.PlanResult, run: Run) -> Comparison:
               for one in result.breakdown.caches if one.shard in run.caches]
     caches.sort(key=lambda one: one.measured_rows * (1 - one.measured_hits), reverse=True)
     return Comparison(run.steps, tuple(one for one in terms if one.predicted or one.measured),
-                      tuple(caches))
+                      step_of(result.breakdown, run), tuple(caches))
+
+
+def step_of(predicted: ns.results.Breakdown, run: Run) -> Term:
+    parts = dict(predicted.parts)
+    unmeasured = [name for name in ("dense", "fixed") if parts.pop(name)]
+    without = f" without its {' and '.join(unmeasured)} part" if unmeasured else ""
+    return Term(f"step{without}", sum(parts.values()), max(sum(one.values()) for one in run.devices))
 
 
 def share(hits: float, rows: float) -> float:
@@ -85,7 +96,7 @@ def share(hits: float, rows: float) -> float:
 def print_comparison(out: Console, compared: Comparison) -> None:
     made = terminal.table(f"A step beside the mean of {compared.steps} measured", "part",
                           "predicted, ms", "measured, ms")
-    for term in compared.terms:
+    for term in (*compared.terms, compared.step):
         made.add_row(term.name, terminal.ms(term.predicted), terminal.ms(term.measured))
     out.print(made)
     if not compared.caches:
@@ -104,6 +115,7 @@ def print_comparison(out: Console, compared: Comparison) -> None:
 
 def as_plain(compared: Comparison) -> dict[str, Any]:
     return {"steps": compared.steps,
+            "step": {"predicted_ms": compared.step.predicted, "measured_ms": compared.step.measured},
             "terms": [{"term": one.name.replace(" ", "_"), "predicted_ms": one.predicted,
                        "measured_ms": one.measured} for one in compared.terms],
             "caches": [one._asdict() for one in compared.caches]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -12,7 +12,7 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from neuroshard import _fields
-from neuroshard._table_keys import key_of_ids, keys_of_table
+from neuroshard._table_keys import key_of_ids, keys_of_tables
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
 from neuroshard.errors import CheckpointError
@@ -31,8 +31,9 @@ def read_tables(path: str | os.PathLike[str],
         folder = files.locate(where)
         metadata = files.Reader(folder).read_metadata()
         names = list(names)
+        found = keys_of_tables(names, tensors_in(metadata))
         for name in names:
-            key = key_of_table(metadata, name, names)
+            key = one_key(metadata, name, found[name])
             entry = metadata.state_dict_metadata[key]
             value = torch.empty(entry.size, dtype=entry.properties.dtype)
             with warnings.catch_warnings():
@@ -43,16 +44,22 @@ def read_tables(path: str | os.PathLike[str],
         raise CheckpointError(f"reading {where}: {error}") from error
 
 
-def key_of_table(metadata: Metadata, name: str, names: Iterable[str]) -> str:
-    """The key of a table's weights: <names of modules>.<table>.weight. names: of all tables that are read."""
-    tensors = [key for key, entry in metadata.state_dict_metadata.items()
-               if isinstance(entry, TensorStorageMetadata)]
-    found = keys_of_table(name, tensors, names)
+def tensors_in(metadata: Metadata) -> list[str]:
+    return [key for key, entry in metadata.state_dict_metadata.items() if isinstance(entry, TensorStorageMetadata)]
+
+
+def one_key(metadata: Metadata, name: str, found: Sequence[str]) -> str:
+    """The key of a table's weights. found: the keys that may have them."""
     if len(found) == 1:
         require_static(found[0], metadata.state_dict_metadata)
         return found[0]
-    seen = f"several: {', '.join(sorted(found))}" if found else "none"
-    raise CheckpointError(f"expected one key that ends in {name}.weight, found {seen}")
+    if found:
+        raise CheckpointError(f"expected one key that ends in {name}.weight, found several: {', '.join(sorted(found))}; "
+                              "in a problem of the whole model tables have the paths of their collections, and keys are "
+                              "told apart")
+    there = sorted(key for key in tensors_in(metadata) if key.endswith(".weight"))
+    raise CheckpointError(f"expected one key that ends in {name}.weight, found none; there are "
+                          f"{', '.join(there[:10]) or 'no keys of weights'}{', ...' if len(there) > 10 else ''}")
 
 
 def require_static(key: str, keys: Container[str]) -> None:

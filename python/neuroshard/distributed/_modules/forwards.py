@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from neuroshard._group.agreement import rank_of, require_same
-from neuroshard.distributed._inputs import is_keyed
+from neuroshard._jagged import is_keyed
 from neuroshard.distributed._modules.joint import JointTables, Results
 from neuroshard.distributed._modules.members import Member
 from neuroshard.distributed._modules.places import Place, fetch, find, shown

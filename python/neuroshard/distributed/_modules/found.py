@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
-from neuroshard._model_names import collection_of, key_of, table_name
+from neuroshard._model_names import collection_of, feature_name, key_of, table_name
 
 TORCHREC_TYPES = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}
 
@@ -38,8 +38,7 @@ class Part:
         if not self.prefixed:
             return feature["name"]
         key = key_of(feature["name"], feature["table"])
-        reader = "" if key == feature["name"] else f"@{self.table_name(feature['table'])}"
-        return f"{self.path}/{key}{reader}"
+        return feature_name(self.path, key, "" if key == feature["name"] else self.table_name(feature["table"]))
 
 
 def parts_of(model: object) -> list[Part]:

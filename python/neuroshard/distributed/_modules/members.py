@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from neuroshard._jagged import Jagged, as_jagged, check_ends, with_offsets
+from neuroshard._jagged import Jagged, as_jagged, check_ends, is_keyed, pick_features, with_offsets
 from neuroshard._model_names import key_of
 from neuroshard.constraints import Constraints
-from neuroshard.distributed._inputs import Input, is_keyed, name_of, pick_features, require_keyed
+from neuroshard.distributed._inputs import Input, name_of, require_keyed
 from neuroshard.distributed._modules.found import Part
 from neuroshard.errors import TensorError
 from neuroshard.plans import Plan

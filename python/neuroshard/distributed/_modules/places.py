@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from neuroshard.distributed._inputs import is_keyed
+from neuroshard._jagged import is_keyed
 
 # How to get from the arguments to an object: keys of dicts and lists, and names of attributes as such.
 Place = tuple["Step", ...]

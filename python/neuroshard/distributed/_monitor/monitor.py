@@ -88,7 +88,8 @@ class PlanMonitor:
         return advice
 
     def wait(self) -> Advice | None:
-        """Waits for the search that is under way; called on all ranks."""
+        """Waits for the search that is under way and returns its advice, which step() then does not give again; None if
+        there is no search, or no advice. Called on all ranks."""
         return self._take() if self._plan is not None else None
 
     def close(self) -> None:
