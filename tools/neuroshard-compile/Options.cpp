@@ -122,7 +122,10 @@ void addOptions(Command &command, CompileOptions &options,
       command.addFlag("--reference", options.reference,
                       "also compile the unsharded program, as reference.so"),
       command.addFlag("--training", options.training,
-                      "also compile the update")};
+                      "also compile the update"),
+      command.addFlag("--local-reductions", options.partition.localReductions,
+                      "allow reductions over the samples, by each device over "
+                      "its part of the batch")};
   command.addFlag("--emit-ir", options.emitIR,
                   "also write the IR of each level, to the folder ir");
   command.add("--target-cpu", options.native.targetCpu,

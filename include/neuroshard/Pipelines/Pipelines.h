@@ -70,6 +70,15 @@ struct StepOptions : public PlanningOptions {
                         llvm::cl::init(false)};
 };
 
+/// The options of neuroshard-to-partitioned.
+struct ToPartitionedOptions : public StepOptions {
+  Option<bool> localReductions{
+      *this, "local-reductions",
+      llvm::cl::desc("Allow reductions over the samples: each device reduces "
+                     "over its part of the batch"),
+      llvm::cl::init(false)};
+};
+
 /// The options of neuroshard-reference.
 struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
   Option<std::string> entry{
@@ -100,7 +109,8 @@ void buildPlannedToSharded(mlir::OpPassManager &pm, llvm::StringRef entry,
                            bool training);
 
 /// Sharded to partitioned.
-void buildShardedToPartitioned(mlir::OpPassManager &pm);
+void buildShardedToPartitioned(mlir::OpPassManager &pm,
+                               const PartitionOptions &options = {});
 
 /// Logical to the reference program.
 void buildReference(mlir::OpPassManager &pm, const ReferenceOptions &options);
