@@ -24,7 +24,7 @@
 // REMARK-DAG: remark: [Analysis] Cost {{.*}}predicted cost {{[0-9.]+}} ms, no plan is below {{[0-9.]+}} ms
 // REMARK-DAG: remark: [Analysis] Step {{.*}}input {{[0-9.]+}} ms, forward
 // REMARK-DAG: remark: [Analysis] Tried
-// REMARK-DAG: remark: [Analysis] Stopped {{.*}}
+// REMARK-DAG: remark: [Analysis] Stopped {{.*}}budget of {{[0-9]+}} edits drawn, of which {{[0-9]+}} could be made, then no step improves the plan
 
 // KEPT: remark: [Passed] Kept {{.*}}the plan is complete and valid; its {{[0-9]+}} shards are kept as they are
 
