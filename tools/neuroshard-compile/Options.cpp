@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "CommandLine.h"
+#include "DialectVersion.h"
 
 #include "neuroshard/CostModel/Plugin.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
@@ -173,6 +174,7 @@ std::optional<int> parseOptions(int argc, char **argv,
   CommandLine line("neuroshard-compile",
                    "Compiles a model with embedding tables to programs for the "
                    "devices of a cluster");
+  line.addToVersion(dialectVersion());
   Command command = line.program();
   command.helpColumn(34);
   GivenOptions given;
