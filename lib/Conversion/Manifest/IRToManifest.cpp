@@ -91,7 +91,8 @@ private:
 LogicalResult ArtifactDescriber::addPlan() {
   auto plans = llvm::to_vector(module.getOps<ir::PlanOp>());
   if (plans.size() != 1)
-    return module.emitError("an artifact is made from one plan, got: ")
+    return emitError(module.getLoc(),
+                     "an artifact is made from one plan, got: ")
            << plans.size();
   ir::PlanOp plan = plans.front();
   auto topology =
@@ -124,7 +125,8 @@ LogicalResult ArtifactDescriber::addWireType() {
   std::optional<WireType> type =
       name ? parseWireType(name.getValue()) : std::nullopt;
   if (!type)
-    return module.emitError("'wire_type' of 'neuroshard.planning' must be ")
+    return emitError(module.getLoc(),
+                     "'wire_type' of 'neuroshard.planning' must be ")
            << choicesOf<WireType>() << ", got: " << value;
   result.wireType = *type;
   return success();

@@ -380,7 +380,7 @@ void RaiseLookups::runOnOperation() {
   if (!weightsFile.empty()) {
     std::string error = writeWeights(raiser.weights, weightsFile);
     if (!error.empty()) {
-      getOperation().emitError("weights-file: ") << printable(error);
+      emitError(getOperation().getLoc(), "weights-file: ") << printable(error);
       return signalPassFailure();
     }
   }
