@@ -75,7 +75,7 @@ void addPlanOptions(Command &command, CompileOptions &options,
 #define SEARCH_NUMBER(ID, KEY, ...) addSearch(KEY, plan.ID);
 #include "neuroshard/Planner/SearchOptions.def"
 #define PROBLEM_TEXT(ID, FLAG, HELP) add("--" FLAG, plan.ID, HELP);
-#define PROBLEM_COUNT(ID, FLAG, HELP) add("--" FLAG, plan.ID, HELP);
+#define PROBLEM_COUNT(ID, FLAG, HELP) add("--" FLAG, plan.ID.value, HELP);
 #include "neuroshard/Transforms/ProblemOptions.def"
 }
 

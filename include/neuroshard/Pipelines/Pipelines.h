@@ -37,7 +37,7 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
 #define PROBLEM_TEXT(ID, FLAG, HELP)                                           \
   PIPELINE_OPTION(ID, FLAG, std::string, "", HELP)
 #define PROBLEM_COUNT(ID, FLAG, HELP)                                          \
-  PIPELINE_OPTION(ID, FLAG, int64_t, kCountNotGiven, HELP)
+  PIPELINE_OPTION(ID, FLAG, Count, Count(), HELP)
 #include "neuroshard/Transforms/ProblemOptions.def"
 #undef PIPELINE_OPTION
   Option<std::string> deviceClass{

@@ -170,8 +170,8 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
 /// What the options say goes before what the module says.
 LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
   ModuleOp module = getOperation();
-  if (batch != kCountNotGiven)
-    problem.batch.globalSize = batch;
+  if (batch.isGiven())
+    problem.batch.globalSize = batch.value;
   else if (problem.batch.globalSize == 0)
     return emitError(module.getLoc(),
                      "the global batch is not known; set the attribute "
