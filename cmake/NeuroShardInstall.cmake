@@ -22,10 +22,13 @@ foreach(group Core Compiler)
   endif()
 endforeach()
 
+# As lib/CostModel installs them.
+set(NEUROSHARD_MODELS_DIR share/neuroshard/models)
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/NeuroShardConfig.cmake.in
   ${PROJECT_BINARY_DIR}/NeuroShardConfig.cmake
   INSTALL_DESTINATION ${package_dir}
+  PATH_VARS NEUROSHARD_MODELS_DIR
   NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/NeuroShardConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)

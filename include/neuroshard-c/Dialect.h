@@ -7,6 +7,9 @@
 /// A program that links them must not bring MLIR a second time, as static
 /// libraries.
 ///
+/// Names begin with `neuroshard`, but for the handle of the dialect, which a
+/// macro of MLIR names.
+///
 /// Errors go to the diagnostic handlers of the MlirContext.
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +39,9 @@ neuroshardRegisterAllDialects(MlirDialectRegistry registry);
 /// for mlirParsePassPipeline() and mlirOpPassManagerAddPipeline(). Once per
 /// process; further calls do nothing. Call
 /// mlirRegisterAllPasses() as well if a pipeline names MLIR's passes.
+MLIR_CAPI_EXPORTED void neuroshardRegisterAllPasses(void);
+
+/// Deprecated name of neuroshardRegisterAllPasses(), which goes with 1.0.
 MLIR_CAPI_EXPORTED void mlirRegisterNeuroShardPasses(void);
 
 //===----------------------------------------------------------------------===//

@@ -27,7 +27,9 @@ void neuroshardRegisterAllDialects(MlirDialectRegistry registry) {
   registerAllDialects(*unwrap(registry));
 }
 
-void mlirRegisterNeuroShardPasses(void) {
+void mlirRegisterNeuroShardPasses(void) { neuroshardRegisterAllPasses(); }
+
+void neuroshardRegisterAllPasses(void) {
   static std::once_flag once;
   std::call_once(once, registerOwnPasses);
 }

@@ -102,7 +102,9 @@ Expected<ModelParts> neuroshard::readModelsFolder(const std::string &folder) {
     if (named && folder == named)
       return failure(kFolderVariable, "cannot read the folder '" + folder +
                                           "': " + error.message());
-    return ModelParts{};
+    ModelParts none;
+    none.missingFolder = folder;
+    return none;
   }
   std::vector<std::string> paths;
   for (const fs::directory_entry &entry : entries)
@@ -131,6 +133,7 @@ Expected<ModelParts> neuroshard::partsFor(const Topology &topology,
                                           const ModelParts &all,
                                           bool measuredOnly) {
   ModelParts chosen;
+  chosen.missingFolder = all.missingFolder;
   for (const ComputePart &part : all.compute) {
     const std::string &deviceClass = part.model->deviceClass();
     if ((measuredOnly && !part.model->measured()) ||

@@ -219,6 +219,12 @@ std::string linkRemark(const DeviceClass &known) {
 
 void addMissing(const ModelParts &parts, const Topology &topology,
                 std::vector<std::string> &remarks) {
+  if (!parts.missingFolder.empty())
+    remarks.push_back("the folder of the shipped cost models is not there: '" +
+                      parts.missingFolder +
+                      "'; set the environment variable NEUROSHARD_MODELS to "
+                      "share/neuroshard/models of an installation, or to "
+                      "models of the sources");
   std::set<std::string> classes;
   for (const Device &device : topology.devices)
     classes.insert(device.deviceClass);

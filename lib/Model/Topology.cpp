@@ -324,8 +324,10 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
   const std::pair<std::string_view, double> units[] = {
       {"GiB", 1024.0 * 1024 * 1024},
       {"MiB", 1024.0 * 1024},
+      {"KiB", 1024.0},
       {"GB", 1e9},
       {"MB", 1e6},
+      {"kB", 1e3},
       {"B", 1}};
   double number = 0;
   auto [end, error] =

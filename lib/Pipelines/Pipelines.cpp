@@ -62,8 +62,9 @@ void neuroshard::buildPlannedToSharded(OpPassManager &pm, llvm::StringRef entry,
   pm.addPass(createVerifySharded());
 }
 
-void neuroshard::buildShardedToPartitioned(OpPassManager &pm) {
-  pm.addPass(createPartition());
+void neuroshard::buildShardedToPartitioned(OpPassManager &pm,
+                                           const PartitionOptions &options) {
+  pm.addPass(createPartition(options));
   pm.addPass(createVerifyPartitioned());
 }
 
@@ -140,11 +141,13 @@ void neuroshard::registerPipelines() {
   registerPipeline<StepOptions>("neuroshard-to-sharded",
                                 "From the logical to the sharded level",
                                 buildToSharded);
-  registerPipeline<StepOptions>(
+  registerPipeline<ToPartitionedOptions>(
       "neuroshard-to-partitioned", "From the logical to the partitioned level",
-      [](OpPassManager &pm, const StepOptions &options) {
+      [](OpPassManager &pm, const ToPartitionedOptions &options) {
         buildToSharded(pm, options);
-        buildShardedToPartitioned(pm);
+        PartitionOptions partition;
+        partition.localReductions = options.localReductions;
+        buildShardedToPartitioned(pm, partition);
       });
   registerPipeline<ReferenceOptions>(
       "neuroshard-reference",

@@ -167,7 +167,7 @@ int main(void) {
   // CHECK:       compile: the module has no plan 'p2'
   // CHECK:       llvm.func @embeddings_start
   // CHECK-NOT:   neuroshard.table
-  mlirRegisterNeuroShardPasses();
+  neuroshardRegisterAllPasses();
   mlirRegisterNeuroShardPasses();
   compile();
 

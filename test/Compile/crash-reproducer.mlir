@@ -5,6 +5,9 @@
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU@1MiB --crash-reproducer %t/plan.repro 2>&1 | FileCheck %s --check-prefix=PLAN
 // RUN: not neuroshard-opt-raw --run-reproducer %t/plan.repro -o /dev/null 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: no plan: device memory:
+// What was not given is no number.
+// RUN: FileCheck %s --check-prefix=GIVEN --input-file=%t/plan.repro
+// GIVEN: neuroshard-plan{{.*}} batch= {{.*}}topology=2xCPU@1MiB
 
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --training --crash-reproducer %t/shard.repro 2>&1 | FileCheck %s --check-prefix=SHARD
 // RUN: not neuroshard-opt-raw --run-reproducer %t/shard.repro -o /dev/null 2>&1 | FileCheck %s --check-prefix=SHARD

@@ -13,7 +13,7 @@ func.func @embeddings_start(%ids: !ids) -> !pending {
   %p = neuroshard.suspend %ids : !ids -> !pending
   return %p : !pending
 }
-// expected-error@below {{no looked-up table has an optimizer, so there is nothing to train; give a table an optimizer or leave out neuroshard-differentiate}}
+// expected-error@below {{no looked-up table has an optimizer, so there is nothing to train; give a table an optimizer, or compile without training}}
 func.func @embeddings_wait(%p: !pending) -> tensor<?x4xf32> {
   %ids = neuroshard.resume %p : !pending -> !ids
   %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>

@@ -19,6 +19,13 @@
 // RUN: diff %t/auto.mlir %t/roofline.mlir
 // NONE-DAG: Model {{.*}}predicted by the cost model 'roofline'
 // NONE-DAG: Model {{.*}}no measured compute model for device class CPU: the closed form predicts its compute
+// A program of others beside which there are no models: which folder that was, and how to name another.
+// RUN: cp neuroshard-opt-raw %t/own-opt
+// RUN: %t/own-opt %s --neuroshard-plan -o %t/own.mlir \
+// RUN:   --remarks-filter=neuroshard-plan 2>&1 | FileCheck %s --check-prefix=FOLDER
+// RUN: diff %t/own.mlir %t/roofline.mlir
+// FOLDER-DAG: Model {{.*}}the folder of the shipped cost models is not there: '{{.*}}/share/neuroshard/models'; set the environment variable NEUROSHARD_MODELS to share/neuroshard/models of an installation, or to models of the sources
+// FOLDER-DAG: Model {{.*}}no measured compute model for device class CPU
 // Asked for by name, the closed form is what was wanted.
 // RUN: neuroshard-opt %s --neuroshard-plan=cost-model=roofline -o /dev/null \
 // RUN:   --remarks-filter=neuroshard-plan 2>&1 | FileCheck %s --check-prefix=ASKED --implicit-check-not="no measured"

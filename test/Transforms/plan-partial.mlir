@@ -18,11 +18,13 @@
 // CHECK-DAG:   of @a rows [0, 600) cols [0, {{8|16|24|32}}) on
 // CHECK-DAG:   of @c rows [0, 100) cols [0, {{.*}}) on [1]
 
-// REMARK-DAG: remark: [Passed] Decision {{.*}}Function=mine{{.*}}bottleneck: device
+// What is about a table is at the table.
+// REMARK-DAG: plan-partial.mlir:[[#@LINE+19]]:3: remark: [Passed] Decision {{.*}}Function=mine{{.*}}bottleneck: device
+// REMARK-DAG: plan-partial.mlir:[[#@LINE+15]]:3: remark: [Passed] Decision {{.*}}Function=mine{{.*}}table 'a' is cut
 // REMARK-DAG: remark: [Analysis] Cost {{.*}}predicted cost {{[0-9.]+}} ms, no plan is below {{[0-9.]+}} ms
 // REMARK-DAG: remark: [Analysis] Step {{.*}}input {{[0-9.]+}} ms, forward
 // REMARK-DAG: remark: [Analysis] Tried
-// REMARK-DAG: remark: [Analysis] Stopped
+// REMARK-DAG: remark: [Analysis] Stopped {{.*}}budget of {{[0-9]+}} edits drawn, of which {{[0-9]+}} could be made, then no step improves the plan
 
 // KEPT: remark: [Passed] Kept {{.*}}the plan is complete and valid; its {{[0-9]+}} shards are kept as they are
 

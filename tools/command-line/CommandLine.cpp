@@ -1,6 +1,7 @@
 //===- CommandLine.cpp - Options and subcommands of a tool ----------------===//
 
 #include "CommandLine.h"
+#include "Version.h"
 
 #include "Numbers.h"
 #include "neuroshard/Model/DeviceClass.h"
@@ -222,9 +223,20 @@ void Command::action(Action action) {
 // CommandLine
 //===----------------------------------------------------------------------===//
 
+const char *neuroshard::projectVersion() { return NEUROSHARD_VERSION; }
+
 CommandLine::CommandLine(std::string program, const std::string &description)
     : name(std::move(program)),
-      app(std::make_unique<CLI::App>(description, name)) {}
+      app(std::make_unique<CLI::App>(description, name)) {
+  app->set_version_flag("--version", [this] {
+    return name + " " + projectVersion() +
+           (versionDetail.empty() ? "" : " (" + versionDetail + ")");
+  });
+}
+
+void CommandLine::addToVersion(const std::string &detail) {
+  versionDetail = detail;
+}
 
 CommandLine::~CommandLine() = default;
 

@@ -117,6 +117,9 @@ public:
   /// Adds a subcommand. A command line must have one of them.
   Command addCommand(const std::string &name, const std::string &description);
 
+  /// --version prints it in brackets behind the version of the project.
+  void addToVersion(const std::string &detail);
+
   /// Reads the command line and runs the action. Returns the exit code of the
   /// program: 1 after an error, which is printed with the program's name.
   int run(int argc, char **argv);
@@ -124,7 +127,7 @@ public:
 private:
   friend class Command;
 
-  std::string name;
+  std::string name, versionDetail;
   std::unique_ptr<CLI::App> app;
   Action chosen;
 };

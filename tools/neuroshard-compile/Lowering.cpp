@@ -74,7 +74,9 @@ LogicalResult shard(ModuleOp module, const CompileOptions &options) {
 
 LogicalResult partition(ModuleOp module, const CompileOptions &options) {
   return runPasses(module, options.native.crashReproducer,
-                   buildShardedToPartitioned);
+                   [&](OpPassManager &pm) {
+                     buildShardedToPartitioned(pm, options.partition);
+                   });
 }
 
 LogicalResult outline(ModuleOp module, const CompileOptions &options) {

@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "CommandLine.h"
+#include "DialectVersion.h"
 
 #include "neuroshard/CostModel/Plugin.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
@@ -75,7 +76,7 @@ void addPlanOptions(Command &command, CompileOptions &options,
 #define SEARCH_NUMBER(ID, KEY, ...) addSearch(KEY, plan.ID);
 #include "neuroshard/Planner/SearchOptions.def"
 #define PROBLEM_TEXT(ID, FLAG, HELP) add("--" FLAG, plan.ID, HELP);
-#define PROBLEM_COUNT(ID, FLAG, HELP) add("--" FLAG, plan.ID, HELP);
+#define PROBLEM_COUNT(ID, FLAG, HELP) add("--" FLAG, plan.ID.value, HELP);
 #include "neuroshard/Transforms/ProblemOptions.def"
 }
 
@@ -123,7 +124,10 @@ void addOptions(Command &command, CompileOptions &options,
       command.addFlag("--reference", options.reference,
                       "also compile the unsharded program, as reference.so"),
       command.addFlag("--training", options.training,
-                      "also compile the update")};
+                      "also compile the update"),
+      command.addFlag("--local-reductions", options.partition.localReductions,
+                      "allow reductions over the samples, by each device over "
+                      "its part of the batch")};
   command.addFlag("--emit-ir", options.emitIR,
                   "also write the IR of each level, to the folder ir");
   command.add("--target-cpu", options.native.targetCpu,
@@ -171,6 +175,7 @@ std::optional<int> parseOptions(int argc, char **argv,
   CommandLine line("neuroshard-compile",
                    "Compiles a model with embedding tables to programs for the "
                    "devices of a cluster");
+  line.addToVersion(dialectVersion());
   Command command = line.program();
   command.helpColumn(34);
   GivenOptions given;

@@ -34,6 +34,7 @@ struct CompileOptions {
   RaiseLookupsOptions raise;
   PlanOptions plan;
   TopologyFromGridOptions grid;
+  PartitionOptions partition;
   /// Flags of the command line that have no effect on partitioned IR.
   std::vector<std::string> beforePartitioning;
 };

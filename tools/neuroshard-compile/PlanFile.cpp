@@ -20,8 +20,8 @@ static FailureOr<ir::TopologyOp> getTopology(ModuleOp module,
   if (failed(found) || *found)
     return found;
   if (option.empty())
-    return module.emitError("a plan needs a topology; add a "
-                            "'neuroshard.topology' or --topology");
+    return emitError(module.getLoc(), "a plan needs a topology; add a "
+                                      "'neuroshard.topology' or --topology");
   Expected<Topology> parsed = topologyNamed(option);
   if (!parsed)
     return emitDiagnostics(module.getLoc(), parsed.error());

@@ -2,12 +2,16 @@
 
 #include "HoverPrices.h"
 
+#include "Version.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace neuroshard;
 namespace json = llvm::json;
 
 static constexpr llvm::StringLiteral kMark = "neuroshard-price ";
+/// DiagnosticSeverity.Information of the protocol.
+static constexpr int64_t kInformation = 3;
 
 std::string neuroshard::forHover(llvm::StringRef symbol, llvm::StringRef text) {
   return (kMark + llvm::Twine(symbol.size()) + " " + symbol + text).str();
@@ -51,11 +55,22 @@ void HoverPrices::readRequest(llvm::StringRef message) {
                            position->getInteger("line").value_or(0)};
 }
 
-/// Takes the diagnostics with a mark out; false if there are none.
+/// Says in the answer to `initialize` which server this is.
+static bool nameServer(json::Object &answer) {
+  json::Object *result = answer.getObject("result");
+  if (!result || !result->getObject("serverInfo"))
+    return false;
+  (*result)["serverInfo"] = json::Object{{"name", "neuroshard-lsp-server"},
+                                         {"version", projectVersion()}};
+  return true;
+}
+
+/// Takes the diagnostics with a mark out; false if nothing changes.
 bool HoverPrices::takePrices(json::Object &params) {
   json::Array *diagnostics = params.getArray("diagnostics");
   if (!diagnostics)
     return false;
+  bool changed = false;
   std::vector<Price> prices;
   json::Array others;
   for (json::Value &value : *diagnostics) {
@@ -63,6 +78,11 @@ bool HoverPrices::takePrices(json::Object &params) {
     llvm::StringRef text =
         diagnostic ? diagnostic->getString("message").value_or("") : "";
     size_t symbolSize = 0;
+    // Only prices are remarks; the server calls all diagnostics "Parse Error".
+    if (diagnostic && diagnostic->getInteger("severity") == kInformation) {
+      (*value.getAsObject())["category"] = "Price";
+      changed = true;
+    }
     if (!text.consume_front(kMark) || text.consumeInteger(10, symbolSize) ||
         !text.consume_front(" ")) {
       others.push_back(std::move(value));
@@ -74,7 +94,6 @@ bool HoverPrices::takePrices(json::Object &params) {
                       text.take_front(symbolSize).str(),
                       text.drop_front(symbolSize).str()});
   }
-  bool changed = !prices.empty();
   pricesOfDocument[params.getString("uri").value_or("")] = std::move(prices);
   *diagnostics = std::move(others);
   return changed;
@@ -132,7 +151,7 @@ std::string HoverPrices::convertAnswer(std::string message) {
     json::Object *params = answer->getObject("params");
     changed = params && takePrices(*params);
   } else if (const json::Value *id = answer->get("id")) {
-    changed = addPrices(*id, *answer);
+    changed = nameServer(*answer) || addPrices(*id, *answer);
   }
   return changed ? textOf(std::move(*answer)) : message;
 }

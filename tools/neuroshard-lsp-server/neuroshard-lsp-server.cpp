@@ -1,5 +1,6 @@
 //===- neuroshard-lsp-server.cpp - MLIR's language server with prices -----===//
 
+#include "DialectVersion.h"
 #include "EditorPrices.h"
 #include "ServerProcess.h"
 
@@ -22,6 +23,7 @@ static bool speaksProtocol(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   bool inHovers = speaksProtocol(argc, argv);
+  neuroshard::printOwnVersion("neuroshard-lsp-server");
   auto serve = [&]() -> int {
     mlir::DialectRegistry registry;
     neuroshard::registerAllDialects(registry);

@@ -1,5 +1,6 @@
 //===- neuroshard-opt.cpp - Run passes on a module ------------------------===//
 
+#include "DialectVersion.h"
 #include "WriteFailure.h"
 #include "neuroshard/InitAll.h"
 #include "neuroshard/Transforms/CostModelPluginOption.h"
@@ -13,6 +14,7 @@ int main(int argc, char **argv) {
   neuroshard::registerAllDialects(registry);
   neuroshard::registerAllPasses();
   neuroshard::addCostModelPluginOption();
+  neuroshard::printOwnVersion("neuroshard-opt");
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "NeuroShard modular optimizer driver\n", registry);
   // MLIR empties the output before it reads the input.

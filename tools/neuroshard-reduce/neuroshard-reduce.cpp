@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandTest.h"
+#include "DialectVersion.h"
 #include "OutputArgument.h"
 #include "Reduction.h"
 #include "WriteFailure.h"
@@ -48,6 +49,7 @@ int main(int argc, char **argv) {
                                           output.empty() ? "-" : output.str());
   words.push_back(nullptr);
 
+  neuroshard::printOwnVersion("neuroshard-reduce");
   mlir::DialectRegistry registry;
   neuroshard::registerAllDialects(registry);
   neuroshard::registerAllPasses();

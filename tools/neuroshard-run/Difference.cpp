@@ -12,16 +12,17 @@
 #include <stdexcept>
 
 namespace neuroshard::run {
-namespace {
 
 ElementType typeOfElements(const Tensor &tensor) {
   for (ElementType type :
        {ElementType::F32, ElementType::F16, ElementType::BF16})
     if (tensor.type == toString(type))
       return type;
-  throw std::runtime_error("can compare f32, f16 and bf16 only, found " +
+  throw std::runtime_error("expected elements of f32, f16 or bf16, found " +
                            tensor.type);
 }
+
+namespace {
 
 std::vector<float> valuesOf(const Tensor &tensor) {
   std::vector<float> values(static_cast<size_t>(tensor.elements()));

@@ -21,6 +21,10 @@ struct Difference {
   double worst = 0, worstLimit = 0;
 };
 
+/// The type of the elements of a tensor of floats. Throws std::runtime_error
+/// for others.
+ElementType typeOfElements(const Tensor &tensor);
+
 /// Compares tensors of f32, f16 or bf16 as values. Throws std::runtime_error if
 /// shapes or types differ, or are others.
 Difference compare(const std::vector<Tensor> &actual,

@@ -4,6 +4,9 @@
 
 #include "Call.h"
 #include "Devices.h"
+#include "Difference.h"
+
+#include "neuroshard/Runtime/Numerics.h"
 
 #include <chrono>
 #include <memory>
@@ -70,24 +73,26 @@ int64_t numLookups(const Signature &signature) {
   return count;
 }
 
-/// A gradient for the whole batch, like the results of one lookup: from 0.5 to
+/// A gradient for the whole batch, of the type of the results of one lookup:
+/// from 0.5 to
 /// 1, and negative in every second column. So no gradients of a row cancel each
 /// other, and their sum has the relative error of its terms. Where they cancel,
 /// roundings decide the sign of the sum, and with it where Adagrad and Adam go.
 Tensor randomGradient(const Results &results, int64_t lookup,
                       std::mt19937_64 &random) {
   const Tensor &first = results.front().at(lookup).tensor;
-  if (first.type != "f32")
-    throw std::runtime_error("can train lookups with f32 results only");
   int64_t rows = 0;
   for (const std::vector<Result> &local : results)
     rows += local[lookup].tensor.shape[0];
-  Tensor gradient("f32", {rows, first.shape.at(1)});
-  fillUniform(gradient, 0.5, 1, random);
-  int64_t width = gradient.shape[1];
-  for (int64_t i = 0; i < gradient.elements(); ++i)
+  Tensor values("f32", {rows, first.shape.at(1)});
+  fillUniform(values, 0.5, 1, random);
+  int64_t width = values.shape[1];
+  for (int64_t i = 0; i < values.elements(); ++i)
     if (i % width % 2 == 1)
-      gradient.as<float>()[i] *= -1;
+      values.as<float>()[i] *= -1;
+  Tensor gradient(first.type, values.shape);
+  runtime::storeElements(values.as<float>(), values.elements(),
+                         typeOfElements(gradient), gradient.bytes.data());
   return gradient;
 }
 

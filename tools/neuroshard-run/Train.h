@@ -21,7 +21,7 @@ struct TrainingStep {
 
 /// Starts the embeddings of the jagged arguments of each device, waits for the
 /// results, and updates by random gradients. Throws
-/// std::runtime_error if a step fails or a result is not f32. `device`: as in
+/// std::runtime_error if a step fails. `device`: as in
 /// openWorld.
 /// What a function returned on each device.
 using Results = std::vector<std::vector<Result>>;

@@ -1,5 +1,6 @@
 //===- neuroshard-translate.cpp - Between IR and JSON ---------------------===//
 
+#include "DialectVersion.h"
 #include "OutputArgument.h"
 #include "Translations.h"
 #include "WriteFailure.h"
@@ -20,6 +21,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   neuroshard::registerTranslations();
+  neuroshard::printOwnVersion("neuroshard-translate");
   // The standard output is flushed after main().
   static neuroshard::WriteFailure failure("neuroshard-translate",
                                           output.empty() ? "-" : output.str());

@@ -37,7 +37,7 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
 #define PROBLEM_TEXT(ID, FLAG, HELP)                                           \
   PIPELINE_OPTION(ID, FLAG, std::string, "", HELP)
 #define PROBLEM_COUNT(ID, FLAG, HELP)                                          \
-  PIPELINE_OPTION(ID, FLAG, int64_t, kCountNotGiven, HELP)
+  PIPELINE_OPTION(ID, FLAG, Count, Count(), HELP)
 #include "neuroshard/Transforms/ProblemOptions.def"
 #undef PIPELINE_OPTION
   Option<std::string> deviceClass{
@@ -68,6 +68,15 @@ struct StepOptions : public PlanningOptions {
   Option<bool> training{*this, "training",
                         llvm::cl::desc("Add the update function"),
                         llvm::cl::init(false)};
+};
+
+/// The options of neuroshard-to-partitioned.
+struct ToPartitionedOptions : public StepOptions {
+  Option<bool> localReductions{
+      *this, "local-reductions",
+      llvm::cl::desc("Allow reductions over the samples: each device reduces "
+                     "over its part of the batch"),
+      llvm::cl::init(false)};
 };
 
 /// The options of neuroshard-reference.
@@ -101,7 +110,8 @@ void buildPlannedToSharded(mlir::OpPassManager &pm, llvm::StringRef entry,
                            bool training, llvm::StringRef plan = {});
 
 /// Sharded to partitioned.
-void buildShardedToPartitioned(mlir::OpPassManager &pm);
+void buildShardedToPartitioned(mlir::OpPassManager &pm,
+                               const PartitionOptions &options = {});
 
 /// Logical to the reference program.
 void buildReference(mlir::OpPassManager &pm, const ReferenceOptions &options);

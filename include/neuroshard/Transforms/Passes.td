@@ -273,7 +273,10 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     each device. It must therefore act on every sample by itself: a mean over
     the batch, say, would be a mean over the local batch. The pass cannot check
     this in general. On more than one device it refuses entry functions with a
-    result that has a static number of samples or no dimension for them.
+    result that has a static number of samples or no dimension for them, and,
+    without `local-reductions`, ops of linalg that reduce over the samples of a
+    pooled lookup, as far as it can follow them through ops of linalg, tensor
+    and arith.
 
     ```mlir
     // Before:
@@ -299,6 +302,11 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"localReductions", "local-reductions", "bool", /*default=*/"false",
+           "Allow reductions over the samples: each device reduces over its "
+           "part of the batch">
+  ];
   let statistics = [
     Statistic<"numPrograms", "programs", "Number of distinct device programs">,
     Statistic<"numSlots", "slots", "Number of slots of all devices together">

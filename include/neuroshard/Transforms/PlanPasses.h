@@ -8,16 +8,14 @@
 #ifndef NEUROSHARD_TRANSFORMS_PLANPASSES_H
 #define NEUROSHARD_TRANSFORMS_PLANPASSES_H
 
+#include "neuroshard/Transforms/Count.h"
+
 #include "mlir/Pass/Pass.h"
 
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace neuroshard {
-
-/// A count among the options that is not given.
-inline constexpr int64_t kCountNotGiven = std::numeric_limits<int64_t>::min();
 
 #define GEN_PASS_DECL
 #include "neuroshard/Transforms/PlanPasses.h.inc"

@@ -90,8 +90,9 @@ LogicalResult dropAddressSpaces(Operation *root) {
 LogicalResult dissolveGpuModule(ModuleOp module) {
   SmallVector<gpu::GPUModuleOp> gpuModules(module.getOps<gpu::GPUModuleOp>());
   if (gpuModules.size() != 1)
-    return module.emitError("must have exactly one gpu.module to emulate, "
-                            "got: ")
+    return emitError(module.getLoc(),
+                     "must have exactly one gpu.module to emulate, "
+                     "got: ")
            << gpuModules.size();
   gpu::GPUModuleOp gpuModule = gpuModules.front();
   StringAttr ownName = gpuModule.getNameAttr();

@@ -47,7 +47,8 @@ static FailureOr<const Architecture *> findArchitecture(ModuleOp module,
   for (const Architecture &arch : kArchitectures)
     if (arch.name == name)
       return &arch;
-  InFlightDiagnostic error = module.emitError("expected a GPU architecture of");
+  InFlightDiagnostic error =
+      emitError(module.getLoc(), "expected a GPU architecture of");
   for (const Architecture &arch : kArchitectures)
     error << " " << arch.name;
   return error << ", got: '" << printable(name) << "'";
@@ -60,7 +61,7 @@ static FailureOr<std::string> findToolkit(ModuleOp module,
   SmallString<128> assembler(toolkit);
   llvm::sys::path::append(assembler, "bin", "ptxas");
   if (!llvm::sys::fs::can_execute(assembler))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "no ptxas at '" << assembler
            << "'; name the folder of a CUDA toolkit with --cuda-toolkit";
   return toolkit;
@@ -89,7 +90,7 @@ static FailureOr<std::string> serialize(ModuleOp module,
   for (auto op : copy->getOps<gpu::BinaryOp>())
     for (auto object : op.getObjects().getAsRange<gpu::ObjectAttr>())
       return object.getObject().getValue().str();
-  return module.emitError("has no GPU module to compile");
+  return emitError(module.getLoc(), "has no GPU module to compile");
 }
 
 FailureOr<std::vector<GpuImage>>
@@ -106,7 +107,7 @@ compileGpuImages(ModuleOp module, const GpuTargetOptions &options) {
       archs.push_back(*arch);
   }
   if (archs.empty())
-    return module.emitError("expected at least one GPU architecture");
+    return emitError(module.getLoc(), "expected at least one GPU architecture");
   std::vector<GpuImage> images;
   for (const Architecture *arch : archs) {
     FailureOr<std::string> cubin =

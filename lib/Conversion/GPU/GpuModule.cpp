@@ -78,7 +78,7 @@ LogicalResult ProgramBuilder::addPooledVariants(VariantSpec spec,
 LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
   if (lookup.slot < 0 ||
       lookup.slot >= static_cast<int64_t>(program.slots.size()))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "lookup of slot " << lookup.slot << " in a program of "
            << program.slots.size() << " slots";
   const SlotSpec &slot = program.slots[lookup.slot];

@@ -264,7 +264,7 @@ func::FuncOp VariantSet::create(const VariantSpec &spec,
 
 FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   if (auto problem = findProblem(spec.kernel))
-    return module.emitError() << *problem;
+    return emitError(module.getLoc()) << *problem;
   std::string name = getName(spec);
   if (auto found = numberOfName.find(name); found != numberOfName.end())
     return found->second;

@@ -294,9 +294,9 @@ FailureOr<func::FuncOp> getOrCreateKernel(ModuleOp module,
                                           const KernelSpec &spec,
                                           const RowVectors &shape) {
   if (auto problem = findProblem(spec))
-    return module.emitError() << *problem;
+    return emitError(module.getLoc()) << *problem;
   if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::RowSums)
-    return module.emitError("the host has no kernel for sums alone");
+    return emitError(module.getLoc(), "the host has no kernel for sums alone");
   std::string name = getKernelName(spec);
   if (Operation *existing = module.lookupSymbol(name)) {
     auto func = dyn_cast<func::FuncOp>(existing);

@@ -111,7 +111,7 @@ static FailureOr<LookupKernels> makeKernels(ModuleOp module,
                                             const LookupSpec &lookup) {
   if (lookup.slot < 0 ||
       lookup.slot >= static_cast<int64_t>(program.slots.size()))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "lookup of slot " << lookup.slot << " in a program of "
            << program.slots.size() << " slots";
   const SlotSpec &slot = program.slots[lookup.slot];

@@ -92,8 +92,9 @@ private:
 LogicalResult ArtifactDescriber::addPlan() {
   auto users = module.getOps<ir::ExchangeOp>();
   if (users.empty())
-    return module.emitError("an artifact is made from the plan of the "
-                            "exchanges, of which there are none");
+    return emitError(module.getLoc(),
+                     "an artifact is made from the plan of the "
+                     "exchanges, of which there are none");
   auto plan = module.lookupSymbol<ir::PlanOp>((*users.begin()).getPlanAttr());
   auto topology =
       module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
@@ -125,7 +126,8 @@ LogicalResult ArtifactDescriber::addWireType() {
   std::optional<WireType> type =
       name ? parseWireType(name.getValue()) : std::nullopt;
   if (!type)
-    return module.emitError("'wire_type' of 'neuroshard.planning' must be ")
+    return emitError(module.getLoc(),
+                     "'wire_type' of 'neuroshard.planning' must be ")
            << choicesOf<WireType>() << ", got: " << value;
   result.wireType = *type;
   return success();

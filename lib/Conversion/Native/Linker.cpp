@@ -61,11 +61,12 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
   std::string linker = findLinker(options);
   if (linker.empty()) {
     if (!options.linker.empty())
-      return module.emitError()
+      return emitError(module.getLoc())
              << "linker '" << options.linker << "' not found";
-    return module.emitError() << "no linker: neither ld.lld-22 nor ld.lld is "
-                              << "on the search path; install the package "
-                              << "lld-22 or name a linker";
+    return emitError(module.getLoc())
+           << "no linker: neither ld.lld-22 nor ld.lld is "
+           << "on the search path; install the package "
+           << "lld-22 or name a linker";
   }
 
   if (std::error_code error = checkRoom(path, objectPath))
@@ -74,7 +75,7 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
   SmallString<128> messages;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile(
           "neuroshard-link", "txt", messages))
-    return module.emitError()
+    return emitError(module.getLoc())
            << "cannot make a temporary file: " << error.message();
   llvm::FileRemover removeMessages(messages);
 
@@ -84,7 +85,7 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
   if (path.contains('%')) {
     if (std::error_code error =
             llvm::sys::fs::createTemporaryFile("neuroshard-link", "so", output))
-      return module.emitError()
+      return emitError(module.getLoc())
              << "cannot make a temporary file: " << error.message();
     removeOutput.setFile(output);
   }
@@ -106,7 +107,7 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
       return failToWrite(module.getLoc(), path, error);
     return success();
   }
-  InFlightDiagnostic error = module.emitError()
+  InFlightDiagnostic error = emitError(module.getLoc())
                              << "linking '" << printable(path)
                              << "' failed: " << linker;
   if (status < 0)

@@ -79,7 +79,7 @@ static LogicalResult optimize(ModuleOp module, llvm::Module &code,
   if (!error)
     return success();
   char *message = LLVMGetErrorMessage(error);
-  InFlightDiagnostic diagnostic = module.emitError()
+  InFlightDiagnostic diagnostic = emitError(module.getLoc())
                                   << "optimisation failed: " << message;
   LLVMDisposeErrorMessage(message);
   return diagnostic;
@@ -100,7 +100,8 @@ static LogicalResult writeObject(ModuleOp module, llvm::Module &code,
     llvm::legacy::PassManager passes;
     if (machine.addPassesToEmitFile(passes, file, nullptr,
                                     llvm::CodeGenFileType::ObjectFile))
-      return module.emitError() << "the target cannot write object files";
+      return emitError(module.getLoc())
+             << "the target cannot write object files";
     passes.run(code);
     return success();
   };
@@ -116,7 +117,7 @@ LogicalResult writeObjectFile(ModuleOp module, const NativeOptions &options,
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code || llvm::verifyModule(*code))
-    return module.emitError() << "translation to LLVM IR failed";
+    return emitError(module.getLoc()) << "translation to LLVM IR failed";
   if (failed(optimize(module, *code, *machine, options)))
     return failure();
   if (!irPath.empty() && failed(writeIR(module, *code, irPath)))

@@ -63,7 +63,7 @@ LogicalResult compileToSharedLibrary(ModuleOp module,
                                      const NativeOptions &options,
                                      StringRef path) {
   if (options.optLevel < 0 || options.optLevel > 3)
-    return module.emitError()
+    return emitError(module.getLoc())
            << "optimisation level must be 0 to 3, got: " << options.optLevel;
   if (failed(lower(module, options)))
     return failure();

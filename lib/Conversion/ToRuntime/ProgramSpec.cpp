@@ -67,17 +67,19 @@ FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {
   name = symbolOption(name);
   auto programs = llvm::to_vector(module.getOps<ir::DeviceProgramOp>());
   if (programs.empty())
-    return module.emitError("has no device program: the conversion to the "
-                            "runtime takes partitioned IR");
+    return emitError(module.getLoc(),
+                     "the module has no device program: the conversion to the "
+                     "runtime takes partitioned IR");
   if (name.empty() && programs.size() == 1)
     return programs.front();
   for (ir::DeviceProgramOp program : programs)
     if (program.getSymName() == name)
       return program;
   InFlightDiagnostic diagnostic =
-      name.empty() ? module.emitError("has several device programs")
-                   : module.emitError("has no device program '")
-                         << printable(name) << "'";
+      name.empty()
+          ? emitError(module.getLoc(), "the module has several device programs")
+          : emitError(module.getLoc(), "the module has no device program '")
+                << printable(name) << "'";
   diagnostic << "; 'program' must be one of";
   for (ir::DeviceProgramOp program : programs)
     diagnostic << " @" << printable(program.getSymName());

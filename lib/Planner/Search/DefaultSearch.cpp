@@ -89,6 +89,8 @@ struct Chain {
   int pieces = 0;
   double costMs = kInfiniteMs;
   int64_t evaluations = 0;
+  /// Whether the best steps ended at their budget.
+  bool usedUp = false;
 };
 
 class DefaultSearch {
@@ -105,7 +107,9 @@ private:
   const InitialSolution &cheapestStart() const;
   const InitialSolution *cheapestValidStart() const;
   double simpleLimitMs(double costMs) const;
-  void keepResult(const Chain &best, int64_t budget);
+  void keepResult(const Chain &best);
+  std::string whyStopped(const Chain &best, int64_t budget,
+                         int64_t evaluations) const;
   void joinPiecesOnDevices(const std::vector<UnitPtr> &units);
   void preferRoutedStart();
   void findPlansOfGroups(const std::vector<UnitPtr> &units);
@@ -185,7 +189,7 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
 /// Runs several searches from different solutions; the better half goes on with
 /// more edits each, until few are left.
 void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
-  int64_t budget = stepBudget(units);
+  int64_t budget = stepBudget(units), before = outcome.evaluations;
   std::vector<Chain> chains;
   for (const InitialSolution *start : chooseStarts()) {
     if (!chains.empty() && context.deadlinePassed())
@@ -213,10 +217,13 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   context.pool().forEach(chains.size(), [&](size_t i) {
     Chain &chain = chains[i];
     int64_t share = budget / 10 / static_cast<int64_t>(chains.size());
+    int64_t before = chain.evaluations;
     descend(chain.board, share, chain.evaluations);
-    chain.costMs = descendExactly(
-        chain.board, std::min(share, kExactVisits / context.deviceCount),
-        chain.evaluations);
+    chain.usedUp = chain.evaluations - before >= share;
+    int64_t visits = std::min(share, kExactVisits / context.deviceCount);
+    before = chain.evaluations;
+    chain.costMs = descendExactly(chain.board, visits, chain.evaluations);
+    chain.usedUp |= chain.evaluations - before >= visits;
   });
   context.beginPhase("joining pieces", kDescentEnd, kJoinEnd);
   Chain *best = &chains.front();
@@ -226,9 +233,24 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
     if (chain.costMs < best->costMs)
       best = &chain;
   }
+  outcome.stopReason = whyStopped(*best, budget, outcome.evaluations - before);
   best->costMs =
       joinPieces(best->board, simpleLimitMs(best->costMs), outcome.evaluations);
-  keepResult(*best, budget);
+  keepResult(*best);
+}
+
+/// Why local search ended, which made `evaluations` edits.
+std::string DefaultSearch::whyStopped(const Chain &best, int64_t budget,
+                                      int64_t evaluations) const {
+  if (context.deadlinePassed())
+    return context.whyStopped();
+  if (best.pieces == 0)
+    return "no piece of a table may be moved or cut, so initial solutions are "
+           "all";
+  return "budget of " + std::to_string(budget) + " edits drawn, of which " +
+         std::to_string(evaluations) + " could be made, " +
+         (best.usedUp ? "and used up by the best steps"
+                      : "then no step improves the plan");
 }
 
 const InitialSolution &DefaultSearch::cheapestStart() const {
@@ -256,7 +278,7 @@ const InitialSolution *DefaultSearch::cheapestValidStart() const {
   return best;
 }
 
-void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
+void DefaultSearch::keepResult(const Chain &best) {
   outcome.state.emplace(withEvenColumns(best.board.state()));
   // Sums are rounded in another order here; never end above the solutions.
   if (outcome.state->costMs() > cheapestStart().costMs)
@@ -269,10 +291,8 @@ void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   }
   outcome.tried.push_back("then descent: " + formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);
-  outcome.stopReason = context.deadlinePassed()
-                           ? context.whyStopped()
-                           : "evaluation budget of " + std::to_string(budget) +
-                                 " used up, then no step improves the plan";
+  if (context.deadlinePassed())
+    outcome.stopReason = context.whyStopped();
 }
 
 void DefaultSearch::joinPiecesOnDevices(const std::vector<UnitPtr> &units) {

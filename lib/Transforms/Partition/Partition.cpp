@@ -1,5 +1,6 @@
 //===- Partition.cpp - Make the functions SPMD ----------------------------===//
 
+#include "BatchReductions.h"
 #include "Partitioner.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
@@ -58,6 +59,29 @@ LogicalResult Partitioner::checkBatch(int64_t numDevices) {
   return success();
 }
 
+LogicalResult Partitioner::checkReductions(int64_t numDevices) {
+  if (numDevices == 1)
+    return success();
+  SmallVector<Value> pooled;
+  auto uses = SymbolTable::getSymbolUses(step.wait, step.wait->getParentOp());
+  for (SymbolTable::SymbolUse use : *uses)
+    for (const Exchange &exchange : exchanges)
+      for (auto [lookup, position] :
+           llvm::zip(exchange.lookups, exchange.positions))
+        if (cast<LookupAttr>(lookup).getPooling() != Pooling::None)
+          pooled.push_back(use.getUser()->getResult(position));
+  Operation *reduction = findBatchReduction(pooled);
+  if (!reduction)
+    return success();
+  return emitError(reduction->getLoc())
+         << "'" << reduction->getName()
+         << "' op reduces over the samples of a lookup's result: each of "
+         << numDevices
+         << " devices would reduce over its part of the batch; compute it "
+            "outside, where the whole batch is, or allow it with the option "
+            "'local-reductions' if that is what is meant";
+}
+
 LogicalResult Partitioner::collect(int64_t numDevices) {
   if (failed(collectInputs()) || failed(collectLookups()))
     return failure();
@@ -105,7 +129,8 @@ struct Partition : neuroshard::impl::PartitionBase<Partition> {
       return signalPassFailure();
     int64_t numDevices = placement->topology.getNumDevices();
     Partitioner partitioner(*step);
-    if (failed(partitioner.collect(numDevices)))
+    if (failed(partitioner.collect(numDevices)) ||
+        (!localReductions && failed(partitioner.checkReductions(numDevices))))
       return signalPassFailure();
 
     partitioner.createExchanges(*plan);

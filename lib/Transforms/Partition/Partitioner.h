@@ -41,6 +41,8 @@ public:
 
   /// Finds exchanges and callers; changes nothing.
   mlir::LogicalResult collect(int64_t numDevices);
+  /// Refuses reductions over the samples of pooled lookups' results.
+  mlir::LogicalResult checkReductions(int64_t numDevices);
   /// Adds the exchange ops after `plan`.
   void createExchanges(ir::PlanOp plan);
   void partitionStart();

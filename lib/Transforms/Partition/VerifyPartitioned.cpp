@@ -208,7 +208,7 @@ LogicalResult PartitionedVerifier::verifyPrograms() {
   }
   for (auto [device, program] : llvm::enumerate(programOf))
     if (!program)
-      return module.emitError("device ")
+      return emitError(module.getLoc(), "device ")
              << device << " has no program; every device of the topology "
              << "needs one, if only to take part in exchanges";
   return success();
@@ -224,7 +224,8 @@ LogicalResult verifyDevices(ModuleOp module) {
     if (!function && name == kJoinedWaitName)
       continue;
     if (!function)
-      return module.emitError("the module has no function '@") << name << "'";
+      return emitError(module.getLoc(), "the module has no function '@")
+             << name << "'";
     if (function.getNumArguments() == 0 ||
         !isa<DeviceType>(function.getArgumentTypes().front()))
       return function.emitError("'@")
@@ -237,7 +238,8 @@ LogicalResult verifyDevices(ModuleOp module) {
 FailureOr<PlanOp> verifyOnePlan(ModuleOp module) {
   auto ops = module.getOps<ExchangeOp>();
   if (ops.empty())
-    return module.emitError(
+    return emitError(
+        module.getLoc(),
         "the module has no exchange; run neuroshard-partition first");
   ExchangeOp first = *ops.begin();
   for (ExchangeOp exchange : ops) {

@@ -58,8 +58,9 @@ FailureOr<PlanOp> neuroshard::requirePlan(ModuleOp module,
   if (failed(plan) || *plan)
     return plan;
   if (name.empty())
-    return module.emitError("the module has no plan; run neuroshard-plan or "
-                            "write one by hand");
-  return module.emitError("the module has no plan '@")
+    return emitError(module.getLoc(),
+                     "the module has no plan; run neuroshard-plan or "
+                     "write one by hand");
+  return emitError(module.getLoc(), "the module has no plan '@")
          << printable(symbolOption(name)) << "'";
 }

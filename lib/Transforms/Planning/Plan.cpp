@@ -3,6 +3,7 @@
 #include "neuroshard/Transforms/PlanPasses.h"
 
 #include "PlanCoverage.h"
+#include "PlanPlaces.h"
 #include "PlanRemarks.h"
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
@@ -169,8 +170,8 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
 /// What the options say goes before what the module says.
 LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
   ModuleOp module = getOperation();
-  if (batch != kCountNotGiven)
-    problem.batch.globalSize = batch;
+  if (batch.isGiven())
+    problem.batch.globalSize = batch.value;
   else if (problem.batch.globalSize == 0)
     return emitError(module.getLoc(),
                      "the global batch is not known; set the attribute "
@@ -270,6 +271,30 @@ void PlanPass::keepWireType(std::optional<WireType> chosen,
   planningToIR(problem, getOperation());
 }
 
+/// A search plans around copies of whole tables on all devices alone.
+static LogicalResult checkCopies(PlanOp plan, int64_t devices) {
+  for (ir::ShardOp shard : plan.getOps<ir::ShardOp>()) {
+    auto table = SymbolTable::lookupNearestSymbolFrom<ir::TableOp>(
+        shard, shard.getTableAttr());
+    auto copies = static_cast<int64_t>(shard.getDevices().size());
+    Extent part{shard.getNumRows(), shard.getWidth()};
+    Extent whole{static_cast<int64_t>(table.getRows()),
+                 static_cast<int64_t>(table.getDim())};
+    if (copies == 1 || isWholeOnAll(part, whole, copies, devices))
+      continue;
+    return emitError(shard.getLoc())
+           << "the plan does not have all of every table, and a search plans "
+              "around copies of whole tables on all "
+           << devices << " devices only; shard '" << printable(shard.getName())
+           << "' is " << shard.getNumRows() << " x " << shard.getWidth()
+           << " of the " << table.getRows() << " x " << table.getDim()
+           << " of '@" << printable(table.getSymName()) << "' on " << copies
+           << " of them: write shards for all tables, or one device for this "
+              "one";
+  }
+  return success();
+}
+
 LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   FailureOr<SearchOptions> options = readSearchOptions();
   std::unique_ptr<PlacementPolicy> ownPolicy;
@@ -290,6 +315,8 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
                      "option 'wire-type' has no effect beside 'wire-types'; "
                      "give one of them");
   fixShards(plan, problem);
+  if (failed(checkCopies(plan, problem.topology.deviceCount())))
+    return failure();
   numKept = problem.constraints.fixedShards.size();
   TerminalProgress progress("planning");
   options->progress = progress.callback();
@@ -301,7 +328,7 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   keepWireType(chosenWireType(result->plan), problem);
   numShards = result->plan.shards.size();
   numEvaluations = result->evaluations;
-  emitPlanRemarks(plan.getLoc(), plan.getSymName(), *result);
+  emitPlanRemarks(plan, PlanPlaces(plan), *result);
   emitCountsRemark(plan.getLoc(), plan.getSymName(), *result,
                    problem.tables.size(),
                    problem.constraints.fixedShards.size());
@@ -345,7 +372,7 @@ LogicalResult PlanPass::run() {
   numShards = written->shards.size();
   numKept = written->shards.size();
   if (Diagnostics errors = verify(*written, *problem); !errors.empty())
-    return emitDiagnostics(plan->getLoc(), errors);
+    return emitDiagnostics(PlanPlaces(*plan).of(errors.front().str()), errors);
   if (failed(refuseSearchOptions()))
     return failure();
   emitKeptRemark(plan->getLoc(), plan->getSymName(), written->shards.size());

@@ -49,7 +49,8 @@ std::string neuroshard::describeStep(const CostBreakdown &breakdown) {
       .str();
 }
 
-static void emitMigrationRemarks(Location loc, llvm::StringRef plan,
+static void emitMigrationRemarks(Location loc, const PlanPlaces &places,
+                                 llvm::StringRef plan,
                                  const SearchResult &result) {
   if (!result.migration)
     return;
@@ -62,17 +63,20 @@ static void emitMigrationRemarks(Location loc, llvm::StringRef plan,
               : "the previous plan does not serve: " +
                     printable(migration.whyNotPrevious));
   for (const TableMove &move : migration.moves)
-    remark::passed(loc, optionsFor("Moved", plan))
+    remark::passed(places.ofTable(move.table), optionsFor("Moved", plan))
         << "'" + printable(move.table) + "', " + formatBytes(move.bytes) +
                ": " + move.what;
 }
 
-void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
+void neuroshard::emitPlanRemarks(ir::PlanOp op, const PlanPlaces &places,
                                  const SearchResult &result) {
-  if (!loc.getContext()->getRemarkEngine())
+  if (!op.getContext()->getRemarkEngine())
     return;
+  Location loc = op.getLoc();
+  llvm::StringRef plan = op.getSymName();
   for (const std::string &decision : result.explanation)
-    remark::passed(loc, optionsFor("Decision", plan)) << printable(decision);
+    remark::passed(places.of(decision), optionsFor("Decision", plan))
+        << printable(decision);
   remark::analysis(loc, optionsFor("Cost", plan)) << costText(result);
   remark::analysis(loc, optionsFor("Step", plan))
       << describeStep(result.breakdown);
@@ -82,7 +86,7 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
                          printable(snapshot.name), 100 * snapshot.share,
                          snapshot.costMs)
                .str();
-  emitMigrationRemarks(loc, plan, result);
+  emitMigrationRemarks(loc, places, plan, result);
   for (const std::string &candidate : result.tried)
     remark::analysis(loc, optionsFor("Tried", plan)) << printable(candidate);
   remark::analysis(loc, optionsFor("Stopped", plan)) << result.stopReason;

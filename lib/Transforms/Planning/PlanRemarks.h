@@ -6,7 +6,7 @@
 #include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/Search.h"
 
-#include "mlir/IR/Location.h"
+#include "PlanPlaces.h"
 
 namespace neuroshard {
 
@@ -14,8 +14,9 @@ namespace neuroshard {
 std::string describeStep(const CostBreakdown &breakdown);
 
 /// Emits the result of a search as remarks of the category "neuroshard-plan":
-/// decisions as passed, costs and what was tried as analysis.
-void emitPlanRemarks(mlir::Location loc, llvm::StringRef plan,
+/// decisions as passed, costs and what was tried as analysis. What is about a
+/// table is at the table.
+void emitPlanRemarks(ir::PlanOp plan, const PlanPlaces &places,
                      const SearchResult &result);
 
 /// Emits which cost model predicted, and what it says about its predictions

@@ -173,7 +173,11 @@ LookupEmitter::Packed LookupEmitter::packedIds(const FoundLookup &found) {
   auto pack =
       ir::PackOp::create(b, loc, type, flatten(b, loc, ids), offsets, weights);
   cached = {pack, tensorOf(ids)};
-  packs.push_back({pack, !found.offsets, rank});
+  llvm::StringRef computed = found.guard;
+  if (found.addsLastOffset)
+    computed = "the number of ids is added to its offsets, which end with the "
+               "begin of the last bag";
+  packs.push_back({pack, !found.offsets, rank, computed});
   llvm::erase_if(made.ops, [&](Operation *op) {
     return op->getBlock() != found.op->getBlock();
   });

@@ -18,6 +18,8 @@ struct MadePack {
   bool isEven;
   /// Of the ids, before they are packed.
   int64_t rank;
+  /// Why its ids or offsets are computed, if raising does so; or empty.
+  llvm::StringRef computed;
 };
 
 /// Writes lookups of one block in their order. Lookups of the same ids,

@@ -136,9 +136,13 @@ void neuroshard::raising::makeJaggedArguments(func::FuncOp function,
   SmallVector<Packed> all;
   for (MadePack made : packs) {
     std::optional<Packed> packed = read(made);
-    if (!packed)
-      continue;
-    if (std::string reason = whyNotJagged(made); !reason.empty())
+    std::string reason = whyNotJagged(made);
+    if (!packed && reason.empty())
+      reason = made.computed.empty()
+                   ? "they, their offsets or weights are no arguments of the "
+                     "function, or other ops read them, too"
+                   : made.computed.str();
+    if (!reason.empty())
       remark::missed(made.op.getLoc(),
                      remark::RemarkOpts::name("NotJagged")
                          .category("neuroshard-raise-lookups"))

@@ -1,6 +1,7 @@
 //===- LoopForms.cpp - Rows gathered by loops -----------------------------===//
 
 #include "LoopForms.h"
+#include "Found/Elements.h"
 #include "Found/Offsets.h"
 #include "Found/Values.h"
 
@@ -43,8 +44,17 @@ public:
 
 private:
   std::nullopt_t miss(std::string reason) {
-    return misses.lookup(op, std::move(reason));
+    return misses.lookup(op, std::move(reason), culprit);
   }
+  /// Gives `reason`, of which `inner` is the cause.
+  std::string blame(Operation *inner, std::string reason) {
+    culprit = inner;
+    return reason;
+  }
+  std::string blame(Value value, std::string reason) {
+    return blame(value.getDefiningOp(), std::move(reason));
+  }
+  bool isTableRow(Value value);
   std::optional<Loop> read(Operation *op);
   bool readsTable();
   std::string checkWholeRow();
@@ -63,6 +73,8 @@ private:
   bool validInputs;
   tensor::ExtractSliceOp extract;
   Value weight;
+  /// The op inside the loop that is the cause of a miss, if it is one op.
+  Operation *culprit = nullptr;
 };
 
 } // namespace
@@ -129,9 +141,10 @@ std::string LoopBody::checkWholeRow() {
   if (areRow(extract.getMixedOffsets(), extract.getMixedSizes(),
              extract.getMixedStrides(), dim))
     return "";
-  return "its slices of the table must be whole rows: offsets [id, 0], sizes "
-         "[1, " +
-         std::to_string(dim) + "], strides [1, 1]";
+  return blame(extract.getOperation(),
+               "its slices of the table must be whole rows: offsets [id, 0], "
+               "sizes [1, " +
+                   std::to_string(dim) + "], strides [1, 1]");
 }
 
 /// Whether two sizes are the same for certain.
@@ -168,6 +181,7 @@ std::string LoopBody::checkInsert(const Loop &samples, Value &row) {
   std::string rule = "each iteration must insert one row at its counter";
   if (!samples.insert)
     return rule;
+  culprit = samples.insert;
   SmallVector<OpFoldResult> offsets, sizes, strides;
   auto readSlice = [&](auto slice) {
     offsets = slice.getMixedOffsets();
@@ -186,6 +200,7 @@ std::string LoopBody::checkInsert(const Loop &samples, Value &row) {
       !areRow(offsets, sizes, strides, dim) ||
       dyn_cast<Value>(offsets[0]) != samples.counter)
     return rule;
+  culprit = nullptr;
   if (samples.lower && constantOf(samples.lower) != 0)
     return "its counter must begin at 0";
   auto type = cast<RankedTensorType>(samples.init.getType());
@@ -271,16 +286,17 @@ std::string LoopBody::findIds(const Loop &samples, const Loop *bag,
                               FoundLookup &found) {
   std::optional<IdRead> read = readId();
   if (!read)
-    return "the row must be selected by an element of a tensor of i32, i64 or "
-           "index from outside the loop";
+    return blame(extract.getOperation(),
+                 "the row must be selected by an element of a tensor "
+                 "of i32, i64 or index from outside the loop");
   Value weights;
   if (weight) {
     auto load = weight.getDefiningOp<tensor::ExtractOp>();
     if (!load || !weight.getType().isF32() ||
         !llvm::equal(load.getIndices(), read->indices) ||
         !isOutside(load.getTensor()))
-      return "the weight of a row must be an element of a tensor of f32 at the "
-             "place of its id";
+      return blame(weight, "the weight of a row must be an element of a tensor "
+                           "of f32 at the place of its id");
     weights = load.getTensor();
   }
   found.idsSource = read->ids;
@@ -325,29 +341,14 @@ std::string LoopBody::findIds(const Loop &samples, const Loop *bag,
   return "";
 }
 
-/// The factor that `value` has in each column: of `tensor.splat` and
-/// `linalg.fill`.
-static Value repeated(Value value) {
-  if (auto splat = value.getDefiningOp<tensor::SplatOp>())
-    return splat.getInput();
-  if (auto fill = value.getDefiningOp<linalg::FillOp>())
-    return fill.getInputs()[0];
-  if (auto broadcast = value.getDefiningOp<linalg::BroadcastOp>())
-    if (auto single =
-            broadcast.getInput().getDefiningOp<tensor::FromElementsOp>())
-      return single.getElements().size() == 1 ? single.getElements()[0]
-                                              : Value();
-  return {};
-}
-
-/// The operands of a binary op on tensors, elementwise.
-template <typename ArithOp, typename LinalgOp>
-static std::optional<std::pair<Value, Value>> operandsOf(Value value) {
-  if (auto op = value.getDefiningOp<ArithOp>())
-    return std::pair{op.getLhs(), op.getRhs()};
-  if (auto op = value.getDefiningOp<LinalgOp>())
-    return std::pair<Value, Value>{op.getInputs()[0], op.getInputs()[1]};
-  return std::nullopt;
+/// Whether `value` has the elements of the row of the table, also extended to
+/// f32: lookups add rows of f16 and bf16 so.
+bool LoopBody::isTableRow(Value value) {
+  value = elementsOf(value);
+  auto wider = value.getDefiningOp<arith::ExtFOp>();
+  if (wider && getElementTypeOrSelf(value.getType()).isF32())
+    value = elementsOf(wider.getIn());
+  return value == extract.getResult();
 }
 
 /// The loop over the ids of a bag must add a row, or a row times its weight, to
@@ -355,23 +356,33 @@ static std::optional<std::pair<Value, Value>> operandsOf(Value value) {
 std::string LoopBody::findSum(const Loop &bag, FoundLookup &found) {
   auto sum = operandsOf<arith::AddFOp, linalg::AddOp>(bag.next);
   if (!sum || (sum->first != bag.carried && sum->second != bag.carried))
-    return "a bag must be added up by 'arith.addf' or 'linalg.add'";
+    return blame(bag.next,
+                 "what a bag carries on must be its sum and a row, added by "
+                 "'arith.addf', 'linalg.add' or a 'linalg.generic' of the "
+                 "elements in their order");
   Value term = sum->first == bag.carried ? sum->second : sum->first;
   if (splatOf(bag.init) != 0.0)
-    return "the sum of a bag must begin at zero";
+    return blame(bag.op, "the sum of a bag must begin at zero");
   if (!cast<ShapedType>(bag.init.getType()).getElementType().isF32())
-    return "it adds up in " +
-           textOf(cast<ShapedType>(bag.init.getType()).getElementType()) +
-           "; lookups add in f32 and round once";
+    return blame(
+        bag.next,
+        "it adds up in " +
+            textOf(cast<ShapedType>(bag.init.getType()).getElementType()) +
+            "; lookups add in f32 and round once");
   if (auto product = operandsOf<arith::MulFOp, linalg::MulOp>(term)) {
-    Value left = repeated(product->first), right = repeated(product->second);
-    weight = left ? left : right;
-    term = left ? product->second : product->first;
+    auto [row, factor] = *product;
+    if (!isTableRow(row))
+      std::swap(row, factor);
+    weight = repeated(factor);
     if (!weight)
-      return "a row is multiplied by something else than a weight of its id";
+      return blame(term,
+                   "a row is multiplied by something else than a weight of its "
+                   "id");
+    term = row;
   }
-  if (term != extract.getResult())
-    return "each iteration over a bag must add one row of the table";
+  if (!isTableRow(term))
+    return blame(term, "each iteration over a bag must add one row of the "
+                       "table, as it is or extended to f32");
   found.pooling = Pooling::Sum;
   return "";
 }
@@ -410,25 +421,27 @@ bool LoopBody::isMean(Value divisor, const Loop &bag) {
 
 std::string LoopBody::findBag(const Loop &samples, Value row,
                               FoundLookup &found) {
-  Value divisor;
+  Value divisor, mean = row;
   if (auto quotient = operandsOf<arith::DivFOp, linalg::DivOp>(row)) {
     row = quotient->first;
     divisor = quotient->second;
   }
-  if (row == extract.getResult() && !divisor)
+  if (isTableRow(row) && !divisor)
     return findIds(samples, nullptr, found);
   auto inner = row.getDefiningOp<scf::ForOp>();
   std::optional<Loop> bag = inner ? read(inner) : std::nullopt;
   if (!bag)
-    return "each iteration must insert a row of the table, or what a loop over "
-           "the ids of a bag has added up";
+    return blame(samples.insert,
+                 "each iteration must insert a row of the table, or what a "
+                 "loop over the ids of a bag has added up");
   if (std::string reason = findSum(*bag, found); !reason.empty())
     return reason;
   if (divisor) {
     if (!isMean(divisor, *bag))
-      return "a mean divides by the number of ids of the bag and by 1 where "
-             "there are none ('arith.maxsi', 'arith.maximumf'), without "
-             "weights: the mean of an empty bag is zero";
+      return blame(elementsOf(mean),
+                   "a mean divides by the number of ids of the bag and by 1 "
+                   "where there are none ('arith.maxsi', 'arith.maximumf'), "
+                   "without weights: the mean of an empty bag is zero");
     found.pooling = Pooling::Mean;
   }
   return findIds(samples, &*bag, found);
@@ -446,7 +459,10 @@ std::optional<FoundLookup> LoopBody::find() {
                      tensor::ParallelInsertSliceOp>(inner) ||
                  inner->hasTrait<OpTrait::IsTerminator>() || isPure(inner) ||
                  isa<linalg::LinalgOp>(inner);
-    return known ? WalkResult::advance() : WalkResult::interrupt();
+    if (known)
+      return WalkResult::advance();
+    culprit = inner;
+    return WalkResult::interrupt();
   });
   if (others.wasInterrupted())
     return miss("an iteration has another effect than its row");

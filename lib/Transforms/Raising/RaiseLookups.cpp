@@ -64,7 +64,7 @@ private:
   void nameUnknown(Operation *op);
   std::optional<FoundLookup> findLookup(Operation *op);
   void drop(const RaisedTable &table, const std::string &reason);
-  ir::TableOp createTable(const TableSource &source);
+  ir::TableOp createTable(const RaisedTable &raised);
   void eraseUnused(llvm::SmallSetVector<Operation *, 16> &ops);
 
   ModuleOp module;
@@ -171,7 +171,34 @@ static std::string nameOf(const TableSource &source) {
   return raising::nameOf(source.value, "table");
 }
 
-ir::TableOp Raiser::createTable(const TableSource &source) {
+/// Whether some part of the location is a place in a file.
+static bool isPlace(Location loc) {
+  return loc
+      ->walk([](Location part) {
+        return isa<FileLineColRange>(part) ? WalkResult::interrupt()
+                                           : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The location of a table's source. A name alone, as that of an argument often
+/// is, gets the place of the function, or of the op that reads the rows.
+static Location locationOf(const RaisedTable &raised) {
+  const TableSource &source = raised.source;
+  Location loc =
+      source.global ? source.global->getLoc() : source.value.getLoc();
+  if (isPlace(loc))
+    return loc;
+  Operation *op = raised.lookups.front().op;
+  if (isa_and_nonnull<BlockArgument>(source.value))
+    op = op->getParentOp();
+  if (auto named = dyn_cast<NameLoc>(loc))
+    return NameLoc::get(named.getName(), op->getLoc());
+  return op->getLoc();
+}
+
+ir::TableOp Raiser::createTable(const RaisedTable &raised) {
+  const TableSource &source = raised.source;
   std::string name = nameOf(source);
   // The table has the name of its global, which goes.
   if (source.global)
@@ -179,10 +206,8 @@ ir::TableOp Raiser::createTable(const TableSource &source) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   if (lastTable)
     builder.setInsertionPointAfter(lastTable);
-  Location loc =
-      source.global ? source.global->getLoc() : source.value.getLoc();
   auto table = ir::TableOp::create(
-      builder, loc, name, builder.getStringAttr("private"),
+      builder, locationOf(raised), name, builder.getStringAttr("private"),
       source.type.getDimSize(0), source.type.getDimSize(1),
       source.type.getElementType(), ir::OptimizerAttr(), ir::AccessAttr(),
       /*hashed=*/false);
@@ -264,7 +289,7 @@ void Raiser::rewrite() {
   };
   llvm::MapVector<Operation *, std::vector<Raised>> byFunction;
   for (auto &[key, table] : tables) {
-    ir::TableOp op = createTable(table.source);
+    ir::TableOp op = createTable(table);
     remarkTable(table.source, op);
     if (table.source.contents)
       weights.emplace_back(op.getSymName(), table.source.contents);
@@ -324,15 +349,19 @@ struct RaiseLookups
 };
 
 LogicalResult RaiseLookups::report(const Misses &misses) {
-  for (auto &[op, reason] : misses.lookups) {
+  for (auto &[op, miss] : misses.lookups) {
+    Location loc = miss.culprit->getLoc();
     if (strict)
-      op->emitOpError("looks like a lookup and is not raised: ") << reason;
-    remark::missed(op->getLoc(), remarkNamed("NotRaised"))
-        << "'" + textOf(op->getName()) + "' looks like a lookup: " + reason;
+      emitError(loc) << "'" << textOf(op->getName())
+                     << "' op looks like a lookup and is not raised: "
+                     << miss.reason;
+    remark::missed(loc, remarkNamed("NotRaised"))
+        << "'" + textOf(op->getName()) +
+               "' looks like a lookup: " + miss.reason;
   }
-  for (auto &[op, reason] : misses.poolings)
-    remark::missed(op->getLoc(), remarkNamed("NotPooled"))
-        << "'" + textOf(op->getName()) + "': " + reason;
+  for (auto &[op, miss] : misses.poolings)
+    remark::missed(miss.culprit->getLoc(), remarkNamed("NotPooled"))
+        << "'" + textOf(op->getName()) + "': " + miss.reason;
   return failure(strict && !misses.lookups.empty());
 }
 
@@ -351,7 +380,7 @@ void RaiseLookups::runOnOperation() {
   if (!weightsFile.empty()) {
     std::string error = writeWeights(raiser.weights, weightsFile);
     if (!error.empty()) {
-      getOperation().emitError("weights-file: ") << printable(error);
+      emitError(getOperation().getLoc(), "weights-file: ") << printable(error);
       return signalPassFailure();
     }
   }

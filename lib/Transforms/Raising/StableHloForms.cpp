@@ -219,6 +219,9 @@ std::optional<FoundLookup> Gather::find() {
   found.type = result;
   found.table = &op->getOpOperand(0);
   found.ids = makeIds();
+  if (!validInputs)
+    found.guard = "ids out of range are moved to the nearest row first, unless "
+                  "the option 'assume-valid-inputs' says that there are none";
   found.idsName = ids;
   // Ids that are moved into a table are not those of another.
   found.idsSource = validInputs ? ids : op->getResult(0);

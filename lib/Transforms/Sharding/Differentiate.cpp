@@ -166,7 +166,7 @@ void Differentiate::runOnOperation() {
       })) {
     step->wait.emitError(
         "no looked-up table has an optimizer, so there is nothing to train; "
-        "give a table an optimizer or leave out neuroshard-differentiate");
+        "give a table an optimizer, or compile without training");
     return signalPassFailure();
   }
   FailureOr<ContextType> context = saveIds(*step);

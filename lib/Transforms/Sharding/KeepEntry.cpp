@@ -41,7 +41,7 @@ LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
   entry = symbolOption(entry);
   auto kept = module.lookupSymbol<func::FuncOp>(entry);
   if (!kept || kept.isExternal())
-    return module.emitError("the module has no function '@")
+    return emitError(module.getLoc(), "the module has no function '@")
            << printable(entry) << "' with a body (option 'entry')";
   llvm::SmallSetVector<Operation *, 4> others;
   for (auto function : module.getOps<func::FuncOp>())

@@ -285,7 +285,7 @@ FailureOr<func::FuncOp> Outline::findEntry() {
     found = function;
   }
   if (!found)
-    return module.emitError("no function of the module has a lookup");
+    return emitError(module.getLoc(), "no function of the module has a lookup");
   return found;
 }
 

@@ -11,7 +11,7 @@ static FailureOr<func::FuncOp>
 findFunction(ModuleOp module, llvm::StringRef name, llvm::StringRef maker) {
   auto function = module.lookupSymbol<func::FuncOp>(name);
   if (!function)
-    return module.emitError("the module has no function '@")
+    return emitError(module.getLoc(), "the module has no function '@")
            << name << "'; run " << maker << " first";
   if (function.isExternal() || !function.getBody().hasOneBlock())
     return function.emitError("'@")

@@ -258,8 +258,9 @@ FailureOr<PlanOp> verifyOnePlan(ModuleOp module) {
     return failure();
   auto op = plan ? module.lookupSymbol<PlanOp>(plan.getAttr()) : PlanOp();
   if (!op)
-    return module.emitError("the module has no value distributed by a plan of "
-                            "it; run neuroshard-shard first");
+    return emitError(module.getLoc(),
+                     "the module has no value distributed by a plan of "
+                     "it; run neuroshard-shard first");
   return op;
 }
 

@@ -119,7 +119,7 @@ def fill_weights(features: object, expected: Input) -> object:
     return filled
 
 
-def require_keyed(features: object, expected: Exchange) -> None:
+def require_keyed(features: object, expected: Input) -> None:
     """Raises a TensorError for weights that no lookup reads, unless they are of a KeyedJaggedTensor, which may have
     them for another collection: TorchRec's collections pass over them, too."""
     if not is_keyed(features):

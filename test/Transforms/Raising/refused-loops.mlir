@@ -6,9 +6,9 @@ func.func @part_of_row(%t: tensor<100x4xf32>, %ids: tensor<8xindex>) -> tensor<8
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
   %room = tensor.empty() : tensor<8x3xf32>
-  // expected-error @+1 {{its slices of the table must be whole rows: offsets [id, 0], sizes [1, 4], strides [1, 1]}}
   %rows = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %room) -> tensor<8x3xf32> {
     %x = tensor.extract %ids[%i] : tensor<8xindex>
+    // expected-error @+1 {{its slices of the table must be whole rows: offsets [id, 0], sizes [1, 4], strides [1, 1]}}
     %row = tensor.extract_slice %t[%x, 0] [1, 3] [1, 1] : tensor<100x4xf32> to tensor<1x3xf32>
     %next = tensor.insert_slice %row into %acc[%i, 0] [1, 3] [1, 1] : tensor<1x3xf32> into tensor<8x3xf32>
     scf.yield %next : tensor<8x3xf32>
@@ -56,10 +56,10 @@ func.func @scattered(%t: tensor<100x4xf32>, %ids: tensor<8xindex>, %before: tens
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
-  // expected-error @+1 {{each iteration must insert one row at its counter}}
   %rows = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %before) -> tensor<8x4xf32> {
     %x = tensor.extract %ids[%i] : tensor<8xindex>
     %row = tensor.extract_slice %t[%x, 0] [1, 4] [1, 1] : tensor<100x4xf32> to tensor<1x4xf32>
+    // expected-error @+1 {{each iteration must insert one row at its counter}}
     %next = tensor.insert_slice %row into %acc[%x, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<8x4xf32>
     scf.yield %next : tensor<8x4xf32>
   }
@@ -75,7 +75,6 @@ func.func @unguarded_mean(%t: tensor<100x4xf32>, %ids: tensor<?xindex>, %offsets
   %c8 = arith.constant 8 : index
   %zeros = arith.constant dense<0.0> : tensor<1x4xf32>
   %room = tensor.empty() : tensor<8x4xf32>
-  // expected-error @+1 {{a mean divides by the number of ids of the bag and by 1 where there are none ('arith.maxsi', 'arith.maximumf'), without weights: the mean of an empty bag is zero}}
   %means = scf.for %i = %c0 to %c8 step %c1 iter_args(%acc = %room) -> tensor<8x4xf32> {
     %i1 = arith.addi %i, %c1 : index
     %begin = tensor.extract %offsets[%i] : tensor<9xindex>
@@ -90,6 +89,7 @@ func.func @unguarded_mean(%t: tensor<100x4xf32>, %ids: tensor<?xindex>, %offsets
     %count = arith.index_cast %length : index to i64
     %number = arith.sitofp %count : i64 to f32
     %numbers = tensor.splat %number : tensor<1x4xf32>
+    // expected-error @+1 {{a mean divides by the number of ids of the bag and by 1 where there are none ('arith.maxsi', 'arith.maximumf'), without weights: the mean of an empty bag is zero}}
     %mean = arith.divf %sum, %numbers : tensor<1x4xf32>
     %next = tensor.insert_slice %mean into %acc[%i, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<8x4xf32>
     scf.yield %next : tensor<8x4xf32>

@@ -92,7 +92,6 @@ func.func @other_divisor(%t: tensor<23x4xf32> loc("t"), %ids: tensor<?x3xi64> lo
   %k = arith.constant 3.5 : f32
   %n = tensor.dim %ids, %c0 : tensor<?x3xi64>
   %e = tensor.empty(%n) : tensor<?x4xf32>
-  // expected-error @+1 {{a mean divides by the number of ids of the bag}}
   %r = scf.for %s = %c0 to %n step %c1 iter_args(%o = %e) -> tensor<?x4xf32> {
     %zz = tensor.splat %z : tensor<4xf32>
     %sum = scf.for %j = %c0 to %c3 step %c1 iter_args(%a = %zz) -> tensor<4xf32> {
@@ -103,6 +102,7 @@ func.func @other_divisor(%t: tensor<23x4xf32> loc("t"), %ids: tensor<?x3xi64> lo
       scf.yield %b : tensor<4xf32>
     }
     %kk = tensor.splat %k : tensor<4xf32>
+    // expected-error @+1 {{a mean divides by the number of ids of the bag}}
     %m = arith.divf %sum, %kk : tensor<4xf32>
     %p = tensor.insert_slice %m into %o[%s, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<?x4xf32>
     scf.yield %p : tensor<?x4xf32>

@@ -58,6 +58,10 @@ TEST(TopologyTest, LargeCountsAreCutIntoNodes) {
 TEST(TopologyTest, MemoryOverride) {
   EXPECT_EQ(parseTopology("128xH200@192GiB")->devices[127].memoryBytes,
             192 * kGiB);
+  // Units as messages print them.
+  EXPECT_EQ(parseTopology("2xCPU@1024KiB")->devices[0].memoryBytes,
+            1024 * 1024);
+  EXPECT_EQ(parseTopology("2xCPU@3000kB")->devices[0].memoryBytes, 3'000'000);
   EXPECT_EQ(parseTopology("4xCPU@512MiB")->devices[0].memoryBytes, 512 * kMiB);
   EXPECT_EQ(parseTopology("1xCPU@12345B")->devices[0].memoryBytes, 12345);
 }

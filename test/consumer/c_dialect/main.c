@@ -14,7 +14,7 @@ int main(void) {
   MlirDialectRegistry registry = mlirDialectRegistryCreate();
   neuroshardRegisterAllDialects(registry);
   MlirContext context = mlirContextCreateWithRegistry(registry, false);
-  mlirRegisterNeuroShardPasses();
+  neuroshardRegisterAllPasses();
   MlirModule module = mlirModuleCreateParse(
       context, mlirStringRefCreateFromCString(
                    "module attributes {neuroshard.batch = 64 : i64} {\n"

@@ -15,7 +15,7 @@ class LspClient:
         self._count = 0
 
     def __enter__(self):
-        self.request("initialize", {"processId": None, "capabilities": {}, "rootUri": None})
+        self.initialized = self.request("initialize", {"processId": None, "capabilities": {}, "rootUri": None})
         self.notify("initialized", {})
         return self
 

@@ -75,6 +75,15 @@ def test_diagnostics_say_what_the_pass_says(tmp_path):
         assert by_line(client.diagnostics_of(MODEL), INFORMATION) == prices(MODEL, tmp_path)
 
 
+def test_says_who_it_is(server):
+    """Its name, and what prices are: not MLIR's server, and no errors of a parser."""
+    info = server.initialized["serverInfo"]
+    assert info["name"] == "neuroshard-lsp-server" and re.fullmatch(r"\d+\.\d+\.\d+", info["version"])
+    assert {each["category"] for each in server.diagnostics_of(MODEL)} == {"Price"}
+    broken = MODEL.replace("on [1]", "on [7]")
+    assert {each["category"] for each in server.diagnostics_of(broken)} == {"Parse Error"}
+
+
 def test_hover_on_a_symbol(server):
     """The name of a table shows its price wherever it is used."""
     server.diagnostics_of(MODEL)

@@ -126,6 +126,43 @@ IN_ONE = f"""
     linalg.yield %kept : f32
   }} -> {SUMS}"""
 
+# What a bag adds up, in one generic: a row times its weight, and a row of f16.
+SAME = "affine_map<(r, d) -> (r, d)>"
+SUM_OF_PRODUCT = f"""
+      %w1 = tensor.extract %w[%j] : tensor<?xf32>
+      %t = linalg.generic {{indexing_maps = [{SAME}, {SAME}], iterator_types = ["parallel", "parallel"]}}
+          ins(%row : {ROW}) outs(%s : {ROW}) {{
+      ^bb0(%x1: f32, %s1: f32):
+        %product = arith.mulf %x1, %w1 : f32
+        %more = arith.addf %product, %s1 : f32
+        linalg.yield %more : f32
+      }} -> {ROW}"""
+HALF_ROW = ROW.replace("f32", "f16")
+SUM_OF_HALF = f"""
+      %t = linalg.generic {{indexing_maps = [{SAME}, {SAME}], iterator_types = ["parallel", "parallel"]}}
+          ins(%row : {HALF_ROW}) outs(%s : {ROW}) {{
+      ^bb0(%x1: f16, %s1: f32):
+        %wide = arith.extf %x1 : f16 to f32
+        %more = arith.addf %s1, %wide : f32
+        linalg.yield %more : f32
+      }} -> {ROW}"""
+EXTEND = f"""
+      %term = arith.extf %row : {HALF_ROW} to {ROW}"""
+
+
+def added_by(text, body):
+    """A module whose bags are added up by %t of `body`."""
+    line = f"\n      %t = arith.addf %s, %row : {ROW}"
+    assert text.count(line) == 1
+    return text.replace(line, body)
+
+
+def of_half(text):
+    """A module whose table has f16."""
+    half = TABLE.replace("f32", "f16")
+    return text.replace(f"{TABLE} to {ROW}", f"{half} to {HALF_ROW}").replace(TABLE, half)
+
+
 IDS1 = (f"%ids: {FLAT}",)
 IDS2 = (f"%ids: {BAGS}",)
 IDS_OFFSETS = (f"%offsets: {FLAT}", f"%ids: {FLAT}")
@@ -173,6 +210,19 @@ MODELS = [
         "%begin", "%end", "%ids[%j]", FLAT, WEIGH), "%sum")),
                 (Table("user"), Offsets(first=1), PerId(), PerId("f32")), ("sum",),
                 lambda t, offsets, ids, w: [bags(t, ids, offsets, w)]),
+    RaisedModel("for-offsets-weighted-generic", added_by(module(
+        (*IDS_OFFSETS, "%w: tensor<?xf32>"), OF_OFFSETS + over_samples(
+            "%n", BOUNDS + OFFSET_SUM, "%sum")), SUM_OF_PRODUCT),
+                (Table("user"), Offsets(), PerId(), PerId("f32")), ("sum",),
+                lambda t, offsets, ids, w: [bags(t, ids, offsets, w)]),
+    RaisedModel("for-offsets-f16-generic", of_half(added_by(module(
+        IDS_OFFSETS, OF_OFFSETS + over_samples("%n", BOUNDS + OFFSET_SUM, "%sum")), SUM_OF_HALF)),
+                (Table("user", "f16"), Offsets(), PerId()), ("sum",),
+                lambda t, offsets, ids: [bags(t, ids, offsets)]),
+    RaisedModel("for-fixed-f16", of_half(module(IDS2, BATCH + over_samples("%n", over_bag(
+        "%c0", "%bag", "%ids[%i, %j]", BAGS, EXTEND), "%sum"))),
+                (Table("user", "f16"), PerSample()), ("sum",),
+                lambda t, ids: [rows(t, ids).float().sum(1)]),
     RaisedModel("bag-in-one-generic", module(IDS_OFFSETS, IN_ONE),
                 (Table("user"), Offsets(last=False), PerId()), ("sum",),
                 lambda t, offsets, ids: [bags(t, ids, offsets)]),

@@ -47,6 +47,9 @@ struct FoundLookup {
   /// What ids, offsets and weights are made of: lookups with the same three
   /// values read the same feature.
   mlir::Value idsSource, offsetsSource, weightsSource;
+  /// Why ids or offsets are others than those of the source, for inputs that
+  /// are not valid; empty if they are not.
+  llvm::StringRef guard;
   /// Whether `offsets` ends with the ids where `offsetsSource` does not.
   bool addsLastOffset = false;
   /// What the feature is named by; null: `idsSource`.
@@ -55,18 +58,25 @@ struct FoundLookup {
   llvm::SmallVector<mlir::Operation *> consumed;
 };
 
+struct Miss {
+  std::string reason;
+  /// The op that is the reason: the one that looks like a lookup, or one in it.
+  mlir::Operation *culprit;
+};
+
 /// Why ops that look like lookups, or like the pooling of one, are not.
 struct Misses {
-  /// The reason, by op in the order found.
-  llvm::MapVector<mlir::Operation *, std::string> lookups, poolings;
+  /// By op in the order found.
+  llvm::MapVector<mlir::Operation *, Miss> lookups, poolings;
 
   /// Always gives nullopt, for the matchers to return.
-  std::nullopt_t lookup(mlir::Operation *op, std::string reason) {
-    lookups.insert({op, std::move(reason)});
+  std::nullopt_t lookup(mlir::Operation *op, std::string reason,
+                        mlir::Operation *culprit = nullptr) {
+    lookups.insert({op, {std::move(reason), culprit ? culprit : op}});
     return std::nullopt;
   }
   std::nullopt_t pooling(mlir::Operation *op, std::string reason) {
-    poolings.insert({op, std::move(reason)});
+    poolings.insert({op, {std::move(reason), op}});
     return std::nullopt;
   }
 };

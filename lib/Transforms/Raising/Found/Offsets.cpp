@@ -61,6 +61,9 @@ void neuroshard::raising::useOffsets(FoundLookup &found, Value ids,
     found.offsets = offsets;
     return;
   }
+  found.guard = "bags may begin anywhere in the ids, which are cut first, "
+                "unless the option 'assume-valid-inputs' says that offsets "
+                "begin at 0";
   found.offsets = [=](OpBuilder &b, Location loc) -> Value {
     Value all = offsets(b, loc);
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
