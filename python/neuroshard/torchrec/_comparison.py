@@ -23,6 +23,7 @@ from neuroshard import _fields, _planner
 from neuroshard._html import html_table
 from neuroshard._model_names import table_name
 from neuroshard.errors import Error, InvalidPlan, PlanningError, Unsupported
+from neuroshard.planning import inspect_as_if_allowed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
@@ -31,8 +32,6 @@ from neuroshard.torchrec._planner import NeuroShardPlanner
 
 TORCHREC, OURS = "TorchRec's planner", "NeuroShard"
 COLUMNS = ("plan of", "our costs, ms", "TorchRec's rating, ms", "fullest device", "shards", "planned in, s")
-# More than any plan needs: to price plans whose memory does not suffice.
-ROOM = 2**55
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,18 +195,14 @@ class Pricer:
         return ()
 
     def priced(self, plan: Plan, as_if_allowed: bool) -> tuple[neuroshard.PlanResult | None, str]:
-        """By our costs; as_if_allowed: with room for all, and without constraints."""
-        problem = self._problem
-        if as_if_allowed:
-            roomy = problem.topology.replace(
-                devices=[one.replace(memory_bytes=ROOM) for one in problem.topology.devices],
-                hosts=[one.replace(memory_bytes=ROOM) for one in problem.topology.hosts])
-            reserves = problem.constraints.reserves
-            problem = problem.replace(topology=roomy, target="native", optimizer_semantics="per_shard",
-                                      constraints=neuroshard.Constraints(reserves=reserves))
-            plan = plan.replace(optimizer_semantics="per_shard")
+        """By our costs; as_if_allowed: also where the plan breaks rules of the problem. Shards of columns then have
+        the states that TorchRec gives them: each its own."""
         try:
-            return neuroshard.inspect(problem, plan, cost_model=self._cost_model), ""
+            if not as_if_allowed:
+                return neuroshard.inspect(self._problem, plan, cost_model=self._cost_model), ""
+            problem = self._problem.replace(optimizer_semantics="per_shard")
+            return inspect_as_if_allowed(problem, plan.replace(optimizer_semantics="per_shard"),
+                                         cost_model=self._cost_model), ""
         except Error as error:
             return None, f"NeuroShard has no costs for this plan: {str(error).splitlines()[0]}"
 

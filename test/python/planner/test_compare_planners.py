@@ -5,7 +5,10 @@ import pytest
 torch = pytest.importorskip("torch")
 torchrec = pytest.importorskip("torchrec")
 
+from torchrec.distributed.planner.types import ParameterConstraints  # noqa: E402
+
 import neuroshard as ns  # noqa: E402
+from neuroshard.planning import inspect_as_if_allowed  # noqa: E402
 from neuroshard.torchrec import compare_planners, torchrec_topology  # noqa: E402
 from support.commands import make_runner  # noqa: E402
 
@@ -67,6 +70,55 @@ def test_broken_rules_stand_beside_the_plan_of_torchrec():
     theirs = narrow.entry("TorchRec's planner")
     assert theirs.cost_ms > 0 and theirs.torchrec_ms > 0 and any("has 4.0 GiB" in one for one in theirs.broken)
     assert "no plan" in narrow.entry("NeuroShard").failure and theirs.broken[0] in str(narrow)
+
+
+def test_a_rule_that_is_broken_changes_no_price():
+    """TorchRec replicates the small table, which our rules only allow where its constraints name that type."""
+    model = torch.nn.Module()
+    model.bags = torchrec.EmbeddingBagCollection(device=torch.device("meta"), tables=[
+        torchrec.EmbeddingBagConfig(name=name, num_embeddings=rows, embedding_dim=dim, feature_names=[f"{name}_id"])
+        for name, rows, dim in (("big", 1_000_000, 64), ("small", 100, 16))])
+    named = {"small": ParameterConstraints(sharding_types=["data_parallel", "table_wise", "row_wise", "column_wise"])}
+    broken, allowed = (compare_planners(model, "8xH100", 1024, constraints=one).entry("TorchRec's planner")
+                       for one in (None, named))
+    assert broken.plan == allowed.plan and broken.plan.shards_of("bags.small")[0].replicated
+    assert len(broken.broken) == 1 and allowed.broken == ()
+    assert (broken.cost_ms, broken.peak_bytes) == (allowed.cost_ms, allowed.peak_bytes)
+
+
+@pytest.mark.parametrize("topology", ["4xCPU@64MiB", "2x2xH100@64MiB"])
+@pytest.mark.parametrize("target", ["native", "torchrec-1.9"])
+def test_lifted_rules_leave_every_cost_as_it_is(topology, target):
+    """Of a plan that breaks a pin, a kind and its device's memory, beside the problem without these."""
+    ruled = ns.ShardingProblem(
+        tables=[ns.Table("a", 1_000_000, 64, optimizer=ns.Optimizer("adagrad")), ns.Table("b", 2000, 64)],
+        features=[ns.Feature("x", "a", mean_pooling=7), ns.Feature("y", "b")], batch=512, topology=topology,
+        target=target, constraints=ns.Constraints(pins={"b": 0}, tables=[ns.TableRule("a", ["column_wise"])]))
+    free = ruled.replace(topology=topology.replace("@64MiB", ""), constraints=ns.Constraints())
+    plan = ns.Plan(device_count=4, shards=[
+        *(ns.Shard(table="a", rows=(250_000 * i, 250_000 * (i + 1)), cols=(0, 64), devices=i) for i in range(4)),
+        ns.Shard(table="b", rows=(0, 2000), cols=(0, 64), devices=range(4))])
+    assert len(plan.check(ruled)) >= 4
+    expected, found = ns.inspect(free, plan), inspect_as_if_allowed(ruled, plan)
+    assert found.breakdown == expected.breakdown
+    assert found.memory.peak_bytes == expected.memory.peak_bytes
+
+
+def test_rules_of_torchrec_are_lifted_and_shapes_are_not():
+    """Blocks of rows that TorchRec has no form for have costs; rows that no shard has do not."""
+    problem = ns.ShardingProblem(tables=[ns.Table("a", 100, 64)], features=[ns.Feature("x", "a")], batch=512,
+                                 topology="2xCPU", target="torchrec-1.9")
+
+    def halves(middle, begin):
+        return ns.Plan(device_count=2, shards=[ns.Shard(table="a", rows=(0, middle), cols=(0, 64), devices=0),
+                                               ns.Shard(table="a", rows=(begin, 100), cols=(0, 64), devices=1)])
+    with pytest.raises(ns.InvalidPlan, match="blocks? .*must begin at row 50"):
+        ns.inspect(problem, halves(40, 40))
+    even = ns.inspect(problem, halves(50, 50)).cost_ms
+    assert inspect_as_if_allowed(problem, halves(50, 50)).cost_ms == even
+    assert 0.5 * even < inspect_as_if_allowed(problem, halves(40, 40)).cost_ms < 2 * even
+    with pytest.raises(ns.InvalidPlan, match="covers"):
+        inspect_as_if_allowed(problem, halves(40, 45))
 
 
 def test_the_command_prints_what_the_api_finds(capsys, tmp_path):
