@@ -111,8 +111,8 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
     NeuroShardPlanner may choose, and NeuroShardPlanner on `model`.
 
     topology: NeuroShard's, or its text such as "8xH200", from which TorchRec's is built: with the same memory and
-    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. constraints: TorchRec's
-    own, for all planners. mean_pooling: ids per sample, for all features, or by name; profiled: a problem of the model
+    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. constraints:
+    TorchRec's own, for all planners. mean_pooling: ids per sample, for all features, or by name; profiled: a problem of the model
     with them, such as `neuroshard profile` writes; both stand in place of the constraints' pooling_factors. cost_model,
     options: those of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if
     there were room. Raises Unsupported for models that cannot be planned, and for clusters that TorchRec has no
@@ -133,7 +133,8 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
     problem = planner.problem
     assert problem is not None
     pricer = Pricer(model, sharders, problem, batch_size, cost_model, facts)
-    entries = [pricer.of_torchrec(TORCHREC, facts), pricer.under_our_rules(), pricer.entry(OURS, ours, seconds, failure)]
+    entries = [pricer.of_torchrec(TORCHREC, facts), pricer.under_our_rules(),
+               pricer.entry(OURS, ours, seconds, failure)]
     return PlannerComparison(problem=problem, entries=tuple(entries), notes=pricer.notes())
 
 

@@ -76,7 +76,8 @@ def found_in(given: Mapping[str, float], names: list[str]) -> float | None:
 def of_profile(ids: Mapping[str, float], names: list[str]) -> float:
     found = found_in(ids, names)
     if found is None:
-        raise ValueError(f"profiled: there is no feature \"{names[-1]}\" of table \"{names[0].rpartition('/')[0]}\" in it"
+        table = names[0].rpartition("/")[0]
+        raise ValueError(f"profiled: there is no feature \"{names[-1]}\" of table \"{table}\" in it"
                          f"{did_you_mean(names[-1], ids)}; expected a workload that was profiled for this model")
     return found
 

@@ -20,8 +20,9 @@ def compare(values: dict[str, Any], profiled: str | None) -> Any:
         missing = "--topology, for instance --topology 8xH200" if topology is None else \
             "--batch, the samples over all devices"
         raise InputError(f"--torchrec plans for a model, which names no cluster and no batch: add {missing}")
-    if values["mode"]:
-        raise InputError("--mode has no effect on TorchRec's planner: leave it out")
+    for option in ("mode", "constraints"):
+        if values[option]:
+            raise InputError(f"--{option} has no effect on TorchRec's planner: leave it out")
     model = search_options.take_model(values)
     try:
         from neuroshard.torchrec import compare_planners

@@ -46,7 +46,8 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None
 
     if html is not None and len(set(plans)) != 2:
         raise click.UsageError(f"--html is of two plans, one before and one after, got: {len(set(plans))}")
-    input_files.check_outputs({"--html": html}, (values["workload"], *code_files([values["workload"]]), *plans))
+    input_files.check_outputs({"--html": html}, (values["workload"], *code_files([values["workload"]]),
+                                                 values["constraints"], *plans))
     loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)
     names = algorithm or (() if plans else ns.algorithms())
