@@ -122,12 +122,14 @@ std::string runEvaluate(const ShardingProblem &problem,
 }
 
 /// The result of search() for a given plan, without a search; with a previous
-/// plan also what changing from it takes.
+/// plan also what changing from it takes. `rules`: the problem whose rules the
+/// plan must follow, of the same tables and devices; null: `problem` itself.
 std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
-                       const CostModelHandle &model, std::string_view json) {
+                       const CostModelHandle &model, std::string_view json,
+                       const ShardingProblem *rules) {
   SearchOptions options = readOptions(json);
   requireServing(problem, model, options.objective);
-  requireValid(problem, plan);
+  requireValid(rules ? *rules : problem, plan);
   SearchResult result;
   result.plan = plan;
   {
@@ -186,7 +188,8 @@ void python::bindSearch(nb::module_ &module) {
   module.def("evaluate", &runEvaluate, nb::arg("problem"), nb::arg("plan"),
              nb::arg("model"), nb::arg("options"));
   module.def("inspect", &runInspect, nb::arg("problem"), nb::arg("plan"),
-             nb::arg("model"), nb::arg("options"));
+             nb::arg("model"), nb::arg("options"),
+             nb::arg("rules").none() = nb::none());
   module.def(
       "search_options", &optionTable,
       nb::sig("def search_options() -> list[dict[str, typing.Any]]"),

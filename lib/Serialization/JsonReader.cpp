@@ -115,9 +115,20 @@ std::string Path::str() const {
   return (text.empty() ? "" : text + ".") + std::string(key);
 }
 
+bool Reader::isFull() const { return errors.size() >= kMaxErrors; }
+
 void Reader::error(const Path &path, std::string message) {
-  if (errors.size() < kMaxErrors)
-    errors.push_back({path.str(), std::move(message)});
+  if (isFull())
+    return;
+  errors.push_back({path.str(), std::move(message)});
+  unread.push_back(path.str());
+}
+
+void Reader::missing(const Path &object, std::string_view key) {
+  if (isFull())
+    return;
+  errors.push_back({object.str(), "missing field '" + std::string(key) + "'"});
+  unread.push_back(Path(object, key).str());
 }
 
 void Reader::wrongType(const Json &value, const Path &path,
@@ -208,7 +219,7 @@ const Json *Object::find(std::string_view key) {
 const Json *Object::findRequired(std::string_view key) {
   const Json *value = find(key);
   if (!value && object)
-    reader.error(path, "missing field '" + std::string(key) + "'");
+    reader.missing(path, key);
   return value;
 }
 

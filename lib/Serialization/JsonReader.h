@@ -65,8 +65,13 @@ public:
 
   void wrongType(const Json &value, const Path &path, const char *expected);
   void error(const Path &path, std::string message);
+  void missing(const Path &object, std::string_view key);
+  /// Whether further errors are left out.
+  bool isFull() const;
 
   Diagnostics &errors;
+  /// The places of values that could not be read.
+  std::vector<std::string> unread;
 };
 
 /// The fields of one object. Fields nobody asked for are errors; so are

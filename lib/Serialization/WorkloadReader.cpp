@@ -13,13 +13,42 @@ using namespace neuroshard::json;
 
 namespace {
 
+/// Fields that rules on other fields of their object read, and "schema", which
+/// decides what all of them mean.
+constexpr std::string_view kDeciding[] = {
+    "dynamic_ids", "kind",   "mean_pooling", "mode",    "presence",
+    "reuse",       "schema", "type",         "weighted"};
+
+/// Whether a place is another one or inside it.
+bool isWithin(std::string_view place, std::string_view outer) {
+  return outer.empty() ||
+         (place.starts_with(outer) &&
+          (place.size() == outer.size() || place[outer.size()] == '.' ||
+           place[outer.size()] == '['));
+}
+
+/// Whether an error at a place may only stand there because fields could not
+/// be read.
+bool dependsOn(std::string_view place, const std::vector<std::string> &unread) {
+  return std::ranges::any_of(unread, [&](std::string_view field) {
+    size_t dot = field.rfind('.');
+    bool top = dot == std::string_view::npos;
+    std::string_view key = top ? field : field.substr(dot + 1);
+    std::string_view object = top ? "" : field.substr(0, dot);
+    return isWithin(place, field) || isWithin(field, place) ||
+           (std::ranges::find(kDeciding, key) != std::end(kDeciding) &&
+            isWithin(place, object));
+  });
+}
+
 class WorkloadReader {
 public:
   explicit WorkloadReader(Diagnostics &errors) : reader(errors) {}
 
   ShardingProblem read(const Json &root);
-  /// All errors: those of reading, and those of the problem when it could be
-  /// read but for the names of tables and features in some places.
+  /// All errors: those of reading, and those of the problem. Where more could
+  /// not be read than names of tables and features in some places, those of
+  /// its topology and constraints are left out.
   Diagnostics check(const ShardingProblem &problem) const;
 
 private:
@@ -356,8 +385,14 @@ ShardingProblem WorkloadReader::read(const Json &root) {
 
 Diagnostics WorkloadReader::check(const ShardingProblem &problem) const {
   Diagnostics errors = reader.errors;
-  if (errors.size() != unknownNames.size())
+  if (reader.isFull())
     return errors;
+  if (errors.size() != unknownNames.size()) {
+    for (Diagnostic &error : checkWorkload(problem))
+      if (!dependsOn(error.where, reader.unread))
+        errors.push_back(std::move(error));
+    return errors;
+  }
   // The errors of unknown names, and of lists that hold one, are there already.
   auto isKnown = [&](const Diagnostic &error) {
     return std::ranges::any_of(unknownNames, [&](const std::string &place) {

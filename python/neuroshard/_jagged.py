@@ -25,7 +25,8 @@ class Jagged(NamedTuple):
     """One input of the model, feature-major as in a KeyedJaggedTensor.
 
     ids: i32 or i64, as the model was written. offsets: i64 [features * batch + 1], from 0; None:
-    each bag has `pooling` ids. weights: f32, one for each id. feature_begin: host
+    each bag has `pooling` ids. weights: one for each id; f32, other
+    floating-point types are converted. feature_begin: host
     numbers [features + 1], where each feature's ids begin. Only models with several features and
     unpooled lookups need it; without it they wait for the GPU to find it.
 
@@ -65,6 +66,7 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
         raise TensorError(f"input \"{exchange.name}\": expected a Jagged, (ids, offsets), a "
                           f"KeyedJaggedTensor or a dict by feature, found {type(given).__name__}")
     require_tensors(jagged, exchange)
+    jagged = with_types(jagged, exchange)
     require_numbers(jagged, exchange)
     require_batches(jagged, exchange)
     if jagged.offsets is not None and jagged.offsets.dtype == torch.int32:
@@ -103,6 +105,20 @@ def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
                 if value.is_quantized else f"one of layout {value.layout}"
         raise TensorError(f"input \"{exchange.name}\": expected {name} as a dense tensor, found "
                           f"{found}")
+
+
+def with_types(jagged: Jagged, exchange: Exchange) -> Jagged:
+    """With weights as f32, of any floating-point type. Raises a TensorError for other types of tensors."""
+    ids, offsets, weights = jagged[:3]
+    where = f"input \"{exchange.name}\""
+    check_id_type(ids, where)
+    if offsets is not None and offsets.dtype not in ID_TYPES:
+        raise TensorError(f"{where}: expected offsets as torch.int64 or torch.int32, found {offsets.dtype}")
+    if weights is None or weights.dtype == torch.float32:
+        return jagged
+    if not weights.is_floating_point():
+        raise TensorError(f"{where}: expected weights of a floating-point type, found {weights.dtype}")
+    return jagged._replace(weights=weights.float())
 
 
 def require_numbers(jagged: Jagged, exchange: Exchange) -> None:

@@ -4,8 +4,9 @@ name."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _CONTROLS = [*range(0x20), *range(0x7F, 0xA0)]
 _LAYOUT_CONTROLS = [0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
@@ -17,6 +18,12 @@ _LONG_WORD = re.compile(r"([^ \n]{120})[^ \n]{21,}([^ \n]{60})")
 def counted(count: int, what: str) -> str:
     """"1 table", "2 tables"."""
     return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """"; did you mean 'name'?" of the name that is nearest to the word, or nothing if none is near."""
+    near = difflib.get_close_matches(word, list(names), 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
 
 
 def printable(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args
 
 from neuroshard import _fields, _planner
 from neuroshard._html import in_notebook, progress_bar
+from neuroshard.constraints import Constraints
 from neuroshard.costs import ModelChoice, model_for
 from neuroshard.errors import InvalidProblem
 from neuroshard.plans import Plan
@@ -19,6 +20,8 @@ from neuroshard.problem import ShardingProblem, Target
 from neuroshard.results import Breakdown, PlanResult, breakdown_of_plain, result_of_plain
 
 ObjectiveKind = Literal["step", "published"]
+# More bytes than any plan needs.
+ROOM = 2**55
 
 # Of every option of a search: kind, default, range, help.
 OPTIONS = {row["key"]: row for row in _planner.search_options()}
@@ -196,12 +199,31 @@ def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "
     changing from it moves. explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an
     invalid plan; previous may be one for other tables or devices.
     """
+    return _inspected(problem, plan, cost_model, objective, previous)
+
+
+def inspect_as_if_allowed(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto") -> PlanResult:
+    """inspect() of a plan that may break the problem's constraints, the rules of its target and the sizes of its
+    memories: all is counted as the problem says. The plan must be one of the problem's tables and devices and have
+    its optimizer_semantics; else raises InvalidPlan."""
+    assert problem.topology is not None
+    roomy = problem.topology.replace(devices=[one.replace(memory_bytes=ROOM) for one in problem.topology.devices],
+                                     hosts=[one.replace(memory_bytes=ROOM) for one in problem.topology.hosts])
+    rules = problem.replace(topology=roomy, target="native",
+                            constraints=Constraints(reserves=problem.constraints.reserves))
+    return _inspected(problem, plan, cost_model, "step", None, rules)
+
+
+def _inspected(problem: ShardingProblem, plan: Plan, cost_model: ModelChoice,
+               objective: Union[ObjectiveKind, Objective], previous: Plan | None,
+               rules: ShardingProblem | None = None) -> PlanResult:
+    """rules: what the plan is verified against; None: the problem."""
     started = time.perf_counter()
     native, planned, model, options = _given(problem, plan, "inspect", cost_model, objective)
     if previous is not None and not isinstance(previous, Plan):
         raise TypeError(f"inspect: previous: expected a Plan, got: {_fields.shown(previous)}")
     options = json.dumps({**json.loads(options), **_warm_start(previous)})
-    answer = json.loads(_planner.inspect(native, planned, model, options))
+    answer = json.loads(_planner.inspect(native, planned, model, options, rules._native if rules else None))
     answer["remarks"] = [*answer.get("remarks", ()), *_wire_remarks(problem, plan)]
     return result_of_plain({**answer, "seconds": time.perf_counter() - started})
 

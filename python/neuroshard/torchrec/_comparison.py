@@ -6,14 +6,15 @@ import contextlib
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torchrec.distributed.planner import EmbeddingShardingPlanner
+from torchrec.distributed.planner.constants import MIN_CW_DIM
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator, get_partition_by_type
 from torchrec.distributed.planner.perf_models import NoopPerfModel
-from torchrec.distributed.planner.types import PlannerError, Shard, ShardingOption
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Shard, ShardingOption
 from torchrec.distributed.planner.types import Topology as TorchRecTopology
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
@@ -22,17 +23,21 @@ import neuroshard
 from neuroshard import _fields, _planner
 from neuroshard._html import html_table
 from neuroshard._model_names import table_name
+from neuroshard._torchrec_plans import KINDS
+from neuroshard._vocabulary import NORMS_PER_ROW
+from neuroshard.constraints import Constraints
 from neuroshard.errors import Error, InvalidPlan, PlanningError, Unsupported
+from neuroshard.planning import inspect_as_if_allowed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
 from neuroshard.torchrec import _planner_checks as checks
+from neuroshard.torchrec._ids_per_sample import with_ids_per_sample
 from neuroshard.torchrec._planner import NeuroShardPlanner
+from neuroshard.torchrec._sharding_types import why_not
 
-TORCHREC, OURS = "TorchRec's planner", "NeuroShard"
+TORCHREC, SAME_RULES, OURS = "TorchRec's planner", "TorchRec's planner, same rules", "NeuroShard"
 COLUMNS = ("plan of", "our costs, ms", "TorchRec's rating, ms", "fullest device", "shards", "planned in, s")
-# More than any plan needs: to price plans whose memory does not suffice.
-ROOM = 2**55
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +70,15 @@ class PlannerEntry(_fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerComparison(_fields.Record):
-    """Both planners on one model. entries: of TorchRec's planner and of ours. problem: what plans are verified
-    and priced against. notes: what both ratings assume."""
+    """Both planners on one model. entries: of TorchRec's planner, of it with the sharding types that our rules allow,
+    and of ours. problem: what plans are verified and priced against. notes: what both ratings assume."""
 
     problem: ShardingProblem
     entries: tuple[PlannerEntry, ...]
     notes: tuple[str, ...] = ()
 
     def entry(self, name: str) -> PlannerEntry:
-        """That of a name: "TorchRec's planner" or "NeuroShard"."""
+        """That of a name: "TorchRec's planner", "TorchRec's planner, same rules" or "NeuroShard"."""
         return next(one for one in self.entries if one.name == name)
 
     def _sentences(self) -> list[str]:
@@ -98,17 +103,25 @@ class PlannerComparison(_fields.Record):
 
 def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_size: int, *,
                      sharders: Sequence[ModuleSharder] | None = None,
+                     constraints: Mapping[str, ParameterConstraints] | None = None,
+                     mean_pooling: float | Mapping[str, float] | None = None,
+                     profiled: ShardingProblem | None = None,
                      cost_model: object = "auto", **options: object) -> PlannerComparison:
-    """Runs TorchRec's EmbeddingShardingPlanner, with its defaults, and NeuroShardPlanner on `model`.
+    """Runs TorchRec's EmbeddingShardingPlanner, with its defaults and with sharding types limited to those that
+    NeuroShardPlanner may choose, and NeuroShardPlanner on `model`.
 
     topology: NeuroShard's, or its text such as "8xH200", from which TorchRec's is built: with the same memory and
-    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. cost_model, options:
-    those of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if there were
-    room. Raises Unsupported for models that cannot be planned, and for clusters that TorchRec has no Topology for.
+    the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. constraints:
+    TorchRec's own, for all planners. mean_pooling: ids per sample, for all features, or by name; profiled: a problem of the model
+    with them, such as `neuroshard profile` writes; both stand in place of the constraints' pooling_factors. cost_model,
+    options: those of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if
+    there were room. Raises Unsupported for models that cannot be planned, and for clusters that TorchRec has no
+    Topology for; ValueError for features that the model does not have.
     """
     checks.expect(model, "model", torch.nn.Module, "a torch.nn.Module")
     sharders = checks.check_sharders(get_default_sharders() if sharders is None else sharders)
-    planner = NeuroShardPlanner(topology, batch_size, cost_model=cost_model, **{"progress": False, **options})
+    facts = with_ids_per_sample(checks.check_constraints(constraints), model, sharders, mean_pooling, profiled)
+    planner = NeuroShardPlanner(topology, batch_size, facts, cost_model=cost_model, **{"progress": False, **options})
     started = time.perf_counter()
     ours: ShardingPlan | None = None
     failure = ""
@@ -119,8 +132,9 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
     seconds = time.perf_counter() - started
     problem = planner.problem
     assert problem is not None
-    pricer = Pricer(model, sharders, problem, batch_size, cost_model)
-    entries = [pricer.of_torchrec(), pricer.entry(OURS, ours, seconds, failure)]
+    pricer = Pricer(model, sharders, problem, batch_size, cost_model, facts)
+    entries = [pricer.of_torchrec(TORCHREC, facts), pricer.under_our_rules(),
+               pricer.entry(OURS, ours, seconds, failure)]
     return PlannerComparison(problem=problem, entries=tuple(entries), notes=pricer.notes())
 
 
@@ -148,27 +162,61 @@ class Pricer:
     """Prices plans of TorchRec for one model by both ratings."""
 
     def __init__(self, model: torch.nn.Module, sharders: Sequence[ModuleSharder], problem: ShardingProblem,
-                 batch_size: int, cost_model: object) -> None:
+                 batch_size: int, cost_model: object, constraints: Mapping[str, ParameterConstraints]) -> None:
         self._model, self._sharders, self._problem = model, sharders, problem
+        self._constraints = constraints
         self._batch_size, self._cost_model = batch_size, cost_model
         self._topology = torchrec_topology(problem.topology)
-        self._enumerator = EmbeddingEnumerator(self._topology, batch_size)
+        # Plans of ours and of others have types that the constraints may not name.
+        self._enumerator = EmbeddingEnumerator(self._topology, batch_size, constraints={
+            name: replace(one, sharding_types=None, compute_kernels=None) for name, one in constraints.items()})
         self._sizes = {table.name: (table.rows, table.dim) for table in problem.tables}
         with quiet():
             options = self._enumerator.enumerate(model, list(sharders))
         # Any option of a table has its tensor and the lengths of its inputs.
         self._options = {table_name(one.path, one.name): one for one in options}
 
-    def of_torchrec(self) -> PlannerEntry:
+    def under_our_rules(self) -> PlannerEntry:
+        """TorchRec's planner with the sharding types that the problem allows, and all rows in device memory."""
+        types = self._allowed_types()
+        bare = [name for name, allowed in types.items() if not allowed]
+        if bare:
+            return self.entry(SAME_RULES, None, 0, f"no plan: no sharding type is allowed for table '{bare[0]}'")
+        limited = {}
+        for name, allowed in types.items():
+            limits = self._constraints.get(name, ParameterConstraints())
+            kernels = [one for one in checks.IN_DEVICE_MEMORY
+                       if one in (limits.compute_kernels or checks.IN_DEVICE_MEMORY)]
+            limited[name] = replace(limits, sharding_types=allowed, compute_kernels=kernels)
+        entry = self.of_torchrec(SAME_RULES, limited)
+        # Its widths are part of its defaults, not of the rules.
+        hint = f"; it cuts columns into shards of {MIN_CW_DIM} where constraints have no min_partition"
+        return entry if entry.torchrec_ms is not None else entry.replace(failure=entry.failure + hint)
+
+    def _allowed_types(self) -> dict[str, list[str]]:
+        """By the table's name, as TorchRec's constraints have it: where modules share one, what all allow."""
+        rules = {one.table: one for one in self._problem.constraints.tables}
+        exact = self._problem.optimizer_semantics == "exact"
+        types: dict[str, list[str]] = {}
+        for table in self._problem.tables:
+            kinds = set(rules[table.name].allowed_kinds)
+            if exact and NORMS_PER_ROW[table.optimizer.kind]:
+                kinds.discard("column_wise")
+            name = self._options[table.name].name
+            types[name] = [one for one in types.get(name, KINDS) if KINDS[one] in kinds]
+        return types
+
+    def of_torchrec(self, name: str, constraints: Mapping[str, ParameterConstraints]) -> PlannerEntry:
         started = time.perf_counter()
         plan, failure = None, ""
         try:
             with quiet():
-                planner = EmbeddingShardingPlanner(topology=self._topology, batch_size=self._batch_size, stats=[])
+                planner = EmbeddingShardingPlanner(topology=self._topology, batch_size=self._batch_size, stats=[],
+                                                   constraints=dict(constraints))
                 plan = planner.plan(self._model, list(self._sharders))
         except PlannerError as error:
-            failure = f"no plan: {str(error).strip().splitlines()[0]}"
-        return self.entry(TORCHREC, plan, time.perf_counter() - started, failure)
+            failure = f"no plan: {str(error).strip().splitlines()[0].strip(' .')}"
+        return self.entry(name, plan, time.perf_counter() - started, failure)
 
     def entry(self, name: str, plan: ShardingPlan | None, seconds: float, failure: str) -> PlannerEntry:
         if plan is None:
@@ -182,32 +230,50 @@ class Pricer:
         except Unsupported as error:
             return PlannerEntry(name=name, plan=None, cost_ms=None, torchrec_ms=rating, peak_bytes=None,
                                 seconds=seconds, failure=f"NeuroShard has no costs for this plan: {error}")
-        broken = self.broken(own)
+        broken = self.broken(own, {table_name(path, table): KINDS[one.sharding_type] for path, module in
+                                   plan.plan.items() for table, one in module.items()})
         result, failure = self.priced(own, bool(broken))
         return PlannerEntry(name=name, plan=own, torchrec_ms=rating, seconds=seconds, broken=broken, failure=failure,
                             cost_ms=result.cost_ms if result else None,
                             peak_bytes=result.memory.peak_bytes if result else None)
 
-    def broken(self, plan: Plan) -> tuple[str, ...]:
-        try:
-            plan.verify(self._problem)
-        except InvalidPlan as error:
-            return tuple(f"breaks a rule: {line}" for line in str(error).splitlines())
-        return ()
+    def broken(self, plan: Plan, kinds: Mapping[str, str]) -> tuple[str, ...]:
+        """The rules that a plan breaks, with the reasons of those on the kinds of tables. kinds: by table."""
+        rules = self._problem.constraints
+        loose = self._problem.replace(optimizer_semantics="per_shard")
+        relabeled = plan.replace(optimizer_semantics="per_shard")
+        # A rule of optimizer states that is broken ends the check before other rules.
+        exact, others = plan.check(self._problem), relabeled.check(loose)
+        unruled = relabeled.check(loose.replace(constraints=Constraints(reserves=rules.reserves)))
+        lines = []
+        for one in dict.fromkeys((*exact, *others)):
+            if one not in others:
+                lines.append(f"{one} (per_shard_state=True sets it)")
+            elif one not in unruled:
+                lines.append(f"{one}{self._reason(one.where, plan, kinds)}")
+            else:
+                lines.append(str(one))
+        return tuple(f"breaks a rule: {line}" for line in lines)
+
+    def _reason(self, where: str, plan: Plan, kinds: Mapping[str, str]) -> str:
+        """Of a table whose kind is not allowed."""
+        table = next((one.name for one in self._problem.tables if where == f"table '{one.name}'"), None)
+        if table is None:
+            return ""
+        pooling = next(one.pooling for one in self._problem.features if one.table == table)
+        limits = self._constraints.get(self._options[table].name, ParameterConstraints())
+        whole = len(plan.shards_of(table)) == 1 and kinds[table] != "replicated"
+        return f": {why_not('table_wise' if whole else kinds[table], pooling, limits)}"
 
     def priced(self, plan: Plan, as_if_allowed: bool) -> tuple[neuroshard.PlanResult | None, str]:
-        """By our costs; as_if_allowed: with room for all, and without constraints."""
-        problem = self._problem
-        if as_if_allowed:
-            roomy = problem.topology.replace(
-                devices=[one.replace(memory_bytes=ROOM) for one in problem.topology.devices],
-                hosts=[one.replace(memory_bytes=ROOM) for one in problem.topology.hosts])
-            reserves = problem.constraints.reserves
-            problem = problem.replace(topology=roomy, target="native", optimizer_semantics="per_shard",
-                                      constraints=neuroshard.Constraints(reserves=reserves))
-            plan = plan.replace(optimizer_semantics="per_shard")
+        """By our costs; as_if_allowed: also where the plan breaks rules of the problem. Shards of columns then have
+        the states that TorchRec gives them: each its own."""
         try:
-            return neuroshard.inspect(problem, plan, cost_model=self._cost_model), ""
+            if not as_if_allowed:
+                return neuroshard.inspect(self._problem, plan, cost_model=self._cost_model), ""
+            problem = self._problem.replace(optimizer_semantics="per_shard")
+            return inspect_as_if_allowed(problem, plan.replace(optimizer_semantics="per_shard"),
+                                         cost_model=self._cost_model), ""
         except Error as error:
             return None, f"NeuroShard has no costs for this plan: {str(error).splitlines()[0]}"
 
@@ -235,8 +301,8 @@ class Pricer:
         ones = sum(feature.mean_pooling == 1 for feature in self._problem.features)
         return ("our costs are those of whole steps; TorchRec's rating adds up the shards of the slowest rank, each "
                 "alone: compare within a column",
-                *((f"both take 1 id per sample for {ones} of {len(self._problem.features)} features: constraints "
-                   "with pooling_factors say otherwise",) if ones else ()))
+                *((f"all take 1 id per sample for {ones} of {len(self._problem.features)} features; mean_pooling or a "
+                   "profiled workload says otherwise",) if ones else ()))
 
 
 @contextlib.contextmanager

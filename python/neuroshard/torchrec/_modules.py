@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -45,20 +45,26 @@ def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
                 constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
                 optimizer: Optimizer | None) -> Found:
     """The tables of all modules below `module` that one of the sharders takes."""
-    by_type = {sharder.module_type: sharder for sharder in sharders}
     found = Found()
+    for path, one, sharder in sharded_modules(module, sharders):
+        add_module(found, path, one, sharder, constraints, cluster, optimizer)
+    if not found.tables:
+        raise Unsupported("the model has no module that one of the sharders takes; they take "
+                          + ", ".join(sorted({one.module_type.__name__ for one in sharders})))
+    return found
+
+
+def sharded_modules(module: torch.nn.Module, sharders: Sequence[ModuleSharder]
+                    ) -> Iterator[tuple[str, torch.nn.Module, ModuleSharder]]:
+    """The modules below `module` that one of the sharders takes: path in it, module, sharder."""
+    by_type = {sharder.module_type: sharder for sharder in sharders}
     queue = [("", module)]
     while queue:
         path, one = queue.pop(0)
-        sharder = by_type.get(type(one))
-        if sharder is None:
-            queue += [(table_name(path, name), child) for name, child in one.named_children()]
+        if sharder := by_type.get(type(one)):
+            yield path, one, sharder
         else:
-            add_module(found, path, one, sharder, constraints, cluster, optimizer)
-    if not found.tables:
-        raise Unsupported("the model has no module that one of the sharders takes; they take "
-                          + ", ".join(sorted({one.__name__ for one in by_type})))
-    return found
+            queue += [(table_name(path, name), child) for name, child in one.named_children()]
 
 
 def add_module(found: Found, path: str, module: torch.nn.Module, sharder: ModuleSharder,

@@ -20,6 +20,8 @@ from neuroshard.topology import Topology
 
 TYPES = {one.value for one in ShardingType}
 KERNELS = {one.value for one in EmbeddingComputeKernel}
+# The compute kernels that keep all rows in device memory.
+IN_DEVICE_MEMORY = ("fused", "dense")
 # Fields of ParameterConstraints that put rows outside device memory.
 BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
@@ -105,8 +107,8 @@ def check_limits(name: str, limits: ParameterConstraints) -> None:
         if getattr(limits, one):
             raise Unsupported(f"table \"{name}\": {one} is set; tables outside device memory "
                               "cannot be planned for TorchRec yet")
-    kernels = set(limits.compute_kernels or ("fused", "dense"))
-    if not kernels & {"fused", "dense"}:
+    kernels = set(limits.compute_kernels or IN_DEVICE_MEMORY)
+    if not kernels & set(IN_DEVICE_MEMORY):
         raise Unsupported(f"table \"{name}\": compute_kernels {sorted(kernels)}; expected fused or "
                           "dense among them")
 

@@ -58,6 +58,21 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
     return kinds
 
 
+def why_not(kind: str, pooling: str, limits: ParameterConstraints) -> str:
+    """Why a table may not have a kind that allowed_kinds() left out."""
+    if kind in {KINDS[one] for one in RUN_WRONG.get(pooling, ())}:
+        return ("TorchRec computes wrong results of mean-pooled tables that are cut by rows" if pooling == "mean"
+                else "TorchRec loses rows of replicated tables without pooling")
+    if limits.sharding_types and kind not in {KINDS.get(one) for one in limits.sharding_types}:
+        return "the sharding_types of the table's constraints leave it out"
+    if limits.compute_kernels and ("dense" if kind == "replicated" else "fused") not in limits.compute_kernels:
+        return "the compute_kernels of the table's constraints leave it out"
+    if kind == "replicated":
+        return ("TorchRec's fused optimizers do not update replicated tables, so these must be asked for: "
+                "data_parallel among the sharding_types of the table's constraints")
+    return "the sharder of the table's module does not offer it"
+
+
 def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
                cluster: Cluster, pooled: bool) -> bool:
     """Whether one of the kinds can cut the table. If not, the table is whole, as it is in TorchRec

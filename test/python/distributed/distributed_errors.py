@@ -94,7 +94,7 @@ def case_forms_of_one_rank(context):
     generator = context.generator()
     ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
     wrong = {
-        "ids: expected Long, found Float": Jagged(ids.float(), offsets),
+        "expected ids as torch.int64 or torch.int32, found torch.float32": Jagged(ids.float(), offsets),
         "expected ids as a dense tensor, found a nested one":
             Jagged(torch.nested.nested_tensor([ids, ids]), offsets),
         "ids: expected a tensor with values, found one on the meta device":
@@ -123,8 +123,9 @@ def case_forms(context):
     problem, plan = small(context.size)
     tables = context.make(plan, problem)
     ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
-    raises(ValueError, "ids: expected Long, found Float", lambda: tables((ids.float(), offsets)))
-    raises(ValueError, "offsets: expected Long, found Float",
+    raises(ValueError, "expected ids as torch.int64 or torch.int32, found torch.float32",
+           lambda: tables((ids.float(), offsets)))
+    raises(ValueError, "expected offsets as torch.int64 or torch.int32, found torch.float32",
            lambda: tables((ids, offsets.float())))
     raises(ValueError, "ids: expected 1 dimensions, found shape [2, 2]",
            lambda: tables((ids.view(2, 2), offsets)))
@@ -187,7 +188,8 @@ def case_weights(context):
            lambda: tables((ids, offsets)))
     raises(ValueError, f"weights: expected one for each of the {len(ids)} ids",
            lambda: tables((ids, offsets, weights[:-1])))
-    raises(ValueError, "weights: expected Float", lambda: tables((ids, offsets, weights.double())))
+    raises(ValueError, "expected weights of a floating-point type, found torch.int64",
+           lambda: tables((ids, offsets, weights.long())))
     raises(TensorError, "weights: expected a tensor with values, found one on the meta device",
            lambda: tables((ids, offsets, weights.to("meta"))))
     tables((ids, offsets, weights))

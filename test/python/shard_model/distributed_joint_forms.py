@@ -112,8 +112,10 @@ def case_refused(context):
     raises(ValueError, "expected a model with its tables in", lambda: shard(model=model.bags))
     model.single = torch.nn.EmbeddingBag(9, 4)
     raises(ValueError, "found single modules (single)", lambda: shard())
-    raises(ValueError, "mean_pooling: there is no feature ['f9']", lambda: ns.distributed.problem_of(
+    raises(ValueError, "mean_pooling: there is no feature 'f9'", lambda: ns.distributed.problem_of(
         model, batch=8, topology="2xCPU", mean_pooling={"f9": 1}))
+    raises(ValueError, "no feature 'bags/f00'; did you mean 'bags/f0'?", lambda: ns.distributed.problem_of(
+        model, batch=8, topology="2xCPU", mean_pooling={"bags/f00": 1}))
     raises(TypeError, "a Linear without tables", lambda: ns.distributed.problem_of(
         torch.nn.Linear(2, 2), batch=8, topology="2xCPU"))
     del model.single

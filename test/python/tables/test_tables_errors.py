@@ -130,11 +130,11 @@ def by_feature(a, b=(IDS[:4], OFFSETS[:5])):
 
 NESTED = torch.nested.nested_tensor([IDS, IDS], layout=torch.jagged)
 INPUTS = {
-    "ids of a wrong type": (x_with(ids=torch.zeros(8)), "\"a, b\": ids: expected Long, found Float"),
+    "ids of a wrong type": (x_with(ids=torch.zeros(8)), "input \"a, b\": expected ids as torch.int64 or torch.int32, found torch.float32"),
     "ids by two dimensions": (x_with(ids=IDS.view(2, 4)), r"ids: expected 1 dim.*shape \[2, 4\]"),
     "a scalar of ids": (w_with(ids=torch.tensor(3), offsets=None, pooling=1),
                         r"\"c\": ids: expected 1 dimensions, found shape \[\]"),
-    "offsets of a wrong type": (x_with(offsets=torch.zeros(9)), "offsets: expected Long"),
+    "offsets of a wrong type": (x_with(offsets=torch.zeros(9)), "expected offsets as torch.int64 or torch.int32, found torch.float32"),
     "a missing offset": (x_with(offsets=torch.arange(8)),
                          r"offsets: expected features \* batch \+ 1 = 2 \* batch \+ 1 values, found 8"),
     "no offsets": (x_with(offsets=OFFSETS[:0]), "offsets: expected at least one value"),
@@ -143,7 +143,8 @@ INPUTS = {
     "offsets that fall": (x_with(offsets=torch.tensor([0, 1, 5, 3, 4, 5, 6, 7, 8])),
                           "offsets must not decrease .* offset 2 is 5, the next 3"),
     "too few weights": (w_with(weights=torch.ones(3)), "one for each of the 4 ids, found 3"),
-    "weights of a wrong type": (w_with(weights=W[2].double()), "weights: expected Float"),
+    "weights of a wrong type": (w_with(weights=W[2].long()),
+                                "input \"c\": expected weights of a floating-point type, found torch.int64"),
     "no weights": (w_with(weights=None), "expected weights, as the model was written, found none"),
     "weights that nobody reads": (x_with(weights=torch.ones(8)), "expected no weights"),
     "an id out of range": (x_with(ids=IDS + 60), r"\"a\", bag 0, position 0 .* id 60 is out of range"),
@@ -281,13 +282,23 @@ def test_a_forked_child_is_refused(tables):
     tables(X, W)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_weights_of_other_types_are_converted(tables, dtype):
+    """As in serving."""
+    given = torch.tensor([0.5, -2, 1, 3], dtype=dtype)
+    same = given.float()
+    with torch.no_grad():
+        assert all(torch.equal(one, other) for one, other in zip(
+            tables(X, (*W[:2], given)).values(), tables(X, (*W[:2], same)).values()))
+
+
 def test_a_second_backward_and_a_gradient_for_ids(tables):
     loss = sum(result.sum() for result in tables(X, W).values())
     loss.backward(retain_graph=True)
     with pytest.raises(ValueError, match="a backward runs once for each forward"):
         loss.backward()
     assert tables.step == 1
-    with pytest.raises(ValueError, match="ids: expected Long, found Float"):
+    with pytest.raises(ValueError, match="expected ids as torch.int64 or torch.int32, found torch.float32"):
         tables((torch.ones(8, requires_grad=True), OFFSETS), W)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._input import search_options
 from neuroshard.cli._input.user_code import call, names_function
+from neuroshard.cli._input.workload import load_workload
 
 
-def compare(values: dict[str, Any]) -> Any:
-    """The PlannerComparison that the options of `compare --torchrec` ask for."""
+def compare(values: dict[str, Any], profiled: str | None) -> Any:
+    """The PlannerComparison that the options of `compare --torchrec` ask for. profiled: a workload's file."""
     source, topology, batch = values["workload"], values["topology"], values["batch"]
     if not names_function(source):
         raise InputError(f"{source}: --torchrec needs the model itself, as model.py:Model; TorchRec's planner "
@@ -19,9 +20,9 @@ def compare(values: dict[str, Any]) -> Any:
         missing = "--topology, for instance --topology 8xH200" if topology is None else \
             "--batch, the samples over all devices"
         raise InputError(f"--torchrec plans for a model, which names no cluster and no batch: add {missing}")
-    for option in ("mode", "mean_pooling"):
+    for option in ("mode", "constraints"):
         if values[option]:
-            raise InputError(f"--{option.replace('_', '-')} has no effect on TorchRec's planner: leave it out")
+            raise InputError(f"--{option} has no effect on TorchRec's planner: leave it out")
     model = search_options.take_model(values)
     try:
         from neuroshard.torchrec import compare_planners
@@ -34,5 +35,8 @@ def compare(values: dict[str, Any]) -> Any:
         raise InputError(f"--batch {batch}: expected a multiple of the {devices.device_count} devices")
     if (objective := model.pop("objective", None)) is not None and objective != ns.Objective():
         raise InputError("--torchrec compares costs of steps of embeddings alone: leave out options of the objective")
-    return compare_planners(call(source), devices, batch // devices.device_count,
-                            optimizer=values["optimizer"], **model)
+    pooling = dict(values["mean_pooling"])
+    known = load_workload(profiled) if profiled is not None else None
+    return compare_planners(call(source), devices, batch // devices.device_count, optimizer=values["optimizer"],
+                            mean_pooling=pooling[""] if set(pooling) == {""} else pooling or None,
+                            profiled=known, **model)

@@ -24,15 +24,20 @@ from neuroshard.cli._input import options, search_options, workload
 @click.option("--torchrec", is_flag=True,
               help="TorchRec's own planner beside ours, each plan priced by both ratings: for WORKLOAD "
                    "model.py:Model, with --topology and --batch.")
+@click.option("--profiled", type=click.Path(), metavar="WORKLOAD",
+              help="With --torchrec: take the ids per sample of this workload, which `neuroshard profile` made of "
+                   "the model.")
 @options.json_option
-def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None, torchrec: bool, as_json: bool,
-            **values: Any) -> None:
+def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None, torchrec: bool,
+            profiled: str | None, as_json: bool, **values: Any) -> None:
     """Costs the files PLANS, and plans that algorithms make for WORKLOAD, under one cost
     model."""
     if torchrec:
         if plans or algorithm or html is not None:
             raise click.UsageError("--torchrec compares two planners: leave out PLANS, --algorithm and --html")
-        return beside_torchrec(values, as_json)
+        return beside_torchrec(values, profiled, as_json)
+    if profiled is not None:
+        raise click.UsageError("--profiled is for --torchrec; other comparisons take WORKLOAD's own ids per sample")
     import neuroshard as ns
     from neuroshard.cli._analysis import comparison
     from neuroshard.cli._input import input_files
@@ -43,7 +48,8 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], html: str | None
         raise click.UsageError(f"--html is of two plans, one before and one after, got: {len(plans)}")
     if html is not None and input_files.same_file(*plans):
         raise click.UsageError(f"--html is of two plans, one before and one after, got the file {plans[0]} twice")
-    input_files.check_outputs({"--html": html}, (values["workload"], *code_files([values["workload"]]), *plans))
+    input_files.check_outputs({"--html": html}, (values["workload"], *code_files([values["workload"]]),
+                                                 values["constraints"], *plans))
     loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)
     names = algorithm or (() if plans else ns.algorithms())
@@ -81,11 +87,11 @@ def write_report(path: str, problem: Any, loaded: dict[str, Any], entries: list[
                  previous=report.Previous(before, next(one.result for one in entries if one.name == before)))
 
 
-def beside_torchrec(values: dict[str, Any], as_json: bool) -> None:
+def beside_torchrec(values: dict[str, Any], profiled: str | None, as_json: bool) -> None:
     from neuroshard.cli._analysis import planners
     from neuroshard.cli._output import json_results, terminal
 
-    found = planners.compare(values)
+    found = planners.compare(values, profiled)
     if as_json:
         terminal.print_json({"planners": [{**json_results.whole(one.replace(plan=None)),
                                            "plan": one.plan and json.loads(one.plan.to_json())}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import click
 
+from neuroshard._printable import did_you_mean
 from neuroshard.cli._input import options, search_options, workload
 
 
@@ -37,9 +37,8 @@ def command(plan: str | None, tables: tuple[str, ...], run: str | None, as_json:
     names = [table.name for table in problem.tables]
     unknown = set(tables) - set(names)
     if unknown:
-        near = difflib.get_close_matches(sorted(unknown)[0], names)
-        raise ns.InvalidProblem([("--table", f"there is no table '{sorted(unknown)[0]}'"
-                                  + (f"; did you mean '{near[0]}'?" if near else ""))])
+        first = min(unknown)
+        raise ns.InvalidProblem([("--table", f"there is no table '{first}'{did_you_mean(first, names)}")])
     if brought is not None:
         result = ns.inspect(problem, brought, **model)
     else:

@@ -38,7 +38,7 @@ def command(given: str | None, output: str | None, html: str | None, run: str | 
 
     input_files.check_outputs({"--output": output, "--html": html},
                               (values["workload"], *code_files([values["workload"]]), given,
-                               values["previous"], run))
+                               values["previous"], values["constraints"], run))
     brought = input_files.load_plan(given) if given is not None else None
     previous_name = values["previous"]
     warm = search_options.take_warm_start(values)

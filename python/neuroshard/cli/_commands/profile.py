@@ -45,7 +45,7 @@ def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
 
     if weight is not None and snapshot is None:
         raise click.UsageError("--weight needs --snapshot")
-    check_outputs({"--output": output}, (*batches, *code_files([values["workload"], *batches])))
+    check_outputs({"--output": output}, (values["constraints"], *batches, *code_files([values["workload"], *batches])))
     problem = workload.take(values, needs_devices=distinct_ids)
     if len(dict(keys)) < len(keys):
         raise click.UsageError("--map: a feature is given twice; expected one key for each")

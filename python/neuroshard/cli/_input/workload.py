@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,7 +43,10 @@ options = combined(
     click.option("--optimizer", type=click.Choice(OPTIMIZERS),
                  help="Of the tables of a torch module (sgd)."),
     click.option("--mean-pooling", type=Pooling(), multiple=True,
-                 help="Ids per sample of the features of a torch module (1)."))
+                 help="Ids per sample of the features of a torch module (1)."),
+    click.option("--constraints", type=click.Path(), metavar="FILE",
+                 help="Pins, forbidden devices, kinds of cuts and other rules: a JSON object as \"constraints\" of a "
+                      "workload; in place of the workload's own."))
 
 
 def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
@@ -57,6 +61,8 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
         problem = problem.served() if mode == "inference" else problem.replace(mode=mode)
     if target := values.pop("target", None):
         problem = problem.replace(target=target)
+    if (rules := values.pop("constraints")) is not None:
+        problem = problem.replace(constraints=load_constraints(rules, problem))
     return with_topology(problem, source) if needs_devices else problem
 
 
@@ -93,6 +99,28 @@ def load_tables(source: str) -> ns.ShardingProblem:
     if isinstance(made, ns.ShardingProblem):
         return made
     return of_module(made, source, None, 1, None, None, needs_devices=False)
+
+
+def load_constraints(path: str, problem: ns.ShardingProblem) -> ns.Constraints:
+    """Those of a file, on the tables and devices of a problem."""
+    try:
+        with open(existing(path, "constraints"), encoding="utf-8-sig") as file:
+            text = file.read()
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise InputError(f"{path}: expected an object with some of pins, forbids, co_locate, separate, tables, "
+                         "reserves and fixed_shards")
+    plain = json.loads(problem.replace(constraints=ns.Constraints()).to_json())
+    plain.pop("constraints", None)
+    # The text itself, so that the reader of workloads sees what json.loads() hides, as a key that stands twice.
+    whole = f'{json.dumps(plain)[:-1]}, "constraints": {text}}}'
+    try:
+        return ns.ShardingProblem.from_json(whole).constraints
+    except ns.InvalidProblem as error:
+        raise ns.InvalidProblem([(f"{path}: {one.where}" if one.where else path, one.message)
+                                 for one in error.diagnostics]) from None
 
 
 def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from neuroshard._model_names import key_of
+from neuroshard._printable import did_you_mean
 from neuroshard.distributed._modules.found import parts_of
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Batch, Feature, Optimizer, Table
@@ -35,7 +36,9 @@ def problem_of(module: object, *, batch: Batch | int, topology: Topology | str |
     aliases = {name: [name, name.partition("@")[0], key] for name, key, _, _ in named}
     unknown = sorted(set(pooling or ()) - {one for each in aliases.values() for one in each})
     if unknown:
-        raise ValueError(f"mean_pooling: there is no feature {unknown}; expected some of {', '.join(aliases)}")
+        known = [one for each in aliases.values() for one in each]
+        raise ValueError(f"mean_pooling: there is no feature '{unknown[0]}'"
+                         + (did_you_mean(unknown[0], known) or f"; expected some of {', '.join(aliases)}"))
 
     def ids_of(name: str) -> float:
         if pooling is None:

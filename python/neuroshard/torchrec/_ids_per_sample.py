@@ -1,0 +1,91 @@
+"""Ids per sample of a model's features, as TorchRec's constraints that both planners read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.types import ModuleSharder
+
+from neuroshard import _fields
+from neuroshard._model_names import collection_of, table_name
+from neuroshard._printable import did_you_mean
+from neuroshard.problem import ShardingProblem
+from neuroshard.torchrec import _planner_checks as checks
+from neuroshard.torchrec._modules import number, sharded_modules
+
+Constraints = dict[str, ParameterConstraints]
+
+
+def with_ids_per_sample(constraints: Constraints, model: torch.nn.Module, sharders: Sequence[ModuleSharder],
+                        mean_pooling: float | Mapping[str, float] | None,
+                        profiled: ShardingProblem | None) -> Constraints:
+    """The constraints with pooling_factors from a profiled problem of the same model, and then from mean_pooling."""
+    if profiled is not None:
+        checks.expect(profiled, "profiled", ShardingProblem, "a ShardingProblem of the same model, or None")
+        ids = {one.name: one.mean_pooling * one.presence for one in profiled.features}
+        constraints = with_numbers(constraints, model, sharders, lambda names: of_profile(ids, names))
+    if isinstance(mean_pooling, Mapping):
+        given = {_fields.text(name, "mean_pooling", "names of features"):
+                 checks.share(value, f"mean_pooling[{name!r}]") for name, value in mean_pooling.items()}
+        check_names(given, model, sharders)
+        constraints = with_numbers(constraints, model, sharders, lambda names: found_in(given, names))
+    elif mean_pooling is not None:
+        every = checks.share(mean_pooling, "mean_pooling")
+        constraints = with_numbers(constraints, model, sharders, lambda _: every)
+    return constraints
+
+
+def with_numbers(constraints: Constraints, model: torch.nn.Module, sharders: Sequence[ModuleSharder],
+                 ids_of: Callable[[list[str]], float | None]) -> Constraints:
+    """ids_of: the ids per sample of a feature by its names; None: as it was. Raises a ValueError for tables of one
+    name with different numbers, since TorchRec's constraints are by that name."""
+    made: dict[str, list[float]] = {}
+    for name, features in features_of_tables(model, sharders):
+        before = constraints.get(name, ParameterConstraints()).pooling_factors
+        factors = [number(before, index, len(features), 1.0, name) if (ids := ids_of(names)) is None else ids
+                   for index, names in enumerate(features)]
+        if made.setdefault(name, factors) != factors:
+            raise ValueError(f"two tables are named \"{name}\" and have {made[name]} and {factors} ids per sample; "
+                             "TorchRec's constraints are by name: expected equal numbers or names of their own")
+    return constraints | {name: replace(constraints.get(name, ParameterConstraints()), pooling_factors=factors)
+                          for name, factors in made.items()}
+
+
+def features_of_tables(model: torch.nn.Module, sharders: Sequence[ModuleSharder]
+                       ) -> list[tuple[str, list[list[str]]]]:
+    """Each table's name and, of each of its features, the names that it may be given by, as problem_of() and
+    NeuroShardPlanner write them, and its own."""
+    tables = []
+    for path, module, _ in sharded_modules(model, sharders):
+        configs, _ = collection_of(module) or ((), False)
+        for config in configs:
+            table = table_name(path, config.name)
+            tables.append((config.name, [
+                [f"{table}/{one}", f"{path}/{one}@{table}", f"{path}/{one}@{config.name}", f"{one}@{config.name}",
+                 f"{path}/{one}", one] for one in config.feature_names]))
+    return tables
+
+
+def found_in(given: Mapping[str, float], names: list[str]) -> float | None:
+    return next((given[one] for one in names if one in given), None)
+
+
+def of_profile(ids: Mapping[str, float], names: list[str]) -> float:
+    found = found_in(ids, names)
+    if found is None:
+        table = names[0].rpartition("/")[0]
+        raise ValueError(f"profiled: there is no feature \"{names[-1]}\" of table \"{table}\" in it"
+                         f"{did_you_mean(names[-1], ids)}; expected a workload that was profiled for this model")
+    return found
+
+
+def check_names(given: Mapping[str, float], model: torch.nn.Module, sharders: Sequence[ModuleSharder]) -> None:
+    known = [name for _, features in features_of_tables(model, sharders) for names in features for name in names]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        own = dict.fromkeys(names[-1] for _, features in features_of_tables(model, sharders) for names in features)
+        raise ValueError(f"mean_pooling: there is no feature '{unknown[0]}'"
+                         + (did_you_mean(unknown[0], known) or f"; expected some of {', '.join(own)}"))
