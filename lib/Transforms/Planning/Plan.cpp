@@ -3,8 +3,8 @@
 #include "neuroshard/Transforms/PlanPasses.h"
 
 #include "PlanCoverage.h"
-#include "PlanPlaces.h"
-#include "PlanRemarks.h"
+#include "Remarks/PlanPlaces.h"
+#include "Remarks/PlanRemarks.h"
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"

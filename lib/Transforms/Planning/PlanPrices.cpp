@@ -3,7 +3,7 @@
 #include "neuroshard/Transforms/PlanPrices.h"
 
 #include "Levels.h"
-#include "PlanRemarks.h"
+#include "Remarks/PlanRemarks.h"
 
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Model/StoredBytes.h"

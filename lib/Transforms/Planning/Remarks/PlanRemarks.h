@@ -1,7 +1,7 @@
 //===- PlanRemarks.h - Remarks on the decisions of a search -----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
-#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_REMARKS_PLANREMARKS_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_REMARKS_PLANREMARKS_H
 
 #include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/Search.h"
@@ -38,4 +38,4 @@ void emitKeptRemark(mlir::Location loc, llvm::StringRef plan, size_t shards);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_REMARKS_PLANREMARKS_H
