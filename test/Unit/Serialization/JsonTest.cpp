@@ -172,21 +172,6 @@ TEST(JsonTest, MissingFieldsAndWrongTypes) {
             "'neuroshard.plan.v1'");
 }
 
-TEST(JsonTest, FieldsThatCannotBeReadHideNoOtherErrors) {
-  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": -1, "dims": 4})",
-                                 R"(, "cache_load_factor": 7)")),
-            "tables[0]: missing field 'dim'\ntables[0].dims: unknown field\n"
-            "tables[0].rows: expected a whole number in [1, 281474976710656], "
-            "got: -1\ncache_load_factor: expected a number in [0, 1], got: 7");
-  // Rules that read a field that is missing, or its default, say nothing.
-  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
-                "dynamic_ids": 1, "id_candidates": 9})")),
-            "tables[0].dynamic_ids: expected true or false, got: 1");
-  EXPECT_EQ(errorOf(R"({"schema": "neuroshard.workload.v1", "tables": [],
-                        "features": []})"),
-            "missing field 'batch'\ntables: expected at least one table");
-}
-
 TEST(JsonTest, NegativeNanAndOverflow) {
   EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": -1, "dim": 4})")),
               HasSubstr("tables[0].rows: expected a whole number in [1, "));

@@ -101,6 +101,7 @@ def test_bars_and_cells_of_time_are_the_breakdown(planned, page):
     for kind in rows[0]:
         assert columns[f"{kind}, ms"] == [f"{row[kind]:.3f}" for row in rows]
     assert columns["sum, ms"] == [f"{sum(row.values()):.3f}" for row in rows]
+    assert "A sum may be above the step" in page.with_id("time").text()
 
 
 def test_bars_and_cells_of_memory_end_at_the_peak_and_have_the_limit(planned, page):
