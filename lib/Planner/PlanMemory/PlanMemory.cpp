@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/PlanMemory.h"
 
+#include "Memory/CacheMemory.h"
 #include "RelayMemory.h"
 
 #include <algorithm>
@@ -10,6 +11,28 @@
 #include <unordered_map>
 
 using namespace neuroshard;
+
+/// Once on each device that has row caches.
+static void addCacheStaging(const ShardingProblem &problem,
+                            std::span<const Shard> shards,
+                            MemoryReport &report) {
+  std::vector<CacheBytes> staging(report.devices.size());
+  for (const Shard &shard : shards)
+    for (int device : shard.devices) {
+      if (device < 0 || device >= problem.topology.deviceCount())
+        continue;
+      CacheBytes bytes = cacheStagingBytes(problem, shard.tier);
+      CacheBytes &most = staging[static_cast<size_t>(device)];
+      most = {std::max(most.device, bytes.device),
+              std::max(most.host, bytes.host)};
+    }
+  for (size_t device = 0; device < staging.size(); ++device) {
+    report.devices[device].weightsBytes += staging[device].device;
+    auto host = static_cast<size_t>(problem.topology.devices[device].host);
+    report.devices[device].hostBytes += staging[device].host;
+    report.hostBytes[host] += staging[device].host;
+  }
+}
 
 MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
                                     std::span<const Shard> shards) {
@@ -50,6 +73,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     }
   }
 
+  addCacheStaging(problem, shards, report);
   addRelayBuffers(problem, shards, idsBytes, report.devices);
 
   int64_t permuteBytes = 0;
