@@ -1,6 +1,9 @@
 """Cases: shards in lower tiers beside the same shards in device memory."""
 
+import ctypes
 import itertools
+import os
+from pathlib import Path
 
 import torch
 
@@ -174,6 +177,62 @@ def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
     assert all(one["fetch"] > 0 and one["backward"] > 0 for one in run.devices[-1:])
 
 
+GPU_PAGE_BYTES, STAGING_BYTES = 2 << 20, 8 << 20
+
+
+def emulated_bytes(rank):
+    """What is taken of the memory of a rank's emulated GPU."""
+    driver = ctypes.CDLL(str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "lib" / "libneuroshard_emulator.so"))
+    gpu, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+    assert driver.cuInit(0) == 0
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(gpu), rank) == 0
+    assert driver.cuCtxPushCurrent_v2(gpu) == 0
+    assert driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
+    assert driver.cuCtxPopCurrent_v2(ctypes.byref(gpu)) == 0
+    return total.value - free.value
+
+
+def taken(context, problem, plan, parts):
+    """Bytes of the emulated GPU that open tables take, and those that steps add; its pages are as large as those
+    of GPUs."""
+    os.environ["NEUROSHARD_EMULATOR_GRANULARITY"] = str(GPU_PAGE_BYTES)
+    before = emulated_bytes(context.rank)
+    tables = context.make(plan, problem)
+    opened = emulated_bytes(context.rank)
+    for part in parts:
+        sum(value.sum() for value in tables(given(part[context.rank])).values()).backward()
+    stepped = emulated_bytes(context.rank)
+    tables.close()
+    del os.environ["NEUROSHARD_EMULATOR_GRANULARITY"]
+    return opened - before, stepped - opened
+
+
+def case_memory(context, tier):
+    """Row caches take of a GPU what the plan says, and pass their rows through as much as it says."""
+    names = ("adam", "rowwise_adagrad")
+    problem = ns.ShardingProblem(
+        tables=[ns.Table(name, 60_000, 16, optimizer=name) for name in names],
+        features=[ns.Feature(name, name, "sum", 3, 3) for name in names],
+        batch=8 * context.size, topology=f"{context.size}x{context.devices}")
+    parts = random_parts(problem, [8] * context.size, context.generator())
+    plans = [ns.Plan(device_count=context.size, shards=[
+        ns.Shard(table=name, rows=(0, 60_000), cols=(0, 16), devices=context.size - 1, **places)
+        for name in names]) for places in ({}, {"tier": tier, "cache_rows": 40_000})]
+    planned = [ns.inspect(problem, plan).memory for plan in plans]
+    (whole_bytes, whole_step), (cached_bytes, cached_step) = (
+        taken(context, problem, plan, [parts] * 3) for plan in plans)
+    held, cached = (one.devices[context.rank] for one in planned)
+    if context.rank < context.size - 1:
+        assert (whole_bytes, whole_step) == (cached_bytes, cached_step) and held == cached
+        return
+    # 40,000 rows of 64 bytes are two pages, and of 4 bytes one.
+    assert cached.weights_bytes == (3 * 2 + 2 + 1) * GPU_PAGE_BYTES + STAGING_BYTES
+    assert cached_bytes - whole_bytes == (cached.weights_bytes - STAGING_BYTES - held.weights_bytes
+                                          - held.optimizer_state_bytes)
+    more = cached_step - whole_step - STAGING_BYTES
+    assert 0 <= more <= 16 << 10, more  # places of ids, and what kernels are told
+
+
 def case_shards(context, tier="ssd"):
     """What is written to local_shards() is what the next step reads, also one that was sent ahead."""
     problem = problem_of(context, "sgd")
@@ -243,6 +302,12 @@ def case_errors(context):
            lambda: context.make(plan, problem, tier_directory="/nowhere"))
     raises(ValueError, "cannot create the file of shard",
            lambda: context.make(plan, problem, tier_directory="/proc"))
+    large = ns.ShardingProblem(tables=[ns.Table("large", 4 * 10**9, 128)], features=[ns.Feature("f", "large", "sum", 3)],
+                               batch=16 * context.size, topology=f"{context.size}x{context.devices}")
+    shard = ns.Shard(name="large", table="large", rows=(0, 4 * 10**9), cols=(0, 128), devices=0, tier="ssd", cache_rows=32)
+    text = raises((ValueError, ns.distributed.GroupError), 'shard "large" needs 1953125.00 MiB in directory',
+                  lambda: context.make(ns.Plan(device_count=context.size, shards=[shard]), large))
+    assert "MiB left: No space left on device" in text
     tables = context.make(plan, problem)
     tables.close()
     raises(TensorError, "closed", tables.caches)

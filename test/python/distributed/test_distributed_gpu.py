@@ -43,7 +43,8 @@ def tiers(case, *tiers, **options):
 TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_bits", "dram", optimizer="lamb"), *tiers("shards", "dram"),
          *tiers("checkpoint", "dram"), *tiers("read_in_a_step", "ssd"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
-         *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu")]
+         *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu"),
+         *tiers("memory", "dram")]
 # In the emulator, 100 steps of all take 9 minutes of a core.
 TIER_MATRIX = [same("tiers/matrix", optimizer=optimizer, draw=draw, steps=100 if ALL else 8)
                for optimizer in OPTIMIZERS for draw in ("uniform", "zipf")]
