@@ -106,6 +106,13 @@ bool isSet(const char *variable) {
 }
 } // namespace
 
+size_t getGranularityFromEnvironment() {
+  constexpr size_t kPage = 4096;
+  const char *value = std::getenv("NEUROSHARD_EMULATOR_GRANULARITY");
+  size_t bytes = value ? std::strtoull(value, nullptr, 10) : 0;
+  return bytes > 0 && bytes % kPage == 0 ? bytes : kPage;
+}
+
 bool usesOwnMemoryFromEnvironment() {
   return isSet("NEUROSHARD_EMULATOR_OWN_MEMORY");
 }

@@ -19,6 +19,9 @@ uint64_t getSeedFromEnvironment();
 /// Whether kernels may use only what the driver has given: if
 /// NEUROSHARD_EMULATOR_OWN_MEMORY is 1.
 bool usesOwnMemoryFromEnvironment();
+/// NEUROSHARD_EMULATOR_GRANULARITY: bytes in which memory is mapped at reserved
+/// addresses; a page of the host if it is not set, or no multiple of that.
+size_t getGranularityFromEnvironment();
 
 /// Whether launches look for races: if NEUROSHARD_EMULATOR_RACES is 1.
 bool findsRacesFromEnvironment();

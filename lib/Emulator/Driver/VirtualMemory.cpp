@@ -17,9 +17,9 @@
 using namespace neuroshard::emulator;
 
 namespace {
-constexpr size_t kGranularity = 4096;
-
-bool isWhole(size_t bytes) { return bytes > 0 && bytes % kGranularity == 0; }
+bool isWhole(size_t bytes) {
+  return bytes > 0 && bytes % getGranularityFromEnvironment() == 0;
+}
 
 /// Memory that was created and is not released.
 struct Piece {
@@ -35,7 +35,7 @@ EMULATOR_EXPORT CUresult
 cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *, int) {
   if (CUresult result = checkInitialized())
     return result;
-  *bytes = kGranularity;
+  *bytes = getGranularityFromEnvironment();
   return CUDA_SUCCESS;
 }
 

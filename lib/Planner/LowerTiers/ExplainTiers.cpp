@@ -106,7 +106,7 @@ std::string summary(size_t count, const TableFetches &rest) {
 std::string moreMemory(const ShardingProblem &problem,
                        std::span<const Tier> tiers) {
   std::vector<TieredTable> tables = tierOptions(problem, tiers);
-  TierBytes room = roomForTables(problem);
+  TierBytes room = roomForTables(problem, tiers);
   std::optional<TierChoice> now = chooseTiers(tables, room);
   room.device += kGiB * static_cast<double>(problem.topology.devices.size());
   std::optional<TierChoice> then = chooseTiers(tables, room);
@@ -208,7 +208,7 @@ void neuroshard::adviseTiers(const ShardingProblem &given,
   if (tiers.empty())
     return;
   std::vector<TieredTable> tables = tierOptions(problem, tiers);
-  if (!chooseTiers(tables, roomForTables(problem)))
+  if (!chooseTiers(tables, roomForTables(problem, tiers)))
     return;
   std::string names = "hbm";
   for (Tier tier : tiers)

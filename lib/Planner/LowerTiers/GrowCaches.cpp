@@ -4,7 +4,9 @@
 
 #include "Cost/FetchRates.h"
 #include "Cost/RowDemands.h"
+#include "Memory/UpdateMemory.h"
 #include "Units/TableRules.h"
+#include "neuroshard/Model/CacheBuffers.h"
 #include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Support/Round.h"
@@ -24,7 +26,9 @@ constexpr int64_t kParts = 64;
 struct GrowingCache {
   Shard *shard = nullptr;
   const RowDemand *demand = nullptr;
-  int64_t rowBytes = 0;
+  int64_t rowBytes = 0;   ///< of device memory.
+  int64_t placeBytes = 0; ///< of host memory, for each row.
+  int64_t roundedUp = 0;  ///< most bytes by which pages round up.
   int64_t recordBytes = 0;
   size_t host = 0;
   double ms = 0; ///< of its fetches now.
@@ -50,6 +54,9 @@ public:
 
   void run() {
     MemoryReport memory = planMemory(problem, plan.shards);
+    for (size_t host = 0; host < memory.hostBytes.size(); ++host)
+      leftOfHosts.push_back(problem.topology.hosts[host].memoryBytes -
+                            memory.hostBytes[host]);
     std::vector<std::vector<GrowingCache>> ofDevices = growingCaches();
     for (size_t d = 0; d < ofDevices.size(); ++d)
       grow(d, ofDevices[d],
@@ -81,7 +88,15 @@ private:
       const Table &table = problem.tables[index];
       OptimizerStates states = optimizerStates(table.optimizer.kind);
       GrowingCache cache{&shard, &demands.of(number)};
-      cache.rowBytes = cachedRowBytes(states, shard.width(), table.elementType);
+      if (engineOf(problem) == Engine::Gpu) {
+        cache.rowBytes =
+            rowArrayBytes(states, shard.width(), table.elementType);
+        cache.placeBytes = kCachePlaceBytes;
+        cache.roundedUp = (1 + states.count()) * kGpuPageBytes;
+      } else {
+        cache.rowBytes =
+            cachedRowBytes(states, shard.width(), table.elementType);
+      }
       cache.recordBytes = recordBytes(states, shard.width(), table.elementType);
       cache.host = rates.hostOf(device);
       ofDevices[device].push_back(cache);
@@ -99,18 +114,28 @@ private:
 
   /// What a part of so many bytes brings.
   void tryPart(size_t device, GrowingCache &cache, int64_t bytes) const {
-    int64_t rows = bytes / cache.rowBytes / kCacheWays * kCacheWays;
+    int64_t rows = bytes / cache.rowBytes;
+    if (cache.placeBytes > 0)
+      rows = std::min(rows, leftOfHosts[cache.host] / cache.placeBytes);
+    rows = std::max<int64_t>(0, rows) / kCacheWays * kCacheWays;
     cache.nextRows = std::min(cache.shard->cache.rows + rows, cache.mostRows());
     cache.nextMs = cache.nextRows > cache.shard->cache.rows
                        ? msOf(device, cache, cache.nextRows)
                        : cache.ms;
   }
 
+  bool stillFits(const GrowingCache &cache) const {
+    return (cache.nextRows - cache.shard->cache.rows) * cache.placeBytes <=
+           std::max<int64_t>(0, leftOfHosts[cache.host]);
+  }
+
   void grow(size_t device, std::vector<GrowingCache> &caches, int64_t left) {
     if (caches.empty())
       return;
-    for (GrowingCache &cache : caches)
+    for (GrowingCache &cache : caches) {
       cache.ms = msOf(device, cache, cache.shard->cache.rows);
+      left -= cache.roundedUp;
+    }
     // Where no part fits any more, smaller ones may.
     for (int64_t part = left / kParts; part > 0; part /= kParts)
       growBy(device, caches, part, left);
@@ -131,7 +156,13 @@ private:
           std::ranges::max_element(caches, {}, &GrowingCache::savedPerByte);
       if (best->savedPerByte() <= 0)
         return;
-      left -= (best->nextRows - best->shard->cache.rows) * best->rowBytes;
+      if (!stillFits(*best)) { // another cache grew on its host
+        tryPart(device, *best, part);
+        continue;
+      }
+      int64_t added = best->nextRows - best->shard->cache.rows;
+      left -= added * best->rowBytes;
+      leftOfHosts[best->host] -= added * best->placeBytes;
       best->shard->cache.rows = best->nextRows;
       best->ms = best->nextMs;
       tryPart(device, *best, part);
@@ -144,6 +175,7 @@ private:
   const std::vector<std::vector<int>> features;
   RowDemands demands;
   FetchRates rates;
+  std::vector<int64_t> leftOfHosts;
 };
 
 } // namespace

@@ -89,7 +89,7 @@ public:
       : problem(problem), model(model), options(options), search(search),
         tables(
             tierOptions(summarized(problem), tiers, cutsOf(options.algorithm))),
-        room(roomForTables(summarized(problem))) {}
+        room(roomForTables(summarized(problem), tiers)) {}
 
   /// `why`: why there is no plan without lower tiers.
   tl::expected<SearchResult, PlanningError> run(PlanningError why) {

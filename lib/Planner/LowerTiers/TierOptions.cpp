@@ -4,6 +4,7 @@
 
 #include "Cost/FetchRates.h"
 #include "Cost/RowDemands.h"
+#include "Memory/CacheMemory.h"
 #include "Units/TableRules.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
@@ -63,14 +64,19 @@ bool isUncut(const ShardingProblem &problem, size_t table) {
       });
 }
 
-/// What the roomiest device has for tables.
-double largestRoom(const ShardingProblem &problem) {
+/// Bytes that each device has for tables, some of which are in `tiers`.
+std::vector<int64_t> roomOfDevices(const ShardingProblem &problem,
+                                   std::span<const Tier> tiers) {
+  int64_t staging = 0;
+  for (Tier tier : tiers)
+    staging = std::max(staging, cacheStagingBytes(problem, tier).device);
   std::vector<MemoryTerms> base = deviceBaseMemory(problem);
-  int64_t room = 0;
+  std::vector<int64_t> room;
   for (size_t i = 0; i < base.size(); ++i)
-    room = std::max(room, problem.topology.devices[i].memoryBytes -
-                              base[i].peakBytes());
-  return static_cast<double>(room);
+    room.push_back(
+        std::max<int64_t>(0, problem.topology.devices[i].memoryBytes -
+                                 base[i].peakBytes() - staging));
+  return room;
 }
 
 /// The options of one table.
@@ -165,7 +171,8 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
   std::vector<TableRules> rules = tableRules(problem, {});
   TotalRates rates = ratesOf(problem.topology);
   std::vector<TieredTable> tables;
-  double room = largestRoom(problem);
+  auto room =
+      static_cast<double>(std::ranges::max(roomOfDevices(problem, tiers)));
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     if (!isFree(rules[i]))
       continue;
@@ -182,12 +189,16 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
   return tables;
 }
 
-TierBytes neuroshard::roomForTables(const ShardingProblem &problem) {
+TierBytes neuroshard::roomForTables(const ShardingProblem &problem,
+                                    std::span<const Tier> tiers) {
   TierBytes room;
-  std::vector<MemoryTerms> base = deviceBaseMemory(problem);
-  for (size_t i = 0; i < base.size(); ++i)
-    room.device += static_cast<double>(std::max<int64_t>(
-        0, problem.topology.devices[i].memoryBytes - base[i].peakBytes()));
+  for (int64_t bytes : roomOfDevices(problem, tiers))
+    room.device += static_cast<double>(bytes);
+  int64_t staging = 0;
+  for (Tier tier : tiers)
+    staging = std::max(staging, cacheStagingBytes(problem, tier).host);
+  room.host -= static_cast<double>(staging) *
+               static_cast<double>(problem.topology.devices.size());
   for (const Host &host : problem.topology.hosts) {
     room.host += static_cast<double>(host.memoryBytes);
     room.disk += host.disk.bytes == 0 ? std::numeric_limits<double>::infinity()

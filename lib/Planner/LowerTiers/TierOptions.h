@@ -63,8 +63,10 @@ std::vector<TieredTable> tierOptions(const ShardingProblem &problem,
                                      Cuts cuts = Cuts::Any);
 
 /// What the devices and hosts of a problem have for the tables of
-/// tierOptions(). Where a disk's size is not known, it is without limit.
-TierBytes roomForTables(const ShardingProblem &problem);
+/// tierOptions(problem, tiers). Where a disk's size is not known, it is without
+/// limit.
+TierBytes roomForTables(const ShardingProblem &problem,
+                        std::span<const Tier> tiers);
 
 /// The tiers among `tiers` that the target runs on the problem's devices, with
 /// caches of rows.

@@ -6,6 +6,7 @@
 
 #include "neuroshard/Planner/Memory.h"
 
+#include "CacheMemory.h"
 #include "CopyShares.h"
 #include "ReplicaMemory.h"
 #include "SpilledRows.h"
@@ -52,14 +53,12 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
       kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
 }
 
-/// The row cache of a shard in a lower tier, in the place of its arrays.
-void addRowCache(const Table &table, const Shard &shard, MemoryTerms &terms) {
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
-  terms.weightsBytes = shard.cache.rows *
-                       cachedRowBytes(states, shard.width(), table.elementType);
-  terms.optimizerStateBytes = 0;
+/// The rows of a shard in a lower tier, which has no arrays in device memory.
+void addRecords(const Table &table, const Shard &shard, MemoryTerms &terms) {
+  terms.weightsBytes = terms.optimizerStateBytes = 0;
   (shard.tier == Tier::Dram ? terms.hostBytes : terms.diskBytes) =
-      shard.rows() * recordBytes(states, shard.width(), table.elementType);
+      shard.rows() * recordBytes(optimizerStates(table.optimizer.kind),
+                                 shard.width(), table.elementType);
 }
 
 /// What a copy takes for the sums that it exchanges with the others, each of
@@ -83,23 +82,30 @@ int64_t copySumMemory(const ShardingProblem &problem, const Table &table,
   return bytes;
 }
 
-/// Where the rows of the ids lie in the cache, and what does not fit into it of
-/// the rows that the batches under way use.
-void addCachePlaces(const ShardingProblem &problem, const Table &table,
-                    const std::vector<int> &features, const Shard &shard,
-                    int64_t ids, MemoryTerms &terms) {
+/// The cache, with room for what does not fit into its sets of the rows that
+/// the batches under way use, and where the rows of the ids lie in it. On GPUs
+/// ids and places are also in pinned memory, half as many again as needed.
+void addRowCache(const ShardingProblem &problem, const Table &table,
+                 const std::vector<int> &features, const Shard &shard,
+                 int64_t ids, MemoryTerms &terms) {
   int64_t copies = std::max<int64_t>(1, problem.batch.inputCopies);
-  if (!features.empty())
-    terms.idsBytes +=
-        copies * ids *
-        idBytes(packedIdType(problem, problem.tableIndex(table.name)));
+  int64_t bytesOfIds =
+      features.empty()
+          ? 0
+          : ids *
+                idBytes(packedIdType(problem, problem.tableIndex(table.name)));
+  terms.idsBytes += copies * bytesOfIds;
   if (engineOf(problem) == Engine::Cpu)
     terms.backwardBytes += idsOfUpdate(problem, ids) * idBytes(IdType::I64);
+  else
+    terms.hostBytes += 3 * bytesOfIds;
   int64_t underWay = copies + backwardsOfUpdate(problem) - 1;
-  terms.weightsBytes +=
-      spilledRows(std::min(underWay * ids, shard.rows()), shard.cache.rows) *
-      cachedRowBytes(optimizerStates(table.optimizer.kind), shard.width(),
-                     table.elementType);
+  int64_t spilled =
+      spilledRows(std::min(underWay * ids, shard.rows()), shard.cache.rows);
+  CacheBytes cache =
+      rowCacheBytes(problem, table, shard, shard.cache.rows + spilled);
+  terms.weightsBytes += cache.device;
+  terms.hostBytes += cache.host;
 }
 
 /// What ranks of the samples send of a feature to a cut shard beyond what
@@ -166,7 +172,7 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
   if (norms)
     terms.backwardBytes += allRows * reducedRowBytes(problem, table, shard);
   if (hasRowCache(problem.target, shard.tier))
-    addCachePlaces(problem, table, features, shard, allIds, terms);
+    addRowCache(problem, table, features, shard, allIds, terms);
 }
 
 } // namespace
@@ -198,7 +204,7 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
       optimizerStateBytes(table.optimizer.kind, shard.rows(),
                           stateRowElements(problem, shard.width()));
   if (hasRowCache(problem.target, shard.tier))
-    addRowCache(table, shard, terms);
+    addRecords(table, shard, terms);
   else if (shard.tier == Tier::Dram)
     addHostTier(problem, table, shard, terms);
   if (isReplicated(table, shard, problem.topology.deviceCount()))

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/PlanMemory.h"
 
+#include "Memory/CacheMemory.h"
 #include "RelayMemory.h"
 #include "neuroshard/Artifact/CopyAverages.h"
 #include "neuroshard/Planner/Traffic.h"
@@ -24,6 +25,28 @@ static void addAverageMessages(const ShardingProblem &problem,
   std::vector<int64_t> sent = averageMessages(exchangePlan(problem, shards));
   for (size_t device = 0; device < devices.size(); ++device)
     devices[device].backwardBytes += 2 * sent[device];
+}
+
+/// Once on each device that has row caches.
+static void addCacheStaging(const ShardingProblem &problem,
+                            std::span<const Shard> shards,
+                            MemoryReport &report) {
+  std::vector<CacheBytes> staging(report.devices.size());
+  for (const Shard &shard : shards)
+    for (int device : shard.devices) {
+      if (device < 0 || device >= problem.topology.deviceCount())
+        continue;
+      CacheBytes bytes = cacheStagingBytes(problem, shard.tier);
+      CacheBytes &most = staging[static_cast<size_t>(device)];
+      most = {std::max(most.device, bytes.device),
+              std::max(most.host, bytes.host)};
+    }
+  for (size_t device = 0; device < staging.size(); ++device) {
+    report.devices[device].weightsBytes += staging[device].device;
+    auto host = static_cast<size_t>(problem.topology.devices[device].host);
+    report.devices[device].hostBytes += staging[device].host;
+    report.hostBytes[host] += staging[device].host;
+  }
 }
 
 MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
@@ -65,6 +88,7 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
     }
   }
 
+  addCacheStaging(problem, shards, report);
   addRelayBuffers(problem, shards, idsBytes, report.devices);
   addAverageMessages(problem, shards, report.devices);
 

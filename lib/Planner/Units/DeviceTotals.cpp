@@ -29,9 +29,16 @@ DeviceTotals::DeviceTotals(const SearchContext &context, size_t periods)
     : context(&context), devices(static_cast<size_t>(context.deviceCount)),
       hosts(context.problem.topology.hosts.size()), summary(context),
       periods(periods, summary), separated(context) {
-  for (int device = 0; device < context.deviceCount; ++device)
-    devices[static_cast<size_t>(device)].footprint =
-        footprintOf(context.baseOf(device));
+  takeBase();
+}
+
+void DeviceTotals::takeBase() {
+  std::ranges::fill(hosts, HostTotal());
+  for (size_t d = 0; d < devices.size(); ++d) {
+    auto device = static_cast<int>(d);
+    devices[d] = {footprintOf(context->baseOf(device)), 0};
+    hosts[hostOf(device)].memoryBytes += context->baseOf(device).hostBytes;
+  }
 }
 
 template <int kSign>
@@ -62,9 +69,7 @@ void DeviceTotals::clear() {
   for (DemandTotals &period : periods)
     period.clear();
   separated.clear();
-  for (size_t d = 0; d < devices.size(); ++d)
-    devices[d] = {footprintOf(context->baseOf(static_cast<int>(d))), 0};
-  std::ranges::fill(hosts, HostTotal());
+  takeBase();
 }
 
 size_t DeviceTotals::hostOf(int device) const {

@@ -106,6 +106,7 @@ private:
     int64_t diskBytes = 0;
   };
   size_t hostOf(int device) const;
+  void takeBase();
   bool holds(size_t host, int64_t memoryBytes, int64_t diskBytes) const;
 
   const SearchContext *context;

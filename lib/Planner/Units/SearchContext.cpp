@@ -4,6 +4,7 @@
 
 #include "ComputeCache.h"
 #include "Cost/RowDemands.h"
+#include "Memory/CacheMemory.h"
 #include "PlanMemory/RelayMemory.h"
 #include "SearchThreads.h"
 #include "UnitStore.h"
@@ -76,8 +77,12 @@ SearchContext::SearchContext(const ShardingProblem &given,
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   base = deviceBaseMemory(problem);
   int64_t relayed = roomForRelayedIds(problem);
-  for (MemoryTerms &terms : base)
+  CacheBytes staging = plannedStagingBytes(problem, previousShards(options));
+  for (MemoryTerms &terms : base) {
     terms.idsBytes += relayed;
+    terms.weightsBytes += staging.device;
+    terms.hostBytes += staging.host;
+  }
   for (int device = 0; device < deviceCount; ++device) {
     const std::string &name =
         problem.topology.devices[static_cast<size_t>(device)].deviceClass;

@@ -17,6 +17,9 @@ namespace {
 
 /// Disks reach their rate with about as many requests at a time.
 constexpr unsigned kDepth = 128;
+/// Requests that are waited for at a time: to wake for each takes longer where
+/// other threads want the core.
+constexpr unsigned kWaitedFor = 32;
 constexpr int kThreads = 16;
 
 const char *nameOf(IoDirection direction) {
@@ -79,11 +82,12 @@ struct RowIo::Ring {
     io_uring_sqe_set_data(entry, &range);
   }
 
-  /// Submits what was started and waits for at least one to end.
-  void submitAndWait() {
+  /// Submits what was started and waits for some to end, at most as many as
+  /// run.
+  void submitAndWait(unsigned count) {
     int result = 0;
     do
-      result = io_uring_submit_and_wait(&uring, 1);
+      result = io_uring_submit_and_wait(&uring, count);
     while (result == -EINTR);
     if (result < 0 && result != -EAGAIN && result != -EBUSY)
       fail("cannot use io_uring: ", std::strerror(-result));
@@ -109,7 +113,7 @@ struct RowIo::Ring {
   const bool works = false;
 
   void start(int, IoDirection, FileRange &) {}
-  void submitAndWait() {}
+  void submitAndWait(unsigned) {}
   template <typename Function> unsigned takeEnded(const Function &) {
     return 0;
   }
@@ -168,7 +172,7 @@ void RowIo::run(int file, IoDirection direction, std::span<FileRange> ranges) {
   while (next < ranges.size() || running > 0) {
     for (; next < ranges.size() && running < kDepth; ++next, ++running)
       ring->start(file, direction, ranges[next]);
-    ring->submitAndWait();
+    ring->submitAndWait(std::min(running, kWaitedFor));
     running -= ring->takeEnded([&](FileRange &range, int result) {
       if (result < 0 && result != -EAGAIN && result != -EINTR) {
         error = -result;

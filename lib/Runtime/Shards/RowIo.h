@@ -4,6 +4,7 @@
 #define NEUROSHARD_LIB_RUNTIME_SHARDS_ROWIO_H
 
 #include "Host/PageBlock.h"
+#include "neuroshard/Model/CacheBuffers.h"
 #include "neuroshard/Runtime/ThreadPool.h"
 
 #include <array>
@@ -42,7 +43,7 @@ public:
   void writePages(int file, std::span<FileRange> ranges);
 
   /// Memory for what is moved past the system's pages, aligned to one.
-  static constexpr int64_t kStagingBytes = int64_t{16} << 20;
+  static constexpr int64_t kStagingBytes = kFileStagingBytes;
   std::span<std::byte> staging();
 
 private:

@@ -1,6 +1,7 @@
 //===- RowMover.cpp - Copies rows to and from a GPU beside its work -------===//
 
 #include "RowMover.h"
+#include "neuroshard/Model/CacheBuffers.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,7 +12,6 @@ using namespace runtime;
 
 namespace {
 
-constexpr int64_t kStagingBytes = int64_t{4} << 20;
 constexpr auto kValueBytes = static_cast<int64_t>(sizeof(float));
 
 int64_t bytesOf(const PlacedRows &rows) {
@@ -39,7 +39,7 @@ RowCopies::Point RowMover::now() {
 std::span<std::byte> RowMover::staging(int64_t bytes) {
   if (onHost.size() < bytes || onHost.size() == 0) {
     GpuScope scope(gpu);
-    onHost = PinnedBlock(gpu, std::max(bytes, kStagingBytes));
+    onHost = PinnedBlock(gpu, std::max(bytes, kRowStagingBytes));
   }
   return {onHost.data(), static_cast<size_t>(onHost.size())};
 }
@@ -49,7 +49,7 @@ void RowMover::begin(const PlacedRows &rows, const Point &point) {
   auto places = std::as_bytes(rows.places);
   auto room = [&](DeviceBlock &block, int64_t bytes) {
     if (block.size() < bytes)
-      block = DeviceBlock(gpu, std::max(bytes, kStagingBytes),
+      block = DeviceBlock(gpu, std::max(bytes, kRowStagingBytes),
                           "rows on their way to and from caches");
   };
   room(onGpu, bytesOf(rows));

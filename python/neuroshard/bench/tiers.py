@@ -5,12 +5,14 @@ r"""Training of tables on disk: ours with a cache of rows, beside mapped files a
 Each engine runs in a process of its own, one after the other, on the same Zipf-distributed ids. With
 --memory-gib (root, control groups of version 1) the process and the pages of files that the system
 keeps for it get so much memory and no more. "cold": the first steps after all files were written to
-the disk and dropped from memory. "warm": steps after --warm-up more. "memory": our engine with all
-tables in memory, for which these must fit."""
+the disk and dropped from memory. "warm": steps after --warm-up more. "mmap-random": mapped files that
+are told to be read at random; "mmap": without that advice. "memory": our engine with all tables in memory, for
+which these must fit."""
 
 from __future__ import annotations
 
 import argparse
+import mmap
 import multiprocessing
 import os
 import statistics
@@ -23,7 +25,7 @@ from neuroshard.bench._output import parsed, write_output
 from neuroshard.bench._tiers.engines import LmdbTables, MappedTables, OurTables
 from neuroshard.bench._tiers.trace import Shape, batch_of
 
-ENGINES = ("ssd", "ssd-not-ahead", "mmap", "lmdb", "memory")
+ENGINES = ("ssd", "ssd-not-ahead", "mmap", "mmap-random", "lmdb", "memory")
 GROUP = Path("/sys/fs/cgroup/memory")
 STATE_BYTES = 4
 
@@ -58,7 +60,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--steps", type=whole(1, 10**6), default=20)
     parser.add_argument("--warm-up", type=whole(0, 10**7), default=100)
     parser.add_argument("--directory", type=Path, required=True)
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=["ssd", "mmap"],
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=["ssd", "mmap-random"],
                         help=f"some of: {'; '.join(ENGINES)}, with commas between")
     parser.add_argument("--output", help="JSON file")
     options = parsed(parser, arguments)
@@ -127,8 +129,9 @@ def run(engine: str, shape: Shape, options: argparse.Namespace) -> dict[str, dic
 
 def make(engine: str, shape: Shape,
          options: argparse.Namespace) -> OurTables | MappedTables | LmdbTables:
-    if engine == "mmap":
-        return MappedTables(shape, options.directory)
+    if engine in ("mmap", "mmap-random"):
+        return MappedTables(shape, options.directory,
+                            mmap.MADV_NORMAL if engine == "mmap" else mmap.MADV_RANDOM)
     if engine == "lmdb":
         return LmdbTables(shape, options.directory)
     places = 0

@@ -76,7 +76,7 @@ module attributes {neuroshard.batch = 256 : i64} {
 // CHECK: remark: predicted step {{[0-9.]+}} ms by 'roofline': input {{[0-9.]+}} ms, fetch {{.*}}
 // CHECK: remark: device 0 computes longest: lookups [[LOOKUPS:[0-9.]+]] ms, updates [[UPDATES:[0-9.]+]] ms
 // CHECK: remark: device 0 fetches rows of lower tiers longest:
-// CHECK: remark: device 0: {{.*}}, on the host 24.4 MiB; alone: lookups [[LOOKUPS]] ms, updates [[UPDATES]] ms; device 0 computes longest
+// CHECK: remark: device 0: {{.*}}, on the host 25.0 MiB; alone: lookups [[LOOKUPS]] ms, updates [[UPDATES]] ms; device 0 computes longest
 // CHECK: remark: device 1: {{.*}}, on disk 24.4 MiB; alone:
 !ids = !neuroshard.jagged<["user", "page"], i64>
 module attributes {neuroshard.batch = 256 : i64,

@@ -1,5 +1,10 @@
 """Cases: shards in lower tiers beside the same shards in device memory."""
 
+import ctypes
+import itertools
+import os
+from pathlib import Path
+
 import torch
 
 import neuroshard as ns
@@ -8,7 +13,8 @@ from distributed_models import random_parts
 from distributed_steps import given
 from neuroshard.distributed import pipeline
 from neuroshard.errors import TensorError
-from support.cache_simulation import Cache
+from support.batch import from_features
+from support.cache_simulation import simulate
 
 STEPS = 12
 ROWS = 600
@@ -70,9 +76,77 @@ def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy=
     disk = train(context, problem, plan_of(context.size, int(cache), policy, groups, tier), parts,
                  int(depth))
     assert memory[0] == disk[0]
-    for name, (weights, states) in memory[1].items():
-        assert torch.equal(weights, disk[1][name][0]), name
-        assert all(map(torch.equal, states, disk[1][name][1])), name
+    assert_same(memory[1], disk[1])
+
+
+# Of table "TYPE SHARE POLICY TIER" in the matrix, with caches of these percents of its rows.
+SHARES = (5, 20, 50, 100)
+MATRIX_ROWS, SAMPLES, IDS = 320, 4, 3
+
+
+def matrix_problem(context, optimizer):
+    """A table for each type, share, policy and tier."""
+    names = [" ".join(map(str, one)) for one in itertools.product(
+        ("f32", "f16", "bf16"), SHARES, ("lru", "lfu"), context.tiers)]
+    tables = [ns.Table(name, MATRIX_ROWS, 8, type=name.split()[0], optimizer=ns.Optimizer(
+        optimizer, stochastic_rounding=name.startswith("bf16"))) for name in names]
+    return ns.ShardingProblem(tables=tables, features=[ns.Feature(name, name, "sum", IDS) for name in names],
+                              batch=SAMPLES * context.size, topology=f"{context.size}x{context.devices}")
+
+
+def matrix_plan(problem, ranks, cached):
+    """Whole tables on one rank after the other."""
+    shards = []
+    for number, table in enumerate(problem.tables):
+        _, share, policy, tier = table.name.split()
+        sets = -(-MATRIX_ROWS * int(share) // 100 // 32)
+        places = {"tier": tier, "cache_rows": 32 * sets, "cache_policy": policy} if cached else {}
+        shards.append(ns.Shard(name=table.name, table=table.name, rows=(0, MATRIX_ROWS), cols=(0, 8),
+                               devices=number % ranks, **places))
+    return ns.Plan(device_count=ranks, shards=shards)
+
+
+def drawn_parts(context, problem, draw, steps):
+    """Local batches, of SAMPLES each, whose rows are drawn uniformly or by Zipf 1.1."""
+    generator = context.generator(draw)
+    heat = torch.ones(MATRIX_ROWS)
+    if draw == "zipf":
+        heat /= torch.arange(1, MATRIX_ROWS + 1) ** 1.1
+
+    def one_feature():
+        ids = heat.multinomial(SAMPLES * IDS, replacement=True, generator=generator)
+        return ids, torch.full((SAMPLES,), IDS), None
+    return [[from_features([one_feature() for _ in problem.features], "i64", False)
+             for _ in range(context.size)] for _ in range(steps)]
+
+
+def case_matrix(context, optimizer, draw, steps="100"):
+    """Tables of all types with caches of all sizes, policies and tiers: losses, weights and states have
+    the bits of tables in device memory, and figures are those of a simulation."""
+    problem = matrix_problem(context, optimizer)
+    parts = drawn_parts(context, problem, draw, int(steps))
+    memory = train(context, problem, matrix_plan(problem, context.size, False), parts, 1)
+    lower = train(context, problem, matrix_plan(problem, context.size, True), parts, 2)
+    assert memory[0] == lower[0]
+    assert_same(memory[1], lower[1])
+    plan = lower[2].plan
+    for number, table in enumerate(problem.tables):
+        shard, = plan.shards_of(table.name)
+        found = lower[2].caches().get(shard.name)
+        if found is None:
+            assert context.rank not in shard.devices
+            continue
+        batches = [[row for part in one for row in part.feature(number)[0].tolist()] for one in parts]
+        cache = simulate(batches, shard.cache_rows, shard.cache_policy, 2)
+        assert (found.batches, found.rows, found.hits, found.written) == (
+            len(parts), cache.rows, cache.hits, cache.written), (table.name, found)
+        assert found.most_spilled == cache.most_spilled, (table.name, found)
+
+
+def assert_same(one, other):
+    for name, (weights, states) in one.items():
+        assert torch.equal(weights, other[name][0]), name
+        assert all(map(torch.equal, states, other[name][1])), name
 
 
 def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
@@ -86,16 +160,7 @@ def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
     raises(ValueError, "no step was trained", lambda: tables.save_run(context.folder / "none.json"))
     batches = [[row for feature in (0, 1) for part in one for row in part.feature(feature)[0].tolist()]
                for one in parts]
-    cache = Cache(int(cache), policy)
-    ahead = []
-    for number in range(STEPS):
-        while len(ahead) < min(int(depth), STEPS - number):
-            ahead.append(cache.fetch(batches[number + len(ahead)]))
-        rows = ahead.pop(0)
-        cache.update(rows)
-        cache.release(rows)
-    for row in list(cache.changed):  # whole() reads the tables
-        cache.write(row)
+    cache = simulate(batches, int(cache), policy, int(depth))
     name = next(one.name for one in tables.plan.shards if one.table == "a")
     if context.rank == context.size - 1:
         found = tables.caches()[name]
@@ -110,6 +175,62 @@ def case_figures(context, cache="32", policy="lru", depth="2", tier="ssd"):
         assert name not in tables.caches() and name in run.caches
     assert run.steps == STEPS and len(run.devices) == context.size
     assert all(one["fetch"] > 0 and one["backward"] > 0 for one in run.devices[-1:])
+
+
+GPU_PAGE_BYTES, STAGING_BYTES = 2 << 20, 8 << 20
+
+
+def emulated_bytes(rank):
+    """What is taken of the memory of a rank's emulated GPU."""
+    driver = ctypes.CDLL(str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "lib" / "libneuroshard_emulator.so"))
+    gpu, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+    assert driver.cuInit(0) == 0
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(gpu), rank) == 0
+    assert driver.cuCtxPushCurrent_v2(gpu) == 0
+    assert driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
+    assert driver.cuCtxPopCurrent_v2(ctypes.byref(gpu)) == 0
+    return total.value - free.value
+
+
+def taken(context, problem, plan, parts):
+    """Bytes of the emulated GPU that open tables take, and those that steps add; its pages are as large as those
+    of GPUs."""
+    os.environ["NEUROSHARD_EMULATOR_GRANULARITY"] = str(GPU_PAGE_BYTES)
+    before = emulated_bytes(context.rank)
+    tables = context.make(plan, problem)
+    opened = emulated_bytes(context.rank)
+    for part in parts:
+        sum(value.sum() for value in tables(given(part[context.rank])).values()).backward()
+    stepped = emulated_bytes(context.rank)
+    tables.close()
+    del os.environ["NEUROSHARD_EMULATOR_GRANULARITY"]
+    return opened - before, stepped - opened
+
+
+def case_memory(context, tier):
+    """Row caches take of a GPU what the plan says, and pass their rows through as much as it says."""
+    names = ("adam", "rowwise_adagrad")
+    problem = ns.ShardingProblem(
+        tables=[ns.Table(name, 60_000, 16, optimizer=name) for name in names],
+        features=[ns.Feature(name, name, "sum", 3, 3) for name in names],
+        batch=8 * context.size, topology=f"{context.size}x{context.devices}")
+    parts = random_parts(problem, [8] * context.size, context.generator())
+    plans = [ns.Plan(device_count=context.size, shards=[
+        ns.Shard(table=name, rows=(0, 60_000), cols=(0, 16), devices=context.size - 1, **places)
+        for name in names]) for places in ({}, {"tier": tier, "cache_rows": 40_000})]
+    planned = [ns.inspect(problem, plan).memory for plan in plans]
+    (whole_bytes, whole_step), (cached_bytes, cached_step) = (
+        taken(context, problem, plan, [parts] * 3) for plan in plans)
+    held, cached = (one.devices[context.rank] for one in planned)
+    if context.rank < context.size - 1:
+        assert (whole_bytes, whole_step) == (cached_bytes, cached_step) and held == cached
+        return
+    # 40,000 rows of 64 bytes are two pages, and of 4 bytes one.
+    assert cached.weights_bytes == (3 * 2 + 2 + 1) * GPU_PAGE_BYTES + STAGING_BYTES
+    assert cached_bytes - whole_bytes == (cached.weights_bytes - STAGING_BYTES - held.weights_bytes
+                                          - held.optimizer_state_bytes)
+    more = cached_step - whole_step - STAGING_BYTES
+    assert 0 <= more <= 16 << 10, more  # places of ids, and what kernels are told
 
 
 def case_shards(context, tier="ssd"):
@@ -147,9 +268,7 @@ def case_read_in_a_step(context, tier="ssd"):
                 whole(tables)
             torch.cat(list(pooled.values()), 1).square().mean().backward()
         runs.append(whole(tables))
-    for name, (weights, states) in runs[0].items():
-        assert torch.equal(weights, runs[1][name][0]), name
-        assert all(map(torch.equal, states, runs[1][name][1])), name
+    assert_same(*runs)
 
 
 def case_checkpoint(context, tier="ssd"):
@@ -174,9 +293,7 @@ def case_checkpoint(context, tier="ssd"):
         for part in parts[4 * number:4 * number + 4]:
             pooled = tables(given(part[context.rank]))
             torch.cat(list(pooled.values()), 1).square().mean().backward()
-    for name, (weights, states) in whole(tables).items():
-        assert torch.equal(weights, reference[name][0]), name
-        assert all(map(torch.equal, states, reference[name][1])), name
+    assert_same(whole(tables), reference)
 
 
 def case_errors(context):
@@ -185,6 +302,12 @@ def case_errors(context):
            lambda: context.make(plan, problem, tier_directory="/nowhere"))
     raises(ValueError, "cannot create the file of shard",
            lambda: context.make(plan, problem, tier_directory="/proc"))
+    large = ns.ShardingProblem(tables=[ns.Table("large", 4 * 10**9, 128)], features=[ns.Feature("f", "large", "sum", 3)],
+                               batch=16 * context.size, topology=f"{context.size}x{context.devices}")
+    shard = ns.Shard(name="large", table="large", rows=(0, 4 * 10**9), cols=(0, 128), devices=0, tier="ssd", cache_rows=32)
+    text = raises((ValueError, ns.distributed.GroupError), 'shard "large" needs 1953125.00 MiB in directory',
+                  lambda: context.make(ns.Plan(device_count=context.size, shards=[shard]), large))
+    assert "MiB left: No space left on device" in text
     tables = context.make(plan, problem)
     tables.close()
     raises(TensorError, "closed", tables.caches)

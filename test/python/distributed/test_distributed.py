@@ -8,6 +8,7 @@ import torch
 
 import neuroshard as ns
 from distributed_models import COUNT, lone, make_problem
+from neuroshard._vocabulary import OPTIMIZERS
 from support import matrix
 from support.ranks import Ranks, chosen_cases
 
@@ -26,6 +27,7 @@ def drawn(ranks):
             *(f"training.matrix:number={one}:unpooled=1:distinct=1" for one in unpooled),
             *(f"traffic.distinct_ids:number={one}" for one in unpooled),
             *(f"training.same_bits:number={one}" for one in repeated),
+            *(matrix.sample(TIER_MATRIX, 1, "tiers") if ranks == 2 else ()),
             *(f"updates.matrix:number={one}" for one in repeated),
             *(f"updates.matrix:number={one}:unpooled=1" for one in unpooled),
             *(f"traffic.frozen:number={one}" for one in repeated),
@@ -74,6 +76,8 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
          *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"
            for cache, policy, depth in ((32, "lru", 1), (128, "lru", 2), (128, "lfu", 1),
                                         (608, "lfu", 3), (256, "lfu", 2)))]
+TIER_MATRIX = [f"tiers.matrix:optimizer={optimizer}:draw={draw}:steps={100 if ALL else 20}"
+               for optimizer in OPTIMIZERS for draw in ("uniform", "zipf")]
 TIERS_IN_GROUPS = [f"tiers.same_bits:groups=2:depth={depth}" for depth in (1, 2, 3)]
 UPDATES = [*(f"updates.same_bits:optimizer={one}" for one in ("sgd", "adagrad", "rowwise_adagrad", "adam", "lamb")),
            "updates.dropped", "updates.wrong_ids", "updates.pipeline", "updates.frozen", "updates.rates",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from distributed_models import COUNT
+from neuroshard._vocabulary import OPTIMIZERS
 from support import matrix
 from support.ranks import Ranks
 
@@ -42,12 +43,11 @@ def tiers(case, *tiers, **options):
 TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_bits", "dram", optimizer="lamb"), *tiers("shards", "dram"),
          *tiers("checkpoint", "dram"), *tiers("read_in_a_step", "ssd"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
-         *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu")]
-MORE_TIERS = [one for optimizer in ("sgd", "adagrad", "rowwise_adagrad", "adam")
-              for type in ("f32", "f16", "bf16") for cache in (32, 128, 320, 608)
-              for policy in ("lru", "lfu")
-              for one in tiers("same_bits", optimizer=optimizer, type=type, cache=cache,
-                               policy=policy)]
+         *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu"),
+         *tiers("memory", "dram")]
+# In the emulator, 100 steps of all take 9 minutes of a core.
+TIER_MATRIX = [same("tiers/matrix", optimizer=optimizer, draw=draw, steps=100 if ALL else 8)
+               for optimizer in OPTIMIZERS for draw in ("uniform", "zipf")]
 UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"), same("traffic/frozen_updates"), same("traffic/frozen", number=1),
            same("updates/rates"), same("training/decay_of_all_rows"),
            same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
@@ -58,7 +58,7 @@ MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/clipped", number=one) for one in (1, 8, 14)), same("updates/clipped", at="backward"),
                 same("updates/dropped"), same("updates/pipeline")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
-       2: [*TIERS, *UPDATES, "traffic.norms", "traffic.norms:kind=lamb", "traffic.norms:kind=partial_rowwise_lamb:on_gpus=0",
+       2: [*TIERS, *matrix.sample(TIER_MATRIX, 1, "tiers gpu"), *UPDATES, "traffic.norms", "traffic.norms:kind=lamb", "traffic.norms:kind=partial_rowwise_lamb:on_gpus=0",
            "gpu.ragged:kind=partial_rowwise_lamb", "traffic.numbered:first=1:count=2",
            "traffic.numbered:first=1:count=2:on_gpus=0", "gpu.ragged", "gpu.checkpoint",
            "gpu.modes", "gpu.devices", same("trace/overlap", device="emulator"),
@@ -70,7 +70,7 @@ FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        3: ["gpu.ragged", same("errors/ids_of_one_rank")],
        4: [*tiers("same_bits", "dram", groups=2), "gpu.ragged", "gpu.ragged:kind=lars_sgd", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.devices", "gpu.export:kind=unpooled"],
-        2: [*MORE_TIERS, *MORE_UPDATES, *(same("steps/convention", optimizer=one) for one in
+        2: [*MORE_UPDATES, *(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
             same("steps/two_collections"), same("steps/unread_result"), same("steps/searched"),
             same("reshard/random", number=4, tiers=1, moves=1), "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",

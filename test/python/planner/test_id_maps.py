@@ -84,9 +84,12 @@ def test_tables_below_device_memory_have_what_is_left():
     problem = problem_of("1xH200", rows=1_000_001, constraints=ns.Constraints(
         tables=[ns.TableRule("s", cache_share=0.5, tier="dram")]))
     maps = map_bytes(1_000_000) + map_bytes(CANDIDATES)
-    room = maps + 5000 * 32
+    room = ns.plan(problem).memory.host_bytes[0]
+    assert 2**23 < room - maps - 5000 * 32 < 2**23 + 2**16  # what moves rows, and where they are
     assert ns.plan(problem.replace(topology=with_host_memory(problem.topology, room))).memory.host_bytes == (room,)
     with pytest.raises(PlanningError, match="host memory"):
+        ns.plan(problem.replace(topology=with_host_memory(problem.topology, room - 2**23 - 1)))
+    with pytest.raises(PlanningError):
         ns.plan(problem.replace(topology=with_host_memory(problem.topology, room - 1)))
 
 

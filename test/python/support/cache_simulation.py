@@ -10,7 +10,7 @@ class Cache:
         self.in_use = {}  # by row: how many batches
         self.spilled = set()
         self.changed = set()
-        self.rows = self.hits = self.written = 0
+        self.rows = self.hits = self.written = self.most_spilled = 0
 
     def set_of(self, row):
         spread = row * 0x9E3779B1 % 2**32
@@ -35,6 +35,7 @@ class Cache:
             if row not in there:
                 self.admit(row)
                 self.in_use[row] = 1
+        self.most_spilled = max(self.most_spilled, len(self.spilled))
         return rows
 
     def admit(self, row):
@@ -66,3 +67,18 @@ class Cache:
                 self.spilled.discard(row)
                 if row in self.changed:
                     self.write(row)
+
+
+def simulate(batches, rows, policy, depth):
+    """The cache after training with these ids, the next depth - 1 batches brought ahead; all tables are
+    read at the end."""
+    cache, ahead = Cache(rows, policy), []
+    for number in range(len(batches)):
+        while len(ahead) < min(depth, len(batches) - number):
+            ahead.append(cache.fetch(batches[number + len(ahead)]))
+        used = ahead.pop(0)
+        cache.update(used)
+        cache.release(used)
+    for row in list(cache.changed):
+        cache.write(row)
+    return cache

@@ -62,16 +62,16 @@ class OurTables:
 
 
 class MappedTables:
-    """Rows and states in mapped files, of which the system is told that they are read at random."""
+    """Rows and states in mapped files. advice: of mmap.madvise, such as MADV_RANDOM."""
 
-    def __init__(self, shape: Shape, folder: Path) -> None:
+    def __init__(self, shape: Shape, folder: Path, advice: int) -> None:
         self.shape = shape
         self.folder = Path(tempfile.mkdtemp(dir=folder))
         self.weights, self.states = [], []
         for i in range(shape.tables):
-            self.weights.append(mapped(self.folder / f"weights{i}", shape.rows * shape.dim)
+            self.weights.append(mapped(self.folder / f"weights{i}", shape.rows * shape.dim, advice)
                                 .view(shape.rows, shape.dim))
-            self.states.append(mapped(self.folder / f"states{i}", shape.rows))
+            self.states.append(mapped(self.folder / f"states{i}", shape.rows, advice))
             for first in range(0, shape.rows, FILLED_AT_A_TIME):
                 self.weights[i][first:first + FILLED_AT_A_TIME].uniform_(-0.01, 0.01)
             self.states[i].zero_()
@@ -100,12 +100,12 @@ class MappedTables:
         shutil.rmtree(self.folder)
 
 
-def mapped(path: Path, count: int) -> torch.Tensor:
+def mapped(path: Path, count: int, advice: int) -> torch.Tensor:
     """f32 values in a new file."""
     with path.open("w+b") as file:
         file.truncate(4 * count)
         values = mmap.mmap(file.fileno(), 4 * count)
-    values.madvise(mmap.MADV_RANDOM)
+    values.madvise(advice)
     return torch.frombuffer(values, dtype=torch.float32)
 
 

@@ -86,44 +86,6 @@ TEST(MemoryTest, TorchRecUpdatesInEachBackward) {
   EXPECT_EQ(deviceBaseMemory(problem), base);
 }
 
-TEST(MemoryTest, RowsOfEarlierBackwardsStayInTheCache) {
-  ShardingProblem problem = twoTables();
-  problem.batch.inputCopies = 1;
-  problem.batch.backwards = 2;
-  Shard shard = wholeA();
-  shard.tier = Tier::Ssd;
-  shard.cache = {32, CachePolicy::Lru};
-  // 512 rows in one set of 32 places, of 64 bytes and 16.
-  EXPECT_EQ(termsOf(problem, shard).weightsBytes, (32 + 512 - 32) * 80);
-}
-
-TEST(MemoryTest, AShardOnDiskHasItsCacheInMemory) {
-  ShardingProblem problem = twoTables();
-  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
-  Shard shard = wholeA();
-  MemoryTerms memory = termsOf(problem, shard);
-  shard.tier = Tier::Ssd;
-  shard.cache = {960, CachePolicy::Lru};
-  MemoryTerms disk = termsOf(problem, shard);
-  EXPECT_EQ(recordBytes({0, 1}, 16, ElementType::F32), 80);
-  EXPECT_EQ(cachedRowBytes({0, 1}, 16, ElementType::F32), 64 + 4 + 16);
-  // 512 ids of two batches in 30 sets: 17.1 rows on average in a set of 32.
-  // Of these sets 0.01 rows spill together.
-  EXPECT_EQ(disk.weightsBytes, (960 + 1) * 84);
-  EXPECT_EQ(disk.optimizerStateBytes, 0);
-  EXPECT_EQ(disk.diskBytes, 80000);
-  EXPECT_EQ(disk.hostBytes, 0);
-  shard.tier = Tier::Dram;
-  EXPECT_EQ(termsOf(problem, shard).hostBytes, 80000);
-  EXPECT_EQ(termsOf(problem, shard).diskBytes, 0);
-  shard.tier = Tier::Ssd;
-  EXPECT_EQ(disk.idsBytes, memory.idsBytes + 2 * 256 * 4);
-  EXPECT_EQ(disk.backwardBytes, memory.backwardBytes + 256 * 8);
-  // 512 rows in one set of 32 places.
-  shard.cache.rows = 32;
-  EXPECT_EQ(termsOf(problem, shard).weightsBytes, (32 + 512 - 32) * 84);
-}
-
 TEST(MemoryTest, RowsArePaddedTo16Bytes) {
   EXPECT_EQ(paddedRowBytes(1, ElementType::F32), 16);
   EXPECT_EQ(paddedRowBytes(4, ElementType::F32), 16);

@@ -244,8 +244,14 @@ TEST_F(VerifyTest, LowerTiersOfGpus) {
   plan.shards[0].tier = Tier::Dram;
   plan.shards[0].cache.rows = 96;
   EXPECT_EQ(errors(), "");
-  problem.topology.hosts[0].memoryBytes = 63999;
-  EXPECT_EQ(errors(), "host 0: needs 62.5 KiB, has 62.5 KiB");
+  // The rows, and what moves them.
+  int64_t needed = planMemory(problem, plan.shards).hostBytes[0];
+  EXPECT_GT(needed, 64000);
+  problem.topology.hosts[0].memoryBytes = needed - 1;
+  EXPECT_EQ(errors(), "host 0: needs 8.1 MiB, has 8.1 MiB");
+  problem.topology.hosts[0].memoryBytes = needed;
+  EXPECT_EQ(errors(), "");
+  problem.topology.hosts[0].memoryBytes = kGiB;
   plan.shards[0].tier = Tier::Ssd;
   EXPECT_EQ(errors(), "");
   EXPECT_EQ(planMemory(problem, plan.shards).diskBytes,
