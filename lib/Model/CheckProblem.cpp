@@ -23,25 +23,11 @@ public:
   void checkSums();
 
 private:
-  template <typename List> void wantNames(const char *list, const List &items);
   void checkOptimizer(const std::string &where, const Table &table);
   void checkAccess(const std::string &where, const AccessStatistics &access);
   template <typename Statistics>
   void checkPooling(const std::string &where, const Statistics &statistics);
 };
-
-template <typename List>
-void Checker::wantNames(const char *list, const List &items) {
-  std::unordered_set<std::string_view> seen;
-  for (size_t i = 0; i < items.size(); ++i) {
-    std::string where = at(list, i) + ".name";
-    if (items[i].name.empty())
-      error(where, "expected a name, got an empty text");
-    else if (!seen.insert(items[i].name).second)
-      error(where,
-            "names must be unique, '" + items[i].name + "' is used before");
-  }
-}
 
 void Checker::checkOptimizer(const std::string &where, const Table &table) {
   constexpr double kLargest = 1e30;

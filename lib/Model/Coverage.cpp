@@ -258,6 +258,10 @@ std::string neuroshard::driftError(const ShardingProblem &problem,
   if (problem.tables[table].dynamicIds)
     return "copies of a table with dynamic ids cannot drift, since rows get "
            "other ids in the meantime; leave out sync_every";
+  if (propertiesOf(problem.tables[table].optimizer.kind).hasCounters)
+    return "copies of a table whose optimizer counts steps of rows cannot "
+           "drift, since counts and step numbers have no mean; leave out "
+           "sync_every";
   return "";
 }
 

@@ -7,6 +7,8 @@
 #include "neuroshard/Support/ShortestText.h"
 
 #include <string>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace neuroshard {
@@ -56,6 +58,17 @@ protected:
         error(where, "expected devices in [0, " +
                          std::to_string(problem.topology.deviceCount()) +
                          "), got: " + std::to_string(device));
+  }
+  template <typename List> void wantNames(const char *list, const List &items) {
+    std::unordered_set<std::string_view> seen;
+    for (size_t i = 0; i < items.size(); ++i) {
+      std::string where = at(list, i) + ".name";
+      if (items[i].name.empty())
+        error(where, "expected a name, got an empty text");
+      else if (!seen.insert(items[i].name).second)
+        error(where,
+              "names must be unique, '" + items[i].name + "' is used before");
+    }
   }
 
   const ShardingProblem &problem;

@@ -26,7 +26,7 @@ struct ModelParts {
   std::vector<ComputePart> compute;
   std::vector<CommunicationPart> communication;
   /// The folder that was to have them and is not there; "": it is.
-  std::string missingFolder;
+  std::string missingFolder = {};
 };
 
 /// Reads a compute or a communication model and adds it. Errors name the file.

@@ -173,6 +173,11 @@ TEST_F(VerifyTest, CopiesThatDrift) {
   EXPECT_THAT(errors(), HasSubstr("table 'a': copies of a table with dynamic "
                                   "ids cannot drift"));
   problem = twoTables();
+  problem.tables[0].optimizer = {OptimizerKind::RowWiseAdagradWithCounter};
+  plan.fingerprint = "";
+  EXPECT_THAT(errors(), HasSubstr("table 'a': copies of a table whose "
+                                  "optimizer counts steps of rows cannot"));
+  problem = twoTables();
   drifting(4, {0, 1});
   EXPECT_EQ(errors(), "shard 'a_1': must have the sync_every of the other "
                       "shards of its table, 5, got: 4");
