@@ -4,6 +4,8 @@
 
 #include "neuroshard/Support/ShortestText.h"
 
+#include <cmath>
+
 namespace neuroshard {
 
 static std::optional<SettingError> modeError(const Optimizer &optimizer) {
@@ -38,6 +40,17 @@ static std::optional<SettingError> counterError(const Optimizer &optimizer) {
     return std::nullopt;
   }
   double halflife = optimizer.counterHalflife;
+  for (auto [name, value] :
+       {std::pair("counter_halflife", halflife),
+        std::pair("adjustment_iter", optimizer.adjustmentIter),
+        std::pair("adjustment_ub", optimizer.adjustmentUb)})
+    if (!std::isfinite(value))
+      return SettingError{name,
+                          "must be a number, got: " + shortestText(value)};
+  if (optimizer.adjustmentIter != std::floor(optimizer.adjustmentIter))
+    return SettingError{"adjustment_iter",
+                        "must be a whole number of steps, got: " +
+                            shortestText(optimizer.adjustmentIter)};
   bool isAdagradW = decayModeOf(optimizer) == WeightDecayMode::AdagradW;
   if (halflife < 0 && halflife != -1 && !(halflife == -2 && isAdagradW))
     return SettingError{"counter_halflife",

@@ -272,3 +272,8 @@ module attributes {neuroshard.batch = 0 : i64} {}
 
 // expected-error@below {{unknown attribute 'neuroshard.bach'}}
 module attributes {neuroshard.bach = 64 : i64} {}
+
+// -----
+
+// expected-error@below {{'adjustment_iter': must be a whole number of steps, got: 2.5}}
+"x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_iter = 2.5>} : () -> ()

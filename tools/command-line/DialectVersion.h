@@ -12,7 +12,7 @@
 
 namespace neuroshard {
 
-/// "dialect bytecode 7, LLVM 22.1.0".
+/// "dialect bytecode N, LLVM 22.1.0".
 inline std::string dialectVersion() {
   return "dialect bytecode " +
          std::to_string(ir::NeuroShardDialect::kBytecodeVersion) + ", LLVM " +

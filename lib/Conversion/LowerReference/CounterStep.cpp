@@ -127,8 +127,8 @@ void OptimizerStep::applyCounted(LoopBuilder &b, Value row, Value gradients,
   Value isFirst =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, last, b.f32(0));
   CountedRow counted{optimizer, stepSize, number, {}, {}, {}};
-  counted.since =
-      arith::SelectOp::create(b, isFirst, b.f32(1), b.sub(number, last));
+  Value since = arith::MaximumFOp::create(b, b.sub(number, last), b.f32(1));
+  counted.since = arith::SelectOp::create(b, isFirst, b.f32(1), since);
   counted.count = counted.after(b, b.load(memory.states[2], row));
   b.store(number, memory.states[1], row);
   b.store(counted.count, memory.states[2], row);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 using namespace neuroshard;
 
@@ -29,17 +28,17 @@ public:
     if (rules.coLocateLeader >= 0 && together != devices.end())
       best = together->second;
     for (int d = group * groupSize; !best && d < (group + 1) * groupSize; ++d)
-      if (mayHold(rules, d))
+      if (mayHold(table, d))
         best = d;
-    if (!best || !mayHold(rules, *best))
+    if (!best || !mayHold(table, *best))
       return std::nullopt;
     if (rules.coLocateLeader < 0)
       for (int d = *best; d < (group + 1) * groupSize; ++d)
-        if (mayHold(rules, d) && partsAt(d) < partsAt(*best))
+        if (mayHold(table, d) && partsAt(d) < partsAt(*best))
           best = d;
     devices[{rules.coLocateLeader, group}] = *best;
     for (int set : rules.separateSets)
-      taken.insert({set, *best});
+      taken[{set, *best}] = table;
     ++partsOn[static_cast<size_t>(*best)];
     return best;
   }
@@ -47,10 +46,12 @@ public:
 private:
   int partsAt(int device) const { return partsOn[static_cast<size_t>(device)]; }
 
-  bool mayHold(const TableRules &rules, int device) const {
+  bool mayHold(int table, int device) const {
+    const TableRules &rules = context.rulesOf(table);
     return rules.allowsDevice(device) &&
            std::ranges::none_of(rules.separateSets, [&](int set) {
-             return taken.contains({set, device});
+             auto found = taken.find({set, device});
+             return found != taken.end() && found->second != table;
            });
   }
 
@@ -58,7 +59,7 @@ private:
   int groupSize;
   std::vector<int> partsOn;
   std::map<std::pair<int, int>, int> devices; ///< by leader and group.
-  std::set<std::pair<int, int>> taken;        ///< set and device.
+  std::map<std::pair<int, int>, int> taken;   ///< table by set and device.
 };
 
 } // namespace
@@ -110,14 +111,15 @@ void GroupRules::restrictInside(int group, std::span<const int> sources,
         parts.push_back(static_cast<int>(i));
     return parts;
   };
-  auto addSets = [&](const std::vector<std::vector<int>> &sets,
-                     std::vector<std::vector<int>> &into) {
-    for (const std::vector<int> &set : sets)
-      if (std::vector<int> parts = partsOf(set); parts.size() > 1)
-        into.push_back(std::move(parts));
-  };
-  addSets(given.coLocate, inner.coLocate);
-  addSets(given.separate, inner.separate);
+  for (const std::vector<int> &set : given.coLocate)
+    if (std::vector<int> parts = partsOf(set); parts.size() > 1)
+      inner.coLocate.push_back(std::move(parts));
+  for (const std::vector<int> &set : given.separate) // parts of two tables
+    for (size_t a = 0; a < set.size(); ++a)
+      for (size_t b = a + 1; b < set.size(); ++b)
+        for (int one : partsOf({set[a]}))
+          for (int other : partsOf({set[b]}))
+            inner.separate.push_back({one, other});
   for (size_t i = 0; i < sources.size(); ++i) {
     const TableRules &rules = context.rulesOf(sources[i]);
     if (rules.devices.empty())

@@ -72,11 +72,12 @@ public:
     if (std::optional<ShardingPlan> placed = placeInGroups(outer->shards))
       plans.push_back(std::move(*placed));
     ShardingPlan base = replicas;
-    if (outer->shards.size() <=
-            kMostSplitShards * static_cast<size_t>(groupCount) &&
-        rules.placeWhole(outer->shards, base))
-      plans.insert(plans.begin(), splitInGroups(context, groupSize, base,
-                                                outer->shards, evaluations));
+    bool isSplit = outer->shards.size() <=
+                   kMostSplitShards * static_cast<size_t>(groupCount);
+    if (isSplit && rules.placeWhole(outer->shards, base))
+      if (auto split = splitInGroups(context, groupSize, base, outer->shards,
+                                     evaluations))
+        plans.insert(plans.begin(), std::move(*split));
     return plans;
   }
 

@@ -36,7 +36,8 @@ public:
         rowCounts.push_back(rows);
   }
 
-  ShardingPlan run(const ShardingPlan &placed, std::span<const Shard> all) {
+  std::optional<ShardingPlan> run(const ShardingPlan &placed,
+                                  std::span<const Shard> all) {
     base = placed;
     baseMs.resize(static_cast<size_t>(context.deviceCount));
     for (const Shard &shard : base.shards)
@@ -45,6 +46,9 @@ public:
             freeUnit(shard)->aloneMs();
     for (const Shard &shard : all)
       addPart(shard);
+    if (std::ranges::any_of(
+            parts, [](const Part &part) { return part.devices.empty(); }))
+      return std::nullopt;
     std::ranges::stable_sort(parts, std::greater(), &Part::idsPerResult);
     tryBorders();
     if (parts.size() * static_cast<size_t>(context.deviceCount) <= kSingleWork)
@@ -191,9 +195,9 @@ private:
 
 } // namespace
 
-ShardingPlan neuroshard::splitInGroups(const SearchContext &context,
-                                       int groupSize, const ShardingPlan &base,
-                                       std::span<const Shard> parts,
-                                       int64_t &evaluations) {
+std::optional<ShardingPlan>
+neuroshard::splitInGroups(const SearchContext &context, int groupSize,
+                          const ShardingPlan &base,
+                          std::span<const Shard> parts, int64_t &evaluations) {
   return Splitter(context, groupSize, evaluations).run(base, parts);
 }

@@ -8,13 +8,15 @@
 namespace neuroshard {
 
 /// Splits each part of a table evenly over the devices of its group that may
-/// hold the table, by rows,
-/// by columns or by both, whichever makes a step with relays shortest, and adds
-/// them to `base`, which has what is placed already. The device of a part is
-/// its group. The plan may need too much memory.
-ShardingPlan splitInGroups(const SearchContext &context, int groupSize,
-                           const ShardingPlan &base,
-                           std::span<const Shard> parts, int64_t &evaluations);
+/// hold the table, by rows, by columns or by both, whichever makes a step with
+/// relays shortest, and adds them to `base`, which has what is placed already.
+/// The device of a part is its group. None if no device there may hold one. The
+/// plan may need too much memory.
+std::optional<ShardingPlan> splitInGroups(const SearchContext &context,
+                                          int groupSize,
+                                          const ShardingPlan &base,
+                                          std::span<const Shard> parts,
+                                          int64_t &evaluations);
 
 } // namespace neuroshard
 

@@ -28,7 +28,10 @@ private:
   Operation *followInto(linalg::LinalgOp op, OpOperand &use, unsigned dim);
   void followInto(tensor::InsertSliceOp op, OpOperand &use, unsigned dim);
   void followReturn(OpOperand &use, unsigned dim);
+  ArrayRef<func::CallOp> callsOf(func::FuncOp function);
 
+  /// Looked for once, as that goes through the module.
+  llvm::DenseMap<func::FuncOp, SmallVector<func::CallOp>> calls;
   llvm::DenseSet<std::pair<Value, unsigned>> known;
   SmallVector<Found> open;
 };
@@ -107,12 +110,24 @@ void SampleDims::followInto(tensor::InsertSliceOp op, OpOperand &use,
 /// What a function returns is what its callers get.
 void SampleDims::followReturn(OpOperand &use, unsigned dim) {
   auto function = use.getOwner()->getParentOfType<func::FuncOp>();
-  auto uses = SymbolTable::getSymbolUses(function, function->getParentOp());
-  if (!uses)
-    return;
-  for (SymbolTable::SymbolUse user : *uses)
-    if (auto call = dyn_cast<func::CallOp>(user.getUser()))
-      add(call.getResult(use.getOperandNumber()), dim);
+  for (func::CallOp call : callsOf(function))
+    add(call.getResult(use.getOperandNumber()), dim);
+}
+
+ArrayRef<func::CallOp> SampleDims::callsOf(func::FuncOp function) {
+  auto [found, isNew] = calls.try_emplace(function);
+  if (isNew)
+    found->second = neuroshard::callsOf(function);
+  return found->second;
+}
+
+SmallVector<func::CallOp> neuroshard::callsOf(func::FuncOp function) {
+  SmallVector<func::CallOp> calls;
+  if (auto uses = SymbolTable::getSymbolUses(function, function->getParentOp()))
+    for (SymbolTable::SymbolUse use : *uses)
+      if (auto call = dyn_cast<func::CallOp>(use.getUser()))
+        calls.push_back(call);
+  return calls;
 }
 
 Operation *SampleDims::followInto(OpOperand &use, unsigned dim) {

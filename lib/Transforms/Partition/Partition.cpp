@@ -63,13 +63,12 @@ LogicalResult Partitioner::checkReductions(int64_t numDevices) {
   if (numDevices == 1)
     return success();
   SmallVector<Value> pooled;
-  auto uses = SymbolTable::getSymbolUses(step.wait, step.wait->getParentOp());
-  for (SymbolTable::SymbolUse use : *uses)
+  for (func::CallOp call : callsOf(step.wait))
     for (const Exchange &exchange : exchanges)
       for (auto [lookup, position] :
            llvm::zip(exchange.lookups, exchange.positions))
         if (cast<LookupAttr>(lookup).getPooling() != Pooling::None)
-          pooled.push_back(use.getUser()->getResult(position));
+          pooled.push_back(call.getResult(position));
   Operation *reduction = findBatchReduction(pooled);
   if (!reduction)
     return success();

@@ -20,6 +20,7 @@ struct Handle {
   StringAttr exchange;
   Operation *made;
   Operation *released = nullptr;
+  bool escapes = false; ///< to where it is not followed.
 };
 
 /// The numbers of the handles in a value: one, or those of a bundle's values in
@@ -44,6 +45,7 @@ private:
   void make(Operation *op, Value value, FlatSymbolRefAttr exchange);
   void bundle(ValueRange values, Value into);
   void unbundle(Value from, ValueRange values);
+  void letGo(Operation *op);
   int64_t handleOf(Value value) const;
 
   ModuleOp module;
@@ -76,6 +78,16 @@ void HandleVerifier::unbundle(Value from, ValueRange values) {
   Held all = held.lookup(from);
   for (auto [index, value] : llvm::enumerate(values))
     held[value] = {index < all.size() ? all[index] : kNone};
+}
+
+/// Of what else an op takes, also in its regions, nothing is known any more.
+void HandleVerifier::letGo(Operation *op) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      for (int64_t number : held.lookup(operand))
+        if (number != kNone)
+          handles[number].escapes = true;
+  });
 }
 
 LogicalResult HandleVerifier::use(Operation *op, Value value,
@@ -117,8 +129,10 @@ LogicalResult HandleVerifier::release(ReleaseOp op) {
 
 LogicalResult HandleVerifier::call(func::CallOp op) {
   auto callee = module.lookupSymbol<func::FuncOp>(op.getCallee());
-  if (!callee)
+  if (!callee || !llvm::hasSingleElement(callee.getBody())) {
+    letGo(op);
     return success();
+  }
   SmallVector<Held> given;
   for (Value operand : op.getOperands())
     given.push_back(held.lookup(operand));
@@ -174,7 +188,11 @@ LogicalResult HandleVerifier::run(Operation *op) {
         return success();
       })
       .Case([&](func::CallOp op) { return call(op); })
-      .Default([](Operation *) { return success(); });
+      .Default([&](Operation *op) {
+        if (!op->hasTrait<OpTrait::IsTerminator>())
+          letGo(op);
+        return success();
+      });
 }
 
 /// Handles that a function was given or made are released, or in its results.
@@ -185,7 +203,8 @@ LogicalResult HandleVerifier::verifyReleased(func::FuncOp function,
     for (int64_t number : held.lookup(value))
       passedOn.insert(number);
   for (auto [number, handle] : llvm::enumerate(handles)) {
-    if (handle.released || passedOn.contains(static_cast<int64_t>(number)))
+    if (handle.released || handle.escapes ||
+        passedOn.contains(static_cast<int64_t>(number)))
       continue;
     InFlightDiagnostic diagnostic =
         handle.made->emitOpError("makes a handle that is never released");

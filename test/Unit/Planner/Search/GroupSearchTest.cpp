@@ -108,7 +108,7 @@ TEST(GroupSplitsTest, KeepPartsInTheirGroups) {
   ShardingPlan none;
   none.deviceCount = 8;
   int64_t evaluations = 0;
-  ShardingPlan plan = splitInGroups(context, 4, none, parts, evaluations);
+  ShardingPlan plan = *splitInGroups(context, 4, none, parts, evaluations);
   EXPECT_GT(evaluations, 10);
   std::map<std::string, int64_t> cells;
   std::set<int> ofLargest;
