@@ -134,6 +134,7 @@ OUTSIDE = {
     "Optimizer.initial_accumulator": (-1, 1e308), "Optimizer.weight_decay": (-1, 1e308),
     "Optimizer.l1_penalty": (-1, 1e308), "Optimizer.l2_penalty": (-1, 1e308),
     "Optimizer.eta": (-1, 1e308), "Optimizer.max_gradient": (-1, 1e308),
+    "Optimizer.counter_halflife": (-3, 1e308), "Optimizer.adjustment_iter": (-2, 1e308), "Optimizer.adjustment_ub": (-1, 1e308),
     "Reserves.dense_bytes": (-1, HUGE), "Reserves.fragmentation_bytes": (-1, HUGE),
     "Reserves.communicator_bytes": (-1, HUGE), "RowMass.row_share": (-0.5, 1.5, 1e308),
     "RowMass.lookup_share": (-0.5, 1.5, 1e308),

@@ -389,5 +389,5 @@ def test_eta_is_of_lars():
 
 def test_modes_of_weight_decay_are_named():
     with pytest.raises(ValueError, match="Optimizer.weight_decay_mode: expected one of default, l2, "
-                                         "decoupled, got: 'coupled'"):
+                                         "decoupled, adagradw, got: 'coupled'"):
         ns.Optimizer("adam", weight_decay_mode="coupled")

@@ -38,7 +38,8 @@ def test_the_command_freezes(small, tmp_path, capsys, monkeypatch):
             (["nothing.pt", "problem.json"], "there is no file or folder nothing.pt"),
             (["weights.pt", "nothing.json"], "there is no file nothing.json"),
             (["weights.pt", "problem.json", "--dtype", "int3"], "expected one of"),
-            (["weights.pt", "problem.json", "--dtype", "nobody=int8"], "\"nobody\" is not a table")):
+            (["weights.pt", "problem.json", "--dtype", "nobody=int8"],
+             "there is no table 'nobody' in the problem; it has user, item")):
         done = run("freeze", *arguments, "-o", "wrong")
         assert done.code == 1 and text in done.err and not (tmp_path / "wrong").exists(), done.err
     assert run("freeze", "weights.pt", "problem.json", "-o", "wrong", "--dtype", "int8", "--dtype", "f16").code == 2
