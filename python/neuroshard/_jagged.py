@@ -180,6 +180,22 @@ def is_keyed(features: object) -> bool:
         getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
 
 
+def without_unread_weights(ids: Jagged, features: object, where: str) -> Jagged:
+    """The ids of an input without weights, which no lookup of it reads. Raises a TensorError for weights, unless the
+    features are a KeyedJaggedTensor, which may have them for another collection: TorchRec's collections pass over
+    them, too."""
+    if ids.weights is None:
+        return ids
+    if not is_keyed(features):
+        raise unread_weights(where)
+    return ids._replace(weights=None)
+
+
+def unread_weights(where: str) -> TensorError:
+    return TensorError(f"{where}: expected no weights, as no lookup reads them, found some; leave them out, or make "
+                       "tables whose features are weighted")
+
+
 def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, str]) -> object:
     """Picks the expected features in their order from a KeyedJaggedTensor, and drops its others. In
     a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.

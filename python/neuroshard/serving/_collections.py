@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard._fields import shown
-from neuroshard._jagged import Jagged, as_jagged, check_ends, check_pair, is_keyed, pick_features, spread, with_offsets
+from neuroshard._jagged import (Jagged, as_jagged, check_ends, check_pair, pick_features, spread, with_offsets,
+                                without_unread_weights)
 from neuroshard._model_names import in_collection, key_of
 from neuroshard.errors import TensorError
 
@@ -38,8 +39,8 @@ class Collection:
                                   f"{list(picked)}")
             return {whole: picked[own] for own, whole in zip(self.features, self.whole)}
         ids = with_offsets(as_jagged(picked, self), self)
-        if ids.weights is not None and not self.weighted and not is_keyed(given):
-            raise TensorError(f"collection \"{self.path}\": expected no weights, as no lookup reads them, found some")
+        if not self.weighted:
+            ids = without_unread_weights(ids, given, f"collection \"{self.path}\"")
         return dict(zip(self.whole, self._split(ids)))
 
     def _split(self, ids: Jagged) -> list[tuple[torch.Tensor, ...]]:
