@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -84,14 +84,13 @@ def collections_of(readers: Sequence[tuple[str, str, bool, bool]]) -> dict[str, 
                              tuple(one[0] for one in of if one[4])) for path, of in found.items()}
 
 
-def are_by_collection(given: object, collections: Mapping[str, Collection]) -> bool:
+def are_by_collection(given: object, collections: Mapping[str, Collection], flat: Iterable[str]) -> bool:
     """Whether the tables of a model are called with {path: features}, not with all features of the folder. Raises a
-    TensorError for what is neither."""
+    TensorError for what is neither. flat: names of the latter, also those that several tables share."""
     if not collections or isinstance(given, (Jagged, tuple, list)):
         return False
-    whole = {name for one in collections.values() for name in one.whole}
     keys = list(given) if isinstance(given, Mapping) else list(given.keys()) if hasattr(given, "keys") else []
-    if set(keys) & whole:
+    if not set(keys).isdisjoint(flat):
         return False
     if not isinstance(given, Mapping) or not given:
         raise TensorError(f"these tables are of a whole model: expected {{path: features}} with paths of "

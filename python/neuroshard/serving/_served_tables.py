@@ -104,7 +104,7 @@ class ServedTables:
         return tuple(self._collections)
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor] | dict[str, dict[str, torch.Tensor]]:
-        if are_by_collection(ids, self._collections):
+        if are_by_collection(ids, self._collections, {*self._keys, *self._keys.values()}):
             return results_by_collection(self._look_up(joined(ids, self._collections)), ids, self._collections)
         return self._look_up(ids)
 

@@ -119,8 +119,15 @@ def load_constraints(path: str, problem: ns.ShardingProblem) -> ns.Constraints:
     try:
         return ns.ShardingProblem.from_json(whole).constraints
     except ns.InvalidProblem as error:
-        raise ns.InvalidProblem([(f"{path}: {one.where}" if one.where else path, one.message)
-                                 for one in error.diagnostics]) from None
+        raise ns.InvalidProblem([(_place(path, one.where), one.message) for one in error.diagnostics]) from None
+
+
+def _place(path: str, where: str) -> str:
+    """Of an error of the problem, in the file of its constraints if it is there."""
+    if where != "constraints" and not where.startswith(("constraints.", "constraints[")):
+        return where or path
+    inner = where.removeprefix("constraints").removeprefix(".")
+    return f"{path}: {inner}" if inner else path
 
 
 def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
