@@ -36,8 +36,8 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
             if unknown[0].lower() in (node.lower(), node.lower().rpartition(":")[2]):
                 raise InputError(f"'{node}' is a node of {devices} {device_class}: 'neuroshard devices {device_class}' "
                                  "shows the class, and without CLASS all nodes are listed")
-        raise InputError(f"there is no device class '{unknown[0]}'{did_you_mean(unknown[0].upper(), by_case)} "
-                         f"known: {', '.join(classes)}; --file adds classes of your own")
+        raise InputError(f"there is no device class '{unknown[0]}'; known: {', '.join(classes)}; --file adds classes "
+                         f"of your own{did_you_mean(unknown[0].upper(), by_case)}")
     chosen = [classes[by_case[name.upper()]] for name in names]
     figures = next(iter(classes.values())).figures()
     if fields and as_json:
