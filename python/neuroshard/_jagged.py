@@ -25,10 +25,9 @@ class Jagged(NamedTuple):
     """One input of the model, feature-major as in a KeyedJaggedTensor.
 
     ids: i32 or i64, as the model was written. offsets: i64 [features * batch + 1], from 0; None:
-    each bag has `pooling` ids. weights: one for each id; f32, other
-    floating-point types are converted. feature_begin: host
-    numbers [features + 1], where each feature's ids begin. Only models with several features and
-    unpooled lookups need it; without it they wait for the GPU to find it.
+    each bag has `pooling` ids. weights: one for each id; f32, other floating-point types are
+    converted. feature_begin: host numbers [features + 1], where each feature's ids begin. Only models
+    with several features and unpooled lookups need it; without it they wait for the GPU to find it.
 
     batches: the bags of each feature where features differ in them, host numbers [features];
     offsets then has one value for each bag of each feature, and the last. inverse: for each
@@ -80,7 +79,8 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
 def is_ready(jagged: Jagged) -> bool:
     """Whether as_jagged() would change and refuse nothing: for most steps the only check."""
     ids, offsets, weights, pooling, feature_begin, batches, inverse = jagged
-    return (feature_begin is None and batches is None and inverse is None and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
+    return (feature_begin is None and batches is None and inverse is None
+            and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
             and is_ready_tensor(ids, ID_TYPES)
             and (offsets is None or is_ready_tensor(offsets, (torch.int64,)))
             and (weights is None or is_ready_tensor(weights, (torch.float32,))))
