@@ -25,10 +25,9 @@ class Jagged(NamedTuple):
     """One input of the model, feature-major as in a KeyedJaggedTensor.
 
     ids: i32 or i64, as the model was written. offsets: i64 [features * batch + 1], from 0; None:
-    each bag has `pooling` ids. weights: one for each id; f32, other
-    floating-point types are converted. feature_begin: host
-    numbers [features + 1], where each feature's ids begin. Only models with several features and
-    unpooled lookups need it; without it they wait for the GPU to find it.
+    each bag has `pooling` ids. weights: one for each id; f32, other floating-point types are
+    converted. feature_begin: host numbers [features + 1], where each feature's ids begin. Only models
+    with several features and unpooled lookups need it; without it they wait for the GPU to find it.
 
     batches: the bags of each feature where features differ in them, host numbers [features];
     offsets then has one value for each bag of each feature, and the last. inverse: for each
@@ -80,7 +79,8 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
 def is_ready(jagged: Jagged) -> bool:
     """Whether as_jagged() would change and refuse nothing: for most steps the only check."""
     ids, offsets, weights, pooling, feature_begin, batches, inverse = jagged
-    return (feature_begin is None and batches is None and inverse is None and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
+    return (feature_begin is None and batches is None and inverse is None
+            and type(pooling) is int and 0 <= pooling <= LARGEST_POOLING
             and is_ready_tensor(ids, ID_TYPES)
             and (offsets is None or is_ready_tensor(offsets, (torch.int64,)))
             and (weights is None or is_ready_tensor(weights, (torch.float32,))))
@@ -178,6 +178,22 @@ def is_keyed(features: object) -> bool:
     """Whether features have the interface of a KeyedJaggedTensor."""
     return not isinstance(features, (tuple, list, Mapping)) and callable(
         getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
+
+
+def without_unread_weights(ids: Jagged, features: object, where: str) -> Jagged:
+    """The ids of an input without weights, which no lookup of it reads. Raises a TensorError for weights, unless the
+    features are a KeyedJaggedTensor, which may have them for another collection: TorchRec's collections pass over
+    them, too."""
+    if ids.weights is None:
+        return ids
+    if not is_keyed(features):
+        raise unread_weights(where)
+    return ids._replace(weights=None)
+
+
+def unread_weights(where: str) -> TensorError:
+    return TensorError(f"{where}: expected no weights, as no lookup reads them, found some; leave them out, or make "
+                       "tables whose features are weighted")
 
 
 def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, str]) -> object:

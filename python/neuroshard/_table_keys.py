@@ -17,7 +17,7 @@ def keys_of_tables(names: Iterable[str], keys: Iterable[str]) -> dict[str, list[
     """By table, the keys that may have its weights: its name or <name>.weight if there is such a key, else those that
     end in .<name>.weight and in no longer one of `names`, the tables there are. In keys a name may have
     embedding_bags or embeddings after the path of its collection: <path>.embedding_bags.<table>.weight is of
-    <path>.<table>. Only where no such key is there, names may have _ in place of dots, as those of single modules."""
+    <path>.<table>. Only where no such key is there, names may have _ in place of dots, as those of single modules, and no key is of two tables."""
     names = set(names)
     found: dict[tuple[str, int], list[str]] = {}  # by name, and by how a key spells it: the best first
     for key in keys:
@@ -29,7 +29,14 @@ def keys_of_tables(names: Iterable[str], keys: Iterable[str]) -> dict[str, list[
             for rank, spell in ((1, _dotted), (2, _underscored)):
                 if (name := _longest(segments, names, spell)) is not None:
                     found.setdefault((name, rank), []).append(key)
-    return {name: next((found[name, rank] for rank in range(3) if (name, rank) in found), []) for name in names}
+    chosen: dict[str, list[str]] = {}
+    taken: set[str] = set()  # by names that are spelled better
+    for rank in range(3):
+        for name in names - chosen.keys():
+            if own := [key for key in found.get((name, rank), ()) if key not in taken]:
+                chosen[name] = own
+        taken.update(*chosen.values())
+    return {name: chosen.get(name, []) for name in names}
 
 
 def _longest(segments: list[str], names: Collection[str],

@@ -78,11 +78,12 @@ class Breakdown(_fields.Record):
 
     Under objective="step" input_ms, fetch_ms, max_forward_ms, exposed_forward_communication_ms,
     dense_ms, backward_communication_ms, max_backward_ms and fixed_ms add up to cost_ms. fetch_ms: what
-    the step waits for rows of tables below device memory. fixed_ms: of a machine file, what host and PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten
-    measured steps, where a machine file says it; else 0. worst_ms: the largest of the snapshots' costs.
+    the step waits for rows of tables below device memory. fixed_ms: of a machine file, what host and
+    PyTorch take whatever the plan. low_ms, high_ms: between them lie nine of ten measured steps, where a
+    machine file says it; else 0. worst_ms: the largest of the snapshots' costs.
     compute_interval: of a device's forward and backward together, communication_interval: of its time
-    in one exchange, where the cost model's file says it. devices, caches, snapshots: what the cost is made of, by
-    device, shard and snapshot.
+    in one exchange, where the cost model's file says it. devices, caches, snapshots: what the cost is
+    made of, by device, shard and snapshot.
     """
 
     cost_ms: float

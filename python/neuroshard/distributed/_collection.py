@@ -24,7 +24,7 @@ from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
-from neuroshard.distributed._inputs import as_tensors, fill_weights, require_keyed, require_values
+from neuroshard.distributed._inputs import as_tensors, fill_weights, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
@@ -35,7 +35,7 @@ from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.distributed._updates import UpdateArguments, Updates
 from neuroshard.errors import TensorError
-from neuroshard._jagged import Jagged, as_jagged, is_keyed, pick_features
+from neuroshard._jagged import Jagged, as_jagged, is_keyed, pick_features, without_unread_weights
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.runs import Run
@@ -382,9 +382,8 @@ class _Sharded(Learning, torch.nn.Module):
         expected = self._session.input
         given = fill_weights(pick_features(features, expected, self._keys), expected)
         ids = as_tensors(as_jagged(given, expected), expected)
-        if not expected.weighted and ids.weights is not None:
-            require_keyed(features, expected)
-            ids = ids._replace(weights=None)
+        if not expected.weighted:
+            ids = without_unread_weights(ids, features, f"input \"{expected.name}\"")
         return self._out_of_range.apply(ids, counts)
 
     # Hooks of nn.Module

@@ -42,6 +42,8 @@ class Engine:
         return self._ops.num_updates(self.name)
 
     def set_num_updates(self, count: int) -> None:
+        if count != self.num_updates():
+            self.averaged_at = -1  # of the copies as they are after another number nothing is known
         self._ops.set_num_updates(self.name, count)
 
     def advance(self, learning_rates: Sequence[float]) -> None:

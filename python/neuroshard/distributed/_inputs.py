@@ -11,7 +11,7 @@ import torch
 
 from neuroshard._artifact.dtypes import DTYPES, ID_DTYPES
 from neuroshard._artifact.manifest import Manifest
-from neuroshard._jagged import Jagged, is_keyed, spread, with_offsets
+from neuroshard._jagged import Jagged, spread, unread_weights, with_offsets
 from neuroshard.distributed._operators import InputShapes, Result, Shapes
 from neuroshard.errors import TensorError
 
@@ -114,17 +114,9 @@ def fill_weights(features: object, expected: Input) -> object:
         if not isinstance(value, (tuple, list)) or not value or not isinstance(value[0], torch.Tensor):
             continue
         if len(value) > 2:
-            raise TensorError(f"feature \"{name}\": expected no weights, as no lookup reads them, found some")
+            raise unread_weights(f"feature \"{name}\"")
         filled[name] = (*value, torch.ones(value[0].shape, device=value[0].device))
     return filled
-
-
-def require_keyed(features: object, expected: Input) -> None:
-    """Raises a TensorError for weights that no lookup reads, unless they are of a KeyedJaggedTensor, which may have
-    them for another collection: TorchRec's collections pass over them, too."""
-    if not is_keyed(features):
-        raise TensorError(f"input \"{expected.name}\": expected no weights, as no lookup reads them, found some; leave "
-                          "them out, or give the features of the problem weighted=True")
 
 
 def require_values(ids: Jagged, learns: bool) -> None:

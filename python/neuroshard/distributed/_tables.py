@@ -14,7 +14,7 @@ import torch
 
 from neuroshard import _fields
 from neuroshard._artifact.manifest import Manifest
-from neuroshard._jagged import Jagged, as_jagged
+from neuroshard._jagged import Jagged, as_jagged, without_unread_weights
 from neuroshard.distributed import _arguments, _operators
 from neuroshard.distributed._caches import CacheFigures, cache_figures
 from neuroshard.distributed._device import pick_device
@@ -165,7 +165,7 @@ class EmbeddingTables(Learning, torch.nn.Module):
             names = "; ".join(one.name for one in self._inputs)
             raise TensorError(f"expected {len(self._inputs)} inputs, of the features {names}, "
                               f"found {len(inputs)}")
-        made = [complete(as_jagged(given, one), one) for given, one in zip(inputs, self._inputs)]
+        made = [complete(as_jagged(given, one), given, one) for given, one in zip(inputs, self._inputs)]
         self._check_now_and_then()
         ticket = self._engine.start(*made)
         # A backward of weights says that the artifact has no update, if it has none.
@@ -267,12 +267,14 @@ def close(engine: Engine, name: str) -> None:
     engine.close()
 
 
-def complete(given: Jagged, expected: Input) -> Jagged:
-    """The ids of an input as operators take them. Raises a TensorError for what does not fit."""
-    if (given.weights is not None) != expected.weighted:
-        wanted, found = ("weights", "none") if expected.weighted else ("no weights", "some")
-        raise TensorError(f"input \"{expected.name}\": expected {wanted}, as the model was written, found {found}")
-    return as_tensors(given, expected)
+def complete(ids: Jagged, features: object, expected: Input) -> Jagged:
+    """The ids of an input as operators take them. Raises a TensorError for what does not fit. features: what the ids
+    were given as."""
+    if not expected.weighted:
+        ids = without_unread_weights(ids, features, f"input \"{expected.name}\"")
+    elif ids.weights is None:
+        raise TensorError(f"input \"{expected.name}\": expected weights, as the model was written, found none")
+    return as_tensors(ids, expected)
 
 
 def is_capturing() -> bool:

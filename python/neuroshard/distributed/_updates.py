@@ -168,8 +168,9 @@ class Updates:
         if isinstance(parameters, torch.Tensor):
             parameters = [parameters]
         dense = [one for one in parameters if one.grad is not None]
+        own = self._engine.squared_norm()
         self._is_clipped = True
-        squared = self._ranks.total(self._engine.squared_norm())
+        squared = self._ranks.total(own)
         of_dense = torch.nn.utils.get_total_norm([one.grad for one in dense])
         total = (of_dense.double().square() + squared).sqrt().float()
         torch.nn.utils.clip_grads_with_norm_(dense, most, total)

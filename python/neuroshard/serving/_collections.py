@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from neuroshard._fields import shown
-from neuroshard._jagged import Jagged, as_jagged, check_ends, check_pair, is_keyed, pick_features, spread, with_offsets
+from neuroshard._jagged import (Jagged, as_jagged, check_ends, check_pair, pick_features, spread, with_offsets,
+                                without_unread_weights)
 from neuroshard._model_names import in_collection, key_of
 from neuroshard.errors import TensorError
 
@@ -38,8 +39,8 @@ class Collection:
                                   f"{list(picked)}")
             return {whole: picked[own] for own, whole in zip(self.features, self.whole)}
         ids = with_offsets(as_jagged(picked, self), self)
-        if ids.weights is not None and not self.weighted and not is_keyed(given):
-            raise TensorError(f"collection \"{self.path}\": expected no weights, as no lookup reads them, found some")
+        if not self.weighted:
+            ids = without_unread_weights(ids, given, f"collection \"{self.path}\"")
         return dict(zip(self.whole, self._split(ids)))
 
     def _split(self, ids: Jagged) -> list[tuple[torch.Tensor, ...]]:
@@ -83,14 +84,13 @@ def collections_of(readers: Sequence[tuple[str, str, bool, bool]]) -> dict[str, 
                              tuple(one[0] for one in of if one[4])) for path, of in found.items()}
 
 
-def are_by_collection(given: object, collections: Mapping[str, Collection]) -> bool:
+def are_by_collection(given: object, collections: Mapping[str, Collection], flat: Iterable[str]) -> bool:
     """Whether the tables of a model are called with {path: features}, not with all features of the folder. Raises a
-    TensorError for what is neither."""
+    TensorError for what is neither. flat: names of the latter, also those that several tables share."""
     if not collections or isinstance(given, (Jagged, tuple, list)):
         return False
-    whole = {name for one in collections.values() for name in one.whole}
     keys = list(given) if isinstance(given, Mapping) else list(given.keys()) if hasattr(given, "keys") else []
-    if set(keys) & whole:
+    if not set(keys).isdisjoint(flat):
         return False
     if not isinstance(given, Mapping) or not given:
         raise TensorError(f"these tables are of a whole model: expected {{path: features}} with paths of "

@@ -12,7 +12,7 @@ import torch
 
 from neuroshard import _fields
 from neuroshard._artifact.manifest import load_manifest
-from neuroshard._jagged import Jagged, as_jagged, check_id_type, is_keyed, pick_features, with_offsets
+from neuroshard._jagged import Jagged, as_jagged, pick_features, with_offsets, without_unread_weights
 from neuroshard._model_names import key_of
 from neuroshard.errors import TensorError
 from neuroshard.serving._collections import are_by_collection, collections_of, joined, results_by_collection
@@ -48,11 +48,13 @@ class ServedTables:
 
     tables(ids) takes what a sharded module takes: a dict by feature, a KeyedJaggedTensor, whose keys may have any order
     and be more, or a Jagged; every feature, and the same batch for each. A feature that several tables read has one
-    key in a batch, and a result for each of them, as feature@table. The tables of a whole model are called with
-    {path: features}, of all collections or of some, which is one lookup, and give {path: results}. It gives f32 results by feature: [batch, dim], or [ids, dim] where the
-    feature is not pooled. Of features with and without weights, a dict has them for the former alone; a
-    KeyedJaggedTensor or a Jagged has one for each id, of which the latter read none. folder: of freeze().
-    drop_unknown: ids that no row has are left out of their bags instead of raising a
+    key in a batch, and a result for each of them, as feature@table. It gives f32 results by feature: [batch, dim], or
+    [ids, dim] where the feature is not pooled. The tables of a whole model are called with {path: features}, of all
+    collections or of some, which is one lookup, and give {path: results}. Of features with and without weights, a
+    dict has them for the former alone; a KeyedJaggedTensor or a Jagged has one for each id, of which the latter read
+    none.
+
+    folder: of freeze(). drop_unknown: ids that no row has are left out of their bags instead of raising a
     TensorError."""
 
     def __init__(self, folder: str | os.PathLike, *, drop_unknown: bool = False) -> None:
@@ -102,7 +104,7 @@ class ServedTables:
         return tuple(self._collections)
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor] | dict[str, dict[str, torch.Tensor]]:
-        if are_by_collection(ids, self._collections):
+        if are_by_collection(ids, self._collections, {*self._keys, *self._keys.values()}):
             return results_by_collection(self._look_up(joined(ids, self._collections)), ids, self._collections)
         return self._look_up(ids)
 
@@ -112,8 +114,9 @@ class ServedTables:
             ids, weights = _split_weights(ids)
             return self._prepare(as_jagged(ids, self._input), weights)[0]()
         jagged = as_jagged(ids, self._input)
-        # A KeyedJaggedTensor may have weights for another module, as with TorchRec's collections.
-        return self._prepare(jagged._replace(weights=None) if is_keyed(given) and not self._weighted else jagged)[0]()
+        if not self._weighted:
+            jagged = without_unread_weights(jagged, given, "ids")
+        return self._prepare(jagged)[0]()
 
     def prepare(self, ids: Jagged) -> Callable[[], dict[str, torch.Tensor]]:
         """The lookup of these ids as a function without arguments: it reads the tensors where they are when it is
@@ -194,7 +197,6 @@ class ServedTables:
 
     def _ids(self, jagged: Jagged) -> torch.Tensor:
         ids = jagged.ids
-        check_id_type(ids, "input")
         if ids.dim() != 1:
             raise TensorError(f"expected ids [ids], found {list(ids.shape)}")
         if self._id_type == torch.int32 and ids.dtype == torch.int64:

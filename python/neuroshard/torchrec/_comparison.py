@@ -26,7 +26,7 @@ from neuroshard._model_names import table_name
 from neuroshard._torchrec_plans import KINDS
 from neuroshard._vocabulary import NORMS_PER_ROW
 from neuroshard.constraints import Constraints
-from neuroshard.errors import Error, InvalidPlan, PlanningError, Unsupported
+from neuroshard.errors import Error, PlanningError, Unsupported
 from neuroshard.planning import inspect_as_if_allowed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
@@ -42,10 +42,11 @@ COLUMNS = ("plan of", "our costs, ms", "TorchRec's rating, ms", "fullest device"
 
 @dataclass(frozen=True, kw_only=True)
 class PlannerEntry(_fields.Record):
-    """The plan of one planner, which has a name and took so many seconds. plan: None if it has none, or one that NeuroShard has no form for, for the reason
-    in failure. cost_ms: milliseconds per step by our cost models; torchrec_ms: TorchRec's rating, of the slowest
-    rank, by its perf estimator; None where they cannot be told. peak_bytes: of the fullest device, as we count.
-    broken: the rules of the problem that the plan breaks, a sentence each, such as a device without room."""
+    """The plan of one planner, which has a name and took so many seconds. plan: None if it has none, or one that
+    NeuroShard has no form for, for the reason in failure. cost_ms: milliseconds per step by our cost models;
+    torchrec_ms: TorchRec's rating, of the slowest rank, by its perf estimator; None where they cannot be told.
+    peak_bytes: of the fullest device, as we count. broken: the rules of the problem that the plan breaks, a sentence
+    each, such as a device without room."""
 
     name: str
     plan: Plan | None
@@ -112,11 +113,13 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
 
     topology: NeuroShard's, or its text such as "8xH200", from which TorchRec's is built: with the same memory and
     the same bandwidths. batch_size: samples per rank. sharders: None for TorchRec's default ones. constraints:
-    TorchRec's own, for all planners. mean_pooling: ids per sample, for all features, or by name; profiled: a problem of the model
-    with them, such as `neuroshard profile` writes; both stand in place of the constraints' pooling_factors. cost_model,
-    options: those of NeuroShardPlanner. A plan of TorchRec that breaks a rule of ours is priced all the same, as if
-    there were room. Raises Unsupported for models that cannot be planned, and for clusters that TorchRec has no
-    Topology for; ValueError for features that the model does not have.
+    TorchRec's own, for all planners. mean_pooling: ids per sample, for all features, or by name; profiled: a problem
+    of the model with them, such as `neuroshard profile` writes; both stand in place of the constraints'
+    pooling_factors and num_poolings. cost_model, options: those of NeuroShardPlanner.
+
+    A plan of TorchRec that breaks a rule of ours is priced all the same, as if there were room. Raises Unsupported
+    for models that cannot be planned, and for clusters that TorchRec has no Topology for; ValueError for features
+    that the model does not have.
     """
     checks.expect(model, "model", torch.nn.Module, "a torch.nn.Module")
     sharders = checks.check_sharders(get_default_sharders() if sharders is None else sharders)

@@ -22,7 +22,8 @@ Constraints = dict[str, ParameterConstraints]
 def with_ids_per_sample(constraints: Constraints, model: torch.nn.Module, sharders: Sequence[ModuleSharder],
                         mean_pooling: float | Mapping[str, float] | None,
                         profiled: ShardingProblem | None) -> Constraints:
-    """The constraints with pooling_factors from a profiled problem of the same model, and then from mean_pooling."""
+    """The constraints with pooling_factors from a profiled problem of the same model, and then from mean_pooling; what
+    has these has num_poolings of 1, as they count all ids of a sample."""
     if profiled is not None:
         checks.expect(profiled, "profiled", ShardingProblem, "a ShardingProblem of the same model, or None")
         ids = {one.name: one.mean_pooling * one.presence for one in profiled.features}
@@ -42,26 +43,32 @@ def with_numbers(constraints: Constraints, model: torch.nn.Module, sharders: Seq
                  ids_of: Callable[[list[str]], float | None]) -> Constraints:
     """ids_of: the ids per sample of a feature by its names; None: as it was. Raises a ValueError for tables of one
     name with different numbers, since TorchRec's constraints are by that name."""
-    made: dict[str, list[float]] = {}
+    made: dict[str, tuple[list[float], list[float]]] = {}
     for name, features in features_of_tables(model, sharders):
-        before = constraints.get(name, ParameterConstraints()).pooling_factors
-        factors = [number(before, index, len(features), 1.0, name) if (ids := ids_of(names)) is None else ids
-                   for index, names in enumerate(features)]
-        if made.setdefault(name, factors) != factors:
-            raise ValueError(f"two tables are named \"{name}\" and have {made[name]} and {factors} ids per sample; "
+        limits = constraints.get(name, ParameterConstraints())
+        before = [(number(limits.pooling_factors, index, len(features), 1.0, name),
+                   number(limits.num_poolings, index, len(features), 1.0, name)) for index in range(len(features))]
+        ids = [ids_of(names) for names in features]
+        numbers = [old if new is None else (new, 1.0) for old, new in zip(before, ids)]
+        factors, poolings = [one for one, _ in numbers], [one for _, one in numbers]
+        if made.setdefault(name, (factors, poolings)) != (factors, poolings):
+            products = [[one * times for one, times in zip(*each)] for each in (made[name], (factors, poolings))]
+            raise ValueError(f"two tables are named \"{name}\" and have {products[0]} and {products[1]} ids per sample; "
                              "TorchRec's constraints are by name: expected equal numbers or names of their own")
-    return constraints | {name: replace(constraints.get(name, ParameterConstraints()), pooling_factors=factors)
-                          for name, factors in made.items()}
+    return constraints | {
+        name: replace(constraints.get(name, ParameterConstraints()), pooling_factors=factors, num_poolings=poolings)
+        for name, (factors, poolings) in made.items()}
 
 
 def features_of_tables(model: torch.nn.Module, sharders: Sequence[ModuleSharder]
                        ) -> list[tuple[str, list[list[str]]]]:
-    """Each table's name and, of each of its features, the names that it may be given by, as problem_of() and
-    NeuroShardPlanner write them, and its own."""
+    """The name of each table to be sharded and, of each of its features, the names that it may be given by, as
+    problem_of() and NeuroShardPlanner write them, and its own."""
     tables = []
-    for path, module, _ in sharded_modules(model, sharders):
+    for path, module, sharder in sharded_modules(model, sharders):
         configs, _ = collection_of(module) or ((), False)
-        for config in configs:
+        parameters = sharder.shardable_parameters(module)
+        for config in (one for one in configs if one.name in parameters):
             table = table_name(path, config.name)
             tables.append((config.name, [
                 [f"{table}/{one}", f"{path}/{one}@{table}", f"{path}/{one}@{config.name}", f"{one}@{config.name}",

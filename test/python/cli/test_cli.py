@@ -106,6 +106,10 @@ def test_plan_of_a_torch_module(run, tmp_path):
     found = run("plan", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--optimizer", "adam",
                 "--mean-pooling", "item=5", "--json").json
     assert {(one["table"], one["cols"][1]) for one in found["plan"]["shards"]} >= {("user", 16)}
+    for command in (["plan"], ["compare", "--torchrec"]):
+        both = run(*command, "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--mean-pooling", 5,
+                   "--mean-pooling", "item=20")
+        assert both.code == 1 and "expected either one number for all features, or feature=number" in both.err
     (tmp_path / "dense.py").write_text("import torch\nmodel = lambda: torch.nn.Linear(2, 2)\n")
     dense = run("plan", "dense.py:model", "--topology", "2xCPU", "--batch", 64)
     assert dense.code == 1 and "dense.py:model: a Linear without tables" in dense.err

@@ -44,9 +44,9 @@ def test_constraints_of_a_file(run, tmp_path):
     ("[" * 100_000, "rules.json: not JSON"),
     ("[]", "rules.json: expected an object with some of pins"),
     ('{"pins": [], "pins": []}', "has the field 'pins' twice"),
-    ('{"pin": []}', "rules.json: constraints.pin: unknown field"),
-    ('{"pins": [{"table": "nope", "devices": [0]}]}', "rules.json: constraints.pins[0].table: unknown table 'nope'"),
-    ('{"pins": [{"table": "b", "devices": [99]}]}', "rules.json: constraints.pins[0].devices: expected devices in [0, 4)")])
+    ('{"pin": []}', "rules.json: pin: unknown field"),
+    ('{"pins": [{"table": "nope", "devices": [0]}]}', "rules.json: pins[0].table: unknown table 'nope'"),
+    ('{"pins": [{"table": "b", "devices": [99]}]}', "rules.json: pins[0].devices: expected devices in [0, 4)")])
 def test_constraints_that_are_wrong_name_their_file(run, tmp_path, text, message):
     (tmp_path / "rules.json").write_text(text)
     refused = run("plan", "model.py:build", "--constraints", "rules.json")

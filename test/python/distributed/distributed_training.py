@@ -396,6 +396,18 @@ def case_drift(context, optimizer="adagrad"):
     for one, other in ((whole(again)["t"], saved["t"]), (whole(tables)["t"], saved["t"])):
         assert torch.equal(one[0], other[0]) and all(map(torch.equal, one[1], other[1]))
     again.state_dict()  # alike, though its number of updates is no multiple
+    path = context.gather(str(context.folder / context.name.replace(":", "-")))[0]
+    ns.distributed.save(path, {"tables": tables})
+    tables.reshard(plan)
+    tables.state_dict()  # alike, as copies of what moved
+    (shard,) = tables.local_shards()
+    tables({"f": parts[context.rank]})["f"].sum().backward()
+    raises(TensorError, text, tables.state_dict)
+    ns.distributed.load(path, {"tables": tables}, only="weights")
+    raises(TensorError, text, tables.state_dict)  # states and the step are not loaded
+    ns.distributed.load(path, {"tables": tables})
+    assert tables.step == 2 * every + 1 and torch.equal(whole(tables)["t"][0], saved["t"][0])
+    tables.state_dict()
 
 
 def clipped(tables):

@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 torchrec = pytest.importorskip("torchrec")
 
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # noqa: E402
 from torchrec.distributed.planner.types import ParameterConstraints  # noqa: E402
 from torchrec.distributed.sharding_plan import get_default_sharders  # noqa: E402
 
@@ -12,6 +13,7 @@ import neuroshard as ns  # noqa: E402
 from neuroshard.planning import inspect_as_if_allowed  # noqa: E402
 from neuroshard.torchrec import NeuroShardPlanner, compare_planners, torchrec_topology  # noqa: E402
 from neuroshard.torchrec._comparison import Pricer  # noqa: E402
+from neuroshard.torchrec._ids_per_sample import with_ids_per_sample  # noqa: E402
 from support.commands import make_runner  # noqa: E402
 
 MODEL = """
@@ -227,6 +229,26 @@ def test_ids_per_sample_reach_all_planners():
         compare_planners(model, mean_pooling={"bags/last_ad": 6}, **options)
     with pytest.raises(ValueError, match='no feature "clicked" of table "seq.cat"'):
         compare_planners(model, profiled=profiled.replace(features=profiled.features[:-1]), **options)
+
+
+def test_ids_per_sample_stand_in_place_of_all_numbers_of_the_constraints():
+    """Of num_poolings, too, by which planners multiply; and only of the tables that a sharder takes."""
+    class Big(EmbeddingBagCollectionSharder):
+        def shardable_parameters(self, module):
+            return {name: one for name, one in super().shardable_parameters(module).items() if name != "os"}
+
+    model = mean_pooled_model()
+    given = {name: ParameterConstraints(pooling_factors=[3], num_poolings=[2]) for name in ("ad", "user", "os")}
+    found = with_ids_per_sample(given, model, [Big()], {"ad_id": 5, "user_id": 7}, None)
+    assert {name: (one.pooling_factors, one.num_poolings) for name, one in found.items()} == {
+        "ad": ([5, 3], [1, 2]), "user": ([7], [1]), "os": ([3], [2])}
+    for name in ("os", "clicked"):
+        with pytest.raises(ValueError, match=f"there is no feature '{name}'"):
+            with_ids_per_sample({}, model, [Big()], {name: 5}, None)
+    profiled = ns.ShardingProblem(tables=[ns.Table("bags.ad", 9, 8), ns.Table("bags.user", 9, 8)], features=[
+        ns.Feature(name, table, mean_pooling=4) for name, table in (
+            ("bags/ad_id", "bags.ad"), ("bags/last_ads", "bags.ad"), ("bags/user_id", "bags.user"))], batch=8)
+    assert with_ids_per_sample({}, model, [Big()], None, profiled)["ad"].pooling_factors == [4, 4]
 
 
 def test_the_command_prints_what_the_api_finds(capsys, tmp_path):

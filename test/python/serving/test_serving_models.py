@@ -149,6 +149,9 @@ def test_features_have_the_names_of_the_problem(trained, frozen):
         found, wanted = tables(flat), tables(given)
         assert all(torch.equal(found[whole], wanted["bags"][own]) for whole, own in names.items())
         assert torch.equal(found["rows/f0"], wanted["rows"]["f0"])
+        shared = {"bags/f1": flat["bags/f1"]}  # is of all features, too, of which the others lack
+        with pytest.raises(TensorError, match="input \"ids\": expected the features .*'bags/f0'"):
+            tables(shared)
 
 
 def test_a_checkpoint_is_not_served(trained):
@@ -228,4 +231,7 @@ def test_keys_of_tables():
     assert keys_of_tables(["t"], keys[:3]) == {"t": keys[:3]}
     assert keys_of_tables(["user", "super.user"], ["user.weight", "m.user.weight", "m.super.user.weight"]) == {
         "user": ["user.weight"], "super.user": ["m.super.user.weight"]}
+    assert keys_of_tables(["user", "bags_user"], ["bags.user.weight"]) == {"user": ["bags.user.weight"], "bags_user": []}
+    assert keys_of_tables(["user", "bags_user"], ["user.weight", "bags.user.weight"]) == {
+        "user": ["user.weight"], "bags_user": ["bags.user.weight"]}
     assert keys_of_tables(["embeddings"], ["m.embedding_bags.embeddings.weight"])["embeddings"]

@@ -262,6 +262,26 @@ def case_checkpoints(context):
     assert all(torch.equal(loaded[key], after[key]) for key in after)
 
 
+def case_drift(context):
+    """A checkpoint of a step between averages is loaded over copies that have drifted."""
+    model, views, _, _ = sharded_of(context, "drift")
+    ids = Collections(torch.device("cpu")).draw(context.generator(f"{context.rank}"))
+    loss_of(model(*ids)).backward()
+    views["bags"].average_copies()
+    path = context.gather(str(context.folder / "drift"))[0]
+    ns.distributed.save(path, {"model": model})
+    before = ns.distributed.full_state_dict(model, rank=0)
+    loss_of(model(*ids)).backward()
+    raises(TensorError, "call average_copies() on all ranks first", model.state_dict)
+    other = torch.nn.Module()
+    other.bags = model.bags
+    ns.distributed.load(path, {"model": other})
+    raises(TensorError, "call average_copies() on all ranks first", model.state_dict)  # one of three views
+    ns.distributed.load(path, {"model": model})
+    after = ns.distributed.full_state_dict(model, rank=0)
+    assert all(torch.equal(before[key], after[key]) for key in before) and views["bags"].step == 1
+
+
 def case_dynamic_ids(context):
     """Ids of any size of one collection, by pipeline() too, and in a checkpoint."""
     options = {"dynamic_ids": {"bags.t0": ns.DynamicIds()}, "optimizer": "adam"}

@@ -79,7 +79,9 @@ def plan_of(context, kind, **rest):
         ns.Shard(table="rows.t0", rows=(0, 20), cols=(0, 4), devices=last),
         ns.Shard(table="rows.t0", rows=(0, 20), cols=(4, 8), devices=0)]},
         "table_wise": {"tables": [ns.TableRule(name, allowed_kinds=["table_wise"]) for name in (
-            "bags.t0", "bags.t1", "inner.weighted.t0", "rows.t0")]}, "planned": {}}[kind]
+            "bags.t0", "bags.t1", "inner.weighted.t0", "rows.t0")]}, "planned": {},
+        "drift": {"fixed_shards": [ns.Shard(table="bags.t0", rows=(0, 50), cols=(0, 8), devices=range(context.size),
+                                            sync_every=5)]}}[kind]
     problem = problem_of(Collections(torch.device("meta")), context.size, constraints=ns.Constraints(**rules), **rest)
     return ns.distributed.plan(problem), problem
 

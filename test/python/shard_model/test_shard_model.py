@@ -18,8 +18,8 @@ ALL = [*TRAINED, *(f"joint.same_bits:optimizer={one}" for one in ("sgd", "adam",
        "joint.unread", "joint.compositions", "joint_forms.batches", "joint_forms.recomputed", "joint_forms.second_backward",
        "joint_forms.refused", "joint_forms.init_functions", "joint_forms.compiled"]
 CASES = {1: ["joint.trains:plan=planned:optimizer=adam", "joint.fallback:kind=made", "joint.unread"],
-         2: [*ALL, "joint.exchanges", "joint.bytes", "joint.distinct_ids", "joint_forms.pipeline", "joint_forms.checkpoints", "joint_forms.dynamic_ids",
-             "joint_forms.other_place", "joint_loops.interrupted", "joint_loops.monitor",
+         2: [*ALL, "joint.exchanges", "joint.bytes", "joint.distinct_ids", "joint_forms.pipeline", "joint_forms.checkpoints", "joint_forms.drift",
+             "joint_forms.dynamic_ids", "joint_forms.other_place", "joint_loops.interrupted", "joint_loops.monitor",
              *(f"joint_loops.loader_fails:step={step}:kind={kind}" for step in (0, 2) for kind in ("loader", "function")),
              "joint_forms.other_call", "joint_forms.wrong_ids", "joint_forms.failed_first", "joint_forms.changed_ids", "joint_forms.freed"],
          3: [TRAINED[0], "joint.same_bits:optimizer=adam"]}

@@ -168,6 +168,7 @@ def test_forms_of_inputs(open_tables, generator):
             (Jagged(ids, offsets), Jagged(*w)),
             (KeyedJaggedTensor(["a", "b"], ids, offsets.int(), None),
              KeyedJaggedTensor(["c"], *w)),
+            (KeyedJaggedTensor(["a", "b"], ids, offsets, torch.rand(len(ids))), w),  # which no lookup reads
             (by_feature, {"c": w}), ([spread, offsets], list(w))):
         models.assert_same(tables(x, given_w), expected)
 

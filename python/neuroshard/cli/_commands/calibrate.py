@@ -34,7 +34,7 @@ MEASURING = ("cost_model", "minutes", "seed", "engine", "tier_directory", "class
 @click.option("--tier-directory", type=click.Path(), metavar="FOLDER",
               help="Measure the disk of this folder on each host, for tables in tier ssd.")
 @click.option("--class-name", metavar="NAME", default="MEASURED", show_default=True,
-              help="Of the device class of what was measured, which topologies may name: 2x8xNAME@MACHINE.")
+              help="Name of the device class that the file defines; topologies name it as 2x8xNAME@MACHINE.")
 @click.option("--workload", type=click.Path(), help="What the run of STATISTICS trained.")
 @click.option("--plan", type=click.Path(), help="Under which plan it did.")
 @json_option

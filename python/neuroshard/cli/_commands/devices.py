@@ -30,16 +30,14 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
     by_case = {name.upper(): name for name in classes}
     unknown = [name for name in names if name.upper() not in by_case]
     if unknown:
-        import difflib
+        from neuroshard._printable import did_you_mean
 
         for node, device_class, devices, *_ in nodes():
             if unknown[0].lower() in (node.lower(), node.lower().rpartition(":")[2]):
                 raise InputError(f"'{node}' is a node of {devices} {device_class}: 'neuroshard devices {device_class}' "
                                  "shows the class, and without CLASS all nodes are listed")
-        near = difflib.get_close_matches(unknown[0].upper(), by_case)
-        raise InputError(f"there is no device class '{unknown[0]}'; "
-                         + (f"did you mean '{by_case[near[0]]}'? " if near else "")
-                         + f"known: {', '.join(classes)}; --file adds classes of your own")
+        raise InputError(f"there is no device class '{unknown[0]}'; known: {', '.join(classes)}; --file adds classes "
+                         f"of your own{did_you_mean(unknown[0].upper(), by_case)}")
     chosen = [classes[by_case[name.upper()]] for name in names]
     figures = next(iter(classes.values())).figures()
     if fields and as_json:

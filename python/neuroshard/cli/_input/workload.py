@@ -119,8 +119,25 @@ def load_constraints(path: str, problem: ns.ShardingProblem) -> ns.Constraints:
     try:
         return ns.ShardingProblem.from_json(whole).constraints
     except ns.InvalidProblem as error:
-        raise ns.InvalidProblem([(f"{path}: {one.where}" if one.where else path, one.message)
-                                 for one in error.diagnostics]) from None
+        raise ns.InvalidProblem([(_place(path, one.where), one.message) for one in error.diagnostics]) from None
+
+
+def _place(path: str, where: str) -> str:
+    """Of an error of the problem, in the file of its constraints if it is there."""
+    if where != "constraints" and not where.startswith(("constraints.", "constraints[")):
+        return where or path
+    inner = where.removeprefix("constraints").removeprefix(".")
+    return f"{path}: {inner}" if inner else path
+
+
+def pooling_of(given: Mapping[str, float]) -> float | Mapping[str, float] | None:
+    """The ids per sample of options --mean-pooling, of all features (under "") or by feature; None without such."""
+    if "" not in given:
+        return given or None
+    if len(given) > 1:
+        raise InputError("--mean-pooling: expected either one number for all features, or feature=number for some, "
+                         "found both")
+    return given[""]
 
 
 def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
@@ -147,9 +164,9 @@ def of_module(made: object, source: str, topology: str | None, batch: int | None
     if topology is None and needs_devices:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
                          "--topology, for instance --topology 8xH200")
-    pooling = dict(mean_pooling or {})
+    pooling = pooling_of(mean_pooling or {})
     try:
         return problem_of(made, batch=batch, topology=topology, optimizer=optimizer or "sgd",
-                          mean_pooling=pooling.pop("", 1) if set(pooling) <= {""} else pooling)
+                          mean_pooling=1 if pooling is None else pooling)
     except TypeError as error:
         raise InputError(f"{source}: {error}") from None

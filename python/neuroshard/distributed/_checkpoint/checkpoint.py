@@ -28,7 +28,8 @@ from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
 from neuroshard.distributed._checkpoint.rank_agreement import Run
 from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merges
 from neuroshard.distributed._checkpoint.sharded import Sharded
-from neuroshard.distributed._checkpoint.state import Contents, is_sharded, key_of_tables, state_of
+from neuroshard.distributed._checkpoint.state import (Contents, is_sharded, key_of_tables, note_all_loaded, state_of,
+                                                      state_to_load_into)
 from neuroshard.errors import CheckpointError
 
 State = MutableMapping[str, Any] | nn.Module
@@ -95,6 +96,8 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
     run.checkpoint(lambda **options: dcp.load(
         target, storage_reader=files.Reader(folder), planner=PlainPlanner(), **options))
     run.on_each(lambda: _take(state, target, merges))
+    if only is None:
+        note_all_loaded(tables for _, tables in _tables(state))
 
 
 def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
@@ -174,7 +177,7 @@ def _target(state: State, only: Contents | None) -> dict[str, Any]:
     target: dict[str, Any] = {}
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
-            target |= {_key(name, key): one for key, one in value.state_dict().items()}
+            target |= {_key(name, key): one for key, one in state_to_load_into(value).items()}
         elif _is_stateful(value):
             target[name] = None
         else:
@@ -239,7 +242,7 @@ def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
             del target[key]
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
-            keys = [key for key in value.state_dict() if _key(name, key) in target]
+            keys = [key for key in state_to_load_into(value) if _key(name, key) in target]
             _load_module(value, {key: target[_key(name, key)] for key in keys})
         elif name in target and _is_stateful(value):
             value.load_state_dict(target[name][0])

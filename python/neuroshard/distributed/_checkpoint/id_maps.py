@@ -1,7 +1,7 @@
 """The maps of dynamic ids in a state dict (docs/dynamic-ids.md).
 
 embedding_bags.<table>.ids has an entry for each row of the table but the last, [rows - 1, 6]: id, row, count,
-last and since (lib/RuntimeTorch/Ids/EvictionOrder.h), and the rank that gives the row to ids. Entries lie by
+last and since (lib/RuntimeTorch/Ids/IdOperators.cpp), and the rank that gives the row to ids. Entries lie by
 rank. .ids.candidates has ids that are counted and have no row, in the same form; .ids.numbers is ranks,
 batches, seed. The tensors are copies.
 """

@@ -11,7 +11,8 @@ states are merged when columns are cut elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -25,6 +26,8 @@ from neuroshard.distributed._checkpoint.id_maps import all_wrong, id_state, numb
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
 Contents = Literal["weights", "optimizer"]
+
+_IS_TO_LOAD_INTO = ContextVar("is_to_load_into", default=False)
 
 
 def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
@@ -53,9 +56,38 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
 
 def saved_state_of(module: Any) -> dict[str, Tensor]:
     """The state of sharded tables to be saved. Raises a TensorError if copies have drifted apart, of
-    which one would be saved for all."""
-    session_of(module).require_alike()
+    which one would be saved for all, unless state_to_load_into() asks."""
+    if not _IS_TO_LOAD_INTO.get():
+        session_of(module).require_alike()
     return state_of(module)
+
+
+def state_to_load_into(module: nn.Module) -> dict[str, Any]:
+    """state_dict() of a module whose tables may have copies that have drifted apart: loading writes all of them."""
+    token = _IS_TO_LOAD_INTO.set(True)
+    try:
+        return module.state_dict()
+    finally:
+        _IS_TO_LOAD_INTO.reset(token)
+
+
+def note_all_loaded(modules: Iterable[Any]) -> None:
+    """Says that the copies of tables are alike. modules: sharded tables, or views, of which everything was loaded;
+    tables that some views show a part of count only if all of their views are there."""
+    loaded: dict[Any, set[str]] = {}
+    for module in modules:
+        tables = getattr(module, "tables", module)
+        paths = _paths_of_views(tables) if tables is module else {module.path}
+        loaded.setdefault(tables, set()).update(paths)
+    for tables, paths in loaded.items():
+        if paths == _paths_of_views(tables):
+            engine = session_of(tables).engine
+            engine.averaged_at = engine.num_updates()
+
+
+def _paths_of_views(tables: Any) -> set[str]:
+    """None of tables that no view shows a part of."""
+    return set(getattr(tables, "member_of", ()))
 
 
 def session_of(module: Any) -> Any:
@@ -181,7 +213,7 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
     if rates is not None:
         module.set_learning_rate(rates)
     if "_session" in vars(module) and state.keys() <= values.keys():
-        session_of(module).engine.averaged_at = module.step  # all copies have what was loaded
+        note_all_loaded([module])
     return []
 
 

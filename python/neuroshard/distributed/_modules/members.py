@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import torch
 
-from neuroshard._jagged import Jagged, as_jagged, check_ends, is_keyed, pick_features, with_offsets
+from neuroshard._jagged import (Jagged, as_jagged, check_ends, is_keyed, pick_features, with_offsets,
+                                without_unread_weights)
 from neuroshard._model_names import key_of
 from neuroshard.constraints import Constraints
-from neuroshard.distributed._inputs import Input, name_of, require_keyed
+from neuroshard.distributed._inputs import Input, name_of
 from neuroshard.distributed._modules.found import Part
 from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
@@ -62,9 +63,7 @@ class Member:
                 raise TensorError(f"{self.input.name}: expected {what} of one dimension, found shape "
                                   f"{list(value.shape)}")
         if not self.weighted:
-            if ids.weights is not None:
-                require_keyed(features, self.input)
-            ids = ids._replace(weights=None)
+            ids = without_unread_weights(ids, features, f"input \"{self.input.name}\"")
         elif ids.weights is None or ids.weights.shape != ids.ids.shape:
             raise TensorError(f"{self.input.name}: weights: expected one for each of the {ids.ids.shape[0]} ids, "
                               f"found {'none' if ids.weights is None else ids.weights.shape[0]}")

@@ -31,12 +31,14 @@ class PlanMonitor:
                 print(advice)
 
     All ranks make it and call step() alike. It changes nothing: tables.reshard(advice.plan,
-    advice.problem) does, between two steps. every: steps from one search to the next. batches: the
-    steps before a search whose ids are gathered, on rank 0 (None: 16, or `every` where that is
-    less). There a thread measures and plans, from the plan in use. tables of shard_model: those of all collections,
-    views["items"].tables, whose step() takes {path: ids}; reshard_model(views, advice.plan, advice.problem). horizon_steps: for which a new plan would be used (None: the planner's default).
-    options: of neuroshard.plan; threads is 1 unless given. After ranks have left or joined, all make
-    another."""
+    advice.problem) does, between two steps. After ranks have left or joined, all make another.
+
+    tables: a sharded module, or of shard_model those of all collections, views["items"].tables: then
+    step() takes {path: ids}, and reshard_model(views, advice.plan, advice.problem) moves them. every:
+    steps from one search to the next. batches: the steps before a search whose ids are gathered, on
+    rank 0 (None: 16, or `every` where that is less). There a thread measures and plans, from the plan
+    in use. horizon_steps: for which a new plan would be used (None: the planner's default). options: of
+    neuroshard.plan; threads is 1 unless given."""
 
     def __init__(self, tables: _Sharded, *, every: int = 1000, batches: int | None = None,
                  horizon_steps: float | None = None, **options: Any) -> None:
