@@ -22,6 +22,9 @@
 
 namespace neuroshard {
 
+/// In place of the exchange's number: the rank averages copies that drift.
+inline constexpr int64_t kAveragesCopies = -1;
+
 /// The first numbers of a header.
 enum class IdHeader : size_t {
   Exchange,

@@ -5,7 +5,6 @@
 
 #include "neuroshard/Planner/CostModel.h"
 
-#include <algorithm>
 #include <array>
 #include <span>
 
@@ -36,11 +35,14 @@ struct DeviceLoad {
   double insideCopySumBytes = 0;
   double outsideCopySumBytes = 0;
   /// What copies that drift send to others for their averages, in a mean step,
-  /// in the group and to other groups; and averages in a step, the most of any
-  /// shard.
+  /// in the group and to other groups.
   double insideAverageBytes = 0;
   double outsideAverageBytes = 0;
-  double averagesPerStep = 0;
+  /// Shards that drift, and sums over them of averages in a step and of their
+  /// squares: sums, so that shards that leave the device leave no trace.
+  double driftingShards = 0;
+  double averageRates = 0;
+  double squaredAverageRates = 0;
   /// Shards by ShardWork::exchangedForm.
   std::array<double, ShardWork::kNumForms> exchangedForms = {};
   /// Values of tables that lookups read; that updates read and write, and those
@@ -49,6 +51,10 @@ struct DeviceLoad {
   double updateValues = 0;
   double lateUpdateValues = 0;
   FetchLoad fetch = {};
+
+  /// Averages in a step: the mean over the shards, weighted by how often each
+  /// is averaged, so near that of those averaged most often. 0 if none drifts.
+  double averagesPerStep() const;
 };
 
 /// What a shard, or one copy of it, adds to its device, but for compute.
@@ -69,7 +75,9 @@ inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.outsideCopySumBytes += sign * other.outsideCopySumBytes;
   load.insideAverageBytes += sign * other.insideAverageBytes;
   load.outsideAverageBytes += sign * other.outsideAverageBytes;
-  load.averagesPerStep = std::max(load.averagesPerStep, other.averagesPerStep);
+  load.driftingShards += sign * other.driftingShards;
+  load.averageRates += sign * other.averageRates;
+  load.squaredAverageRates += sign * other.squaredAverageRates;
   for (size_t form = 0; form < load.exchangedForms.size(); ++form)
     load.exchangedForms[form] += sign * other.exchangedForms[form];
   load.lookupValues += sign * other.lookupValues;

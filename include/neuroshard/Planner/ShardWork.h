@@ -98,8 +98,9 @@ struct ShardWork {
   double insideGradientBytes = 0;
   double copySumBytes = 0;
   double insideCopies = 0;
-  /// Of a copy that drifts: bytes that it sends to others, once, for the
-  /// average, and averages in a step. Not in backwardBytes.
+  /// Of a copy that drifts: bytes that it sends to others per average (in a
+  /// mean step averageBytes x averagesPerStep), and averages in a mean step.
+  /// Not in backwardBytes.
   double averageBytes = 0;
   double averagesPerStep = 0;
 };

@@ -251,7 +251,7 @@ int32_t nsrt_device_drop_kept(nsrt_device *);
 /// Averages the weights and optimizer states of copies that drift (sync_every)
 /// now, so that all copies are alike: before tables are read or saved. Does
 /// nothing if no copies drift. To be called on all ranks, none of which may be
-/// in a step.
+/// in a step: a rank that sends ids instead is an error on all.
 int32_t nsrt_device_average_copies(nsrt_device *);
 
 /// The gradients of the rows of one shard, added up: [rows, width] of f32, in

@@ -22,7 +22,9 @@ DeviceLoad neuroshard::loadOf(const ShardWork &shard) {
   double averageBytes = shard.averageBytes * shard.averagesPerStep;
   load.insideAverageBytes = averageBytes * shard.insideCopies;
   load.outsideAverageBytes = averageBytes - load.insideAverageBytes;
-  load.averagesPerStep = shard.averagesPerStep;
+  load.driftingShards = shard.averagesPerStep > 0 ? 1 : 0;
+  load.averageRates = shard.averagesPerStep;
+  load.squaredAverageRates = shard.averagesPerStep * shard.averagesPerStep;
   if (shard.exchangedForm)
     load.exchangedForms[static_cast<size_t>(*shard.exchangedForm)] = 1;
   load.lookupValues = shard.lookupValues();
@@ -30,6 +32,15 @@ DeviceLoad neuroshard::loadOf(const ShardWork &shard) {
   load.lateUpdateValues = shard.lateUpdateValues();
   load.fetch = shard.fetch;
   return load;
+}
+
+double DeviceLoad::averagesPerStep() const {
+  // Shares of shards that came and went may leave what rounding left.
+  constexpr double kNone = 1e-9;
+  if (driftingShards < kNone || averageRates <= 0)
+    return 0;
+  return std::max(averageRates / driftingShards,
+                  squaredAverageRates / averageRates);
 }
 
 Traffic neuroshard::trafficOf(const Topology &topology,

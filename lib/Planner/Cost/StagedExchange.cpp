@@ -124,7 +124,7 @@ neuroshard::averageStage(const Topology &topology,
                          std::span<const DeviceLoad> loads, double &perStep) {
   perStep = 0;
   for (const DeviceLoad &load : loads)
-    perStep = std::max(perStep, load.averagesPerStep);
+    perStep = std::max(perStep, load.averagesPerStep());
   if (perStep == 0)
     return std::nullopt;
   // Parts, then averages: each half of the bytes.

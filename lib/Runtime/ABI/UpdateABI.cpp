@@ -1,5 +1,6 @@
 //===- UpdateABI.cpp - C interface to what updates do with gradients ------===//
 
+#include "Exchange/IdExchange.h"
 #include "Export.h"
 #include "Guarded.h"
 #include "Status.h"
@@ -93,13 +94,18 @@ NSRT_EXPORT int32_t nsrt_device_update_kept(nsrt_device *device,
 /// Arguments: the device.
 static void averageAll(void **args) {
   auto *device = static_cast<nsrt_device *>(args[0]);
-  guarded(device,
-          [&] { averageCopies(*device, device->manifest().driftingCopies()); });
+  guarded(device, [&] {
+    requireNoCapture(*device);
+    requireAllAverage(*device);
+    device->order.addAverage();
+    averageCopies(*device, device->plan->driftingCopies);
+  });
 }
 
 NSRT_EXPORT int32_t nsrt_device_average_copies(nsrt_device *device) {
   return status([&] {
-    if (device->manifest().driftingCopies().empty())
+    device->requireIdle();
+    if (device->plan->driftingCopies.empty())
       return;
     void *args[] = {device};
     run(device, averageAll, args);

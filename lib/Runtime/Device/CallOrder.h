@@ -43,6 +43,9 @@ public:
     mix(static_cast<uint64_t>(step));
   }
 
+  /// Adds an average of copies that drift, which the caller has asked for.
+  void addAverage() { mix(~uint64_t{0}); }
+
   /// Adds what the next ids are for, by a number that the caller gives it.
   void addPurpose(int64_t purpose) { mix(static_cast<uint64_t>(purpose)); }
 

@@ -28,7 +28,8 @@ WorldPlan::WorldPlan(Manifest contents)
     : manifest(std::move(contents)), groups(manifest),
       needsNormExchange(manifest.tablesWithNormExchange()),
       hasCopies(manifest.tablesWithCopies()),
-      copiedShards(manifest.trainedCopies()),
+      summedCopies(manifest.trainedCopies()),
+      driftingCopies(manifest.driftingCopies()),
       gradientFactors(factorsOf(manifest)),
       headerNumbers(idHeaderNumbers(manifest.layouts)),
       hasCaches(manifest.hasRowCaches()) {}

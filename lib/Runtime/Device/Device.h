@@ -46,8 +46,9 @@ struct WorldPlan {
   std::vector<bool> needsNormExchange;
   /// Per table: whether some shard is copied (ExchangePlan::isCopied).
   std::vector<bool> hasCopies;
-  /// Those shards of trained tables.
-  std::vector<int32_t> copiedShards;
+  /// ExchangePlan::trainedCopies(), which sum gradients in each step, and
+  /// driftingCopies(), which do not.
+  std::vector<int32_t> summedCopies, driftingCopies;
   std::vector<float> gradientFactors; ///< by table.
   size_t headerNumbers;               ///< of each header of ids (IdHeader.h).
   bool hasCaches;                     ///< whether some shard has a row cache.

@@ -32,7 +32,7 @@ class CopyExchange {
 public:
   explicit CopyExchange(Device &device)
       : device(device), format(rowSumFormat(device.wireType().gradients)) {
-    for (int32_t shard : device.plan->copiedShards)
+    for (int32_t shard : device.plan->summedCopies)
       addOwn(shard);
   }
 
@@ -229,7 +229,7 @@ private:
 } // namespace
 
 CopyMessages exchangeCopies(Device &device, std::vector<GradientPart> &parts) {
-  if (device.plan->copiedShards.empty())
+  if (device.plan->summedCopies.empty())
     return {};
   return CopyExchange(device).run(parts);
 }

@@ -27,6 +27,11 @@ void describeBatch(const Device &device, const JaggedInput &input,
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError);
 
+/// Throws unless all ranks are about to average copies that drift, and have
+/// exchanged and updated alike before: one that sends ids, or waits for those
+/// of others, is told, too.
+void requireAllAverage(Device &device);
+
 /// Waits for the ids of an exchange.
 void receiveIds(Device &device, Routed &routed);
 

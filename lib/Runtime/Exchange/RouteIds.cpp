@@ -220,22 +220,27 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
   return all;
 }
 
-/// The time of relaying is that of the phases that it is part of.
-std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
-                                     const std::string &error) {
+std::string callOf(int64_t exchange) {
+  return exchange == kAveragesCopies
+             ? "averages copies"
+             : "routes exchange " + std::to_string(exchange);
+}
+
+/// The time of relaying is that of the phases that it is part of. `exchange`:
+/// what the rank's own headers begin with.
+std::vector<Numbers> exchangeHeaders(Device &device, int64_t exchange,
+                                     const Numbers &own) {
   std::optional<PhaseTimer> timer(std::in_place, device.figures,
                                   Phase::IdsExchange);
-  std::vector<Numbers> headers =
-      swapHeaders(device, makeHeaders(device, routed, error), [&] {
-        timer.reset();
-        relayAll(device);
-        timer.emplace(device.figures, Phase::IdsExchange);
-      });
+  std::vector<Numbers> headers = swapHeaders(device, own, [&] {
+    timer.reset();
+    relayAll(device);
+    timer.emplace(device.figures, Phase::IdsExchange);
+  });
   for (size_t rank = 0; rank < headers.size(); ++rank)
     if (int64_t other = numberOf(headers[rank], IdHeader::Exchange);
-        other != routed.exchange)
-      fail("routes exchange ", routed.exchange, " while rank ", rank,
-           " routes exchange ", other,
+        other != exchange)
+      fail(callOf(exchange), " while rank ", rank, " ", callOf(other),
            "; all ranks must run the same function");
   return headers;
 }
@@ -294,7 +299,8 @@ void takeHeader(const ExchangeLayout &layout, size_t own, Numbers &header,
 void send(Device &device, Routed &routed, Numbers payloadBytes,
           const std::string &error) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  std::vector<Numbers> headers = exchangeHeaders(device, routed, error);
+  std::vector<Numbers> headers = exchangeHeaders(
+      device, routed.exchange, makeHeaders(device, routed, error));
   PhaseTimer timer(device.figures, Phase::IdsExchange);
   bool anyFailed =
       std::any_of(headers.begin(), headers.end(), [](Numbers &header) {
@@ -344,6 +350,17 @@ void describeBatch(const Device &device, const JaggedInput &input,
     if (spec.lookups[k].pooled())
       routed.lookups[k].resultRows = routed.batch;
   checkShape(spec, input);
+}
+
+void requireAllAverage(Device &device) {
+  Numbers header(device.plan->headerNumbers);
+  header[static_cast<size_t>(IdHeader::Exchange)] = kAveragesCopies;
+  header[static_cast<size_t>(IdHeader::CallOrder)] = device.order.hash();
+  Numbers own;
+  for (int32_t rank = 0; rank < device.numDevices(); ++rank)
+    own.insert(own.end(), header.begin(), header.end());
+  std::vector<Numbers> headers = exchangeHeaders(device, kAveragesCopies, own);
+  requireSameOrder(device, headers);
 }
 
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,

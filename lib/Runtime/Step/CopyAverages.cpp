@@ -221,12 +221,14 @@ private:
 
 } // namespace
 
-void averageCopies(Device &device, const std::vector<int32_t> &shards) {
-  if (shards.empty())
-    return;
-  if (device.backend->isCapturing())
+void requireNoCapture(const Device &device) {
+  if (!device.plan->driftingCopies.empty() && device.backend->isCapturing())
     fail("copies that drift (sync_every) are averaged in some steps and not in "
-         "others, so that steps cannot be captured into a graph");
+         "others, so that updates cannot be captured into a CUDA graph; plan "
+         "without sync_every, or do not capture");
+}
+
+void averageCopies(Device &device, const std::vector<int32_t> &shards) {
   for (const AverageRound &round : averageRounds(device.manifest(), shards))
     AveragedTogether(device, round).run();
 }

@@ -86,6 +86,7 @@ static void updateByGradients(Device &device, std::span<Routed *const> routed,
 void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step) {
+  requireNoCapture(device);
   updateByGradients(device, routed, gradients, learningRate, step);
   averageCopies(device, averagedShards(device.manifest(), step));
 }

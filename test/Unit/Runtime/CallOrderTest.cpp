@@ -5,6 +5,7 @@
 #include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace neuroshard::test;
 using testing::HasSubstr;
@@ -62,6 +63,45 @@ protected:
 TEST_F(CallOrder, AnyOrderThatAllRanksHave) {
   for (FirstInputs first : {FirstInputs{0, 0}, {1, 1}, {0, 0}})
     EXPECT_EQ(exchange(first), "");
+}
+
+/// Ranks with copies that drift: rank 1 exchanges while rank 0 averages.
+TEST(DriftOrder, ARankThatDoesNotAverageIsToldAtOnce) {
+  Model model = makeModel(Optimizer::Sgd);
+  std::vector<ShardPlace> plan = makePlan(model, PlanKind::Replicated, 2);
+  for (ShardPlace &shard : plan) {
+    shard.devices = {0, 1};
+    shard.syncEvery = 2;
+  }
+  TestWorld world(model, plan, 2);
+  ASSERT_TRUE(world.get()) << world.error();
+  for (int rank = 0; rank < 2; ++rank)
+    nsrt_world_register(world.get(), rank, "exchange", exchangeBoth);
+  nsrt_device *devices[] = {nsrt_world_device(world.get(), 0),
+                            nsrt_world_device(world.get(), 1)};
+  FirstInputs first = {0, 0};
+  std::array<std::string, 2> errors;
+  auto onRank = [&](size_t rank, bool averages) {
+    void *args[] = {devices[rank], &first};
+    if (averages ? nsrt_device_average_copies(devices[rank])
+                 : nsrt_invoke(devices[rank], "exchange", args))
+      errors[rank] = nsrt_last_error();
+  };
+  auto onBoth = [&](bool firstAverages, bool secondAverages) {
+    errors = {};
+    std::thread other(onRank, 1, secondAverages);
+    onRank(0, firstAverages);
+    other.join();
+  };
+  onBoth(true, true);
+  EXPECT_EQ(errors, (std::array<std::string, 2>{}));
+  onBoth(false, false);
+  EXPECT_EQ(errors, (std::array<std::string, 2>{}));
+  onBoth(true, false);
+  EXPECT_THAT(errors[0] + errors[1], HasSubstr("averages copies"));
+  EXPECT_THAT(errors[0] + errors[1],
+              HasSubstr("all ranks must run the same function"));
+  EXPECT_TRUE(!errors[0].empty() && !errors[1].empty());
 }
 
 TEST_F(CallOrder, AnotherOrderIsNoticedByTheNextIds) {

@@ -16,6 +16,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 using namespace neuroshard;
 using namespace neuroshard::test;
 
@@ -184,6 +186,46 @@ TEST(CopiesTest, AveragesArePricedByWhatTravels) {
                   2 * loads[1].outsideAverageBytes, 1e-6);
       EXPECT_DOUBLE_EQ(perStep, 2.0 / static_cast<double>(every));
     }
+}
+
+// A search adds forms and takes them away: what is left costs as much as if
+// they had never been there.
+TEST(CopiesTest, LoadsForgetAveragesOfShardsThatLeave) {
+  const Topology topology = *parseTopology("2x2xCPU@1GiB");
+  std::mt19937 random(5);
+  auto below = [&](uint32_t count) { return random() % count; };
+  auto perStepOf = [&](const std::vector<DeviceLoad> &loads) {
+    double perStep = 0;
+    std::optional<Traffic> stage = averageStage(topology, loads, perStep);
+    EXPECT_EQ(stage.has_value(), perStep > 0);
+    return perStep;
+  };
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<ShardWork> works(1 + below(6));
+    std::vector<double> signs;
+    std::vector<DeviceLoad> kept(4);
+    double most = 0;
+    for (ShardWork &work : works) {
+      if (below(3) > 0)
+        work.averagesPerStep = 1.0 / (1 + below(2000));
+      work.averageBytes = work.averagesPerStep > 0 ? 1 + below(1 << 20) : 0;
+      most = std::max(most, work.averagesPerStep);
+      addLoads(kept[0], loadOf(work), 1);
+      addLoads(kept[2], loadOf(work), 0.25);
+    }
+    double all = perStepOf(kept);
+    EXPECT_LE(all, 2 * most * (1 + 1e-9));
+    EXPECT_EQ(all > 0, most > 0);
+    size_t left = below(static_cast<uint32_t>(works.size()));
+    std::vector<DeviceLoad> fresh(4);
+    for (size_t i = 0; i < works.size(); ++i)
+      for (auto [device, share] : {std::pair(0, 1.0), {2, 0.25}})
+        addLoads(i < left ? fresh[device] : kept[device], loadOf(works[i]),
+                 i < left ? share : -share);
+    double expected = perStepOf(fresh);
+    EXPECT_NEAR(perStepOf(kept), expected, 1e-9);
+    EXPECT_EQ(perStepOf(kept) > 0, expected > 0);
+  }
 }
 
 TEST(CopiesTest, OnAllDevicesDriftWithoutExchangesButAverages) {
