@@ -1,6 +1,6 @@
 //===- CounterRules.cpp - Steps of rows that are counted ------------------===//
 //
-// FBGEMM's rowwise_adagrad_with_counter (codegen/genscript/optimizers.py) under
+// FBGEMM's rowwise_adagrad_with_counter under
 // counter-based regularization with equal learning rates. Where it has powf and
 // expf, whole powers are products here, which are the same on every device.
 //
