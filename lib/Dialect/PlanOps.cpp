@@ -3,6 +3,7 @@
 #include "LookupVerifier.h"
 
 #include "neuroshard/Dialect/PlanListener.h"
+#include "neuroshard/Model/Drift.h"
 #include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Support/Printable.h"
 
@@ -96,26 +97,19 @@ static LogicalResult verifyOneRoute(ArrayRef<ShardOp> shards) {
   return success();
 }
 
+static SyncedCopies copiesOf(ShardOp shard) {
+  return {static_cast<int64_t>(shard.getSyncEvery()),
+          static_cast<int64_t>(shard.getDevices().size())};
+}
+
 /// All copies of a table drift alike.
 static LogicalResult verifyOneSync(ArrayRef<ShardOp> shards) {
   ShardOp first = shards.front();
   for (ShardOp shard : shards) {
-    bool sameSync = shard.getSyncEvery() == first.getSyncEvery();
-    size_t copies = shard.getDevices().size();
-    if (sameSync &&
-        (shard.getSyncEvery() == 0 || copies == first.getDevices().size()))
+    std::string error = driftMismatch(copiesOf(first), copiesOf(shard));
+    if (error.empty())
       continue;
-    InFlightDiagnostic diagnostic =
-        shard->emitOpError(sameSync ? "must have as many copies as the other "
-                                      "shards of table '"
-                                    : "must have the sync_every of the other "
-                                      "shards of table '")
-        << neuroshard::printable(shard.getTable()) << "', ";
-    if (sameSync)
-      diagnostic << first.getDevices().size()
-                 << ", since they drift, got: " << copies;
-    else
-      diagnostic << first.getSyncEvery() << ", got: " << shard.getSyncEvery();
+    InFlightDiagnostic diagnostic = shard->emitOpError(error);
     diagnostic.attachNote(first.getLoc()) << "the other shard is here";
     return diagnostic;
   }

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Model/Coverage.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/Drift.h"
 #include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
@@ -258,11 +259,11 @@ std::string neuroshard::driftError(const ShardingProblem &problem,
   if (problem.tables[table].dynamicIds)
     return "copies of a table with dynamic ids cannot drift, since rows get "
            "other ids in the meantime; leave out sync_every";
-  if (propertiesOf(problem.tables[table].optimizer.kind).hasCounters)
-    return "copies of a table whose optimizer counts steps of rows cannot "
-           "drift, since counts and step numbers have no mean; leave out "
-           "sync_every";
-  return "";
+  return optimizerDriftError(problem.tables[table].optimizer.kind);
+}
+
+static SyncedCopies copiesOf(const Shard &shard) {
+  return {shard.syncEvery, std::ssize(shard.devices)};
 }
 
 void neuroshard::checkSync(const ShardingProblem &problem, size_t table,
@@ -283,17 +284,10 @@ void neuroshard::checkSync(const ShardingProblem &problem, size_t table,
             shard->syncEvery, static_cast<int64_t>(shard->devices.size()));
         !text.empty())
       return error(where, text);
-    if (shard->syncEvery != shards.front()->syncEvery)
-      return error(where, "must have the sync_every of the other shards of its "
-                          "table, " +
-                              std::to_string(shards.front()->syncEvery) +
-                              ", got: " + std::to_string(shard->syncEvery));
-    if (shard->devices.size() != shards.front()->devices.size())
-      return error(where,
-                   "must have as many copies as the other shards of its table, "
-                   "since they drift: " +
-                       std::to_string(shards.front()->devices.size()) +
-                       ", got: " + std::to_string(shard->devices.size()));
+    if (std::string text =
+            driftMismatch(copiesOf(*shards.front()), copiesOf(*shard));
+        !text.empty())
+      return error(where, text);
   }
   std::string where = "table '" + source.name + "'";
   if (std::string text = driftError(problem, table); !text.empty())

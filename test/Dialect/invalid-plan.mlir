@@ -273,7 +273,7 @@ neuroshard.table @t : 100 x 10 x f32
 neuroshard.plan @plan on @cluster semantics exact {
   // expected-note@below {{the other shard is here}}
   neuroshard.shard "a" of @t rows [0, 50) cols [0, 10) on [0, 1] sync_every 5
-  // expected-error@below {{must have the sync_every of the other shards of table 't', 5, got: 6}}
+  // expected-error@below {{must have the sync_every of the other shards of its table, 5, got: 6}}
   neuroshard.shard "b" of @t rows [50, 100) cols [0, 10) on [2, 3] sync_every 6
 }
 
@@ -285,6 +285,6 @@ neuroshard.table @t : 100 x 10 x f32
 neuroshard.plan @plan on @cluster semantics exact {
   // expected-note@below {{the other shard is here}}
   neuroshard.shard "a" of @t rows [0, 50) cols [0, 10) on [0, 1] sync_every 5
-  // expected-error@below {{must have as many copies as the other shards of table 't', 2, since they drift, got: 3}}
+  // expected-error@below {{must have as many copies as the other shards of its table, since they drift: 2, got: 3}}
   neuroshard.shard "b" of @t rows [50, 100) cols [0, 10) on [0, 2, 3] sync_every 5
 }

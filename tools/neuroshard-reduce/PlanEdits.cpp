@@ -4,7 +4,9 @@
 #include "Zeros.h"
 
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Model/Drift.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -31,6 +33,27 @@ void wrapDevices(PlacedOp op, int64_t count, RewriterBase &rewriter) {
   for (int64_t device : op.getDevices())
     devices.insert(device % count);
   rewriter.modifyOpInPlace(op, [&] { op.setDevices(devices.getArrayRef()); });
+}
+
+SyncedCopies copiesOf(ShardOp shard) {
+  return {static_cast<int64_t>(shard.getSyncEvery()),
+          static_cast<int64_t>(shard.getDevices().size())};
+}
+
+/// Where shards have lost their copies, or not as many of each, none drift.
+void dropDrift(PlanOp plan, RewriterBase &rewriter) {
+  llvm::MapVector<StringRef, SmallVector<ShardOp>> shardsOfTable;
+  for (ShardOp shard : plan.getBody().getOps<ShardOp>())
+    shardsOfTable[shard.getTable()].push_back(shard);
+  for (auto &[table, shards] : shardsOfTable) {
+    bool drift = llvm::all_of(shards, [&](ShardOp shard) {
+      return shard.hasCopies() &&
+             driftMismatch(copiesOf(shards.front()), copiesOf(shard)).empty();
+    });
+    for (ShardOp shard : shards)
+      if (!drift && shard.getSyncEvery() != 0)
+        rewriter.modifyOpInPlace(shard, [&] { shard.setSyncEvery(0); });
+  }
 }
 
 /// As many devices like the first, on one level and one host.
@@ -65,6 +88,7 @@ bool setDevices(TopologyOp topology, int64_t count, RewriterBase &rewriter) {
       wrapDevices(shard, count, rewriter);
     for (PinOp pin : plan.getBody().getOps<PinOp>())
       wrapDevices(pin, count, rewriter);
+    dropDrift(plan, rewriter);
   }
   return true;
 }
@@ -102,10 +126,9 @@ bool neuroshard::dropCopies(Operation *op, RewriterBase &rewriter) {
   auto shard = dyn_cast<ShardOp>(op);
   if (!shard || !shard.hasCopies())
     return false;
-  rewriter.modifyOpInPlace(shard, [&] {
-    shard.setDevices({shard.getDevices().front()});
-    shard.setSyncEvery(0);
-  });
+  rewriter.modifyOpInPlace(
+      shard, [&] { shard.setDevices({shard.getDevices().front()}); });
+  dropDrift(cast<PlanOp>(shard->getParentOp()), rewriter);
   return true;
 }
 

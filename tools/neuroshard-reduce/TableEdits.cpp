@@ -188,6 +188,7 @@ bool neuroshard::joinShards(Operation *op, RewriterBase &rewriter) {
     first.setColBegin(0);
     first.setColEnd(table.getDim());
     first.setDevices({first.getDevices().front()});
+    first.setSyncEvery(0);
   });
   for (ShardOp other : llvm::drop_begin(users.shards))
     rewriter.eraseOp(other);

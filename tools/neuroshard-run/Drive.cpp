@@ -353,6 +353,13 @@ void drive(DriveOptions options, std::ostream &out) {
     throw std::runtime_error("--pipeline-depth is about training steps; "
                              "expected --train with it");
   Signature signature = readSignature(options.directory);
+  if (options.train && !signature.driftingTable.empty() &&
+      !signature.referenceLibrary.empty())
+    throw std::runtime_error(
+        "copies of table '" + signature.driftingTable +
+        "' drift (sync_every), so that training differs from that of the "
+        "unsharded program; leave out --train, or compile without --reference "
+        "or sync_every");
   if (!options.workload.empty())
     readMeans(options.workload, signature, options.pooling);
   Driver(options, std::move(signature), out).run();

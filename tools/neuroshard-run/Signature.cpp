@@ -42,6 +42,9 @@ Signature describe(const Manifest &manifest) {
   signature.tables = manifest.tables;
   for (const ExchangeSpec &exchange : manifest.exchanges)
     signature.inputs.push_back(describe(exchange, manifest.tables));
+  for (const ShardSpec &shard : manifest.shards)
+    if (shard.copiesDrift())
+      signature.driftingTable = manifest.tableOf(shard).name;
   signature.functions = byName(manifest.functions);
   if (manifest.reference) {
     signature.referenceLibrary = manifest.reference->library;

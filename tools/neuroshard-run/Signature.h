@@ -34,6 +34,8 @@ struct Signature {
   std::vector<TableSpec> tables;
   std::vector<InputSpec> inputs;
   std::map<std::string, FunctionSpec> functions;
+  /// Whose copies drift (sync_every); empty: none.
+  std::string driftingTable;
   /// The unsharded program; empty if the artifact has none.
   std::string referenceLibrary;
   std::map<std::string, FunctionSpec> referenceFunctions;

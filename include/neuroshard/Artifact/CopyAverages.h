@@ -35,14 +35,19 @@ std::vector<AveragedArray> averagedArrays(const ExchangePlan &plan,
 /// Of all arrays.
 int64_t averagedBytes(const std::vector<AveragedArray> &arrays, int64_t rows);
 
+/// What a device sends at a time in a round, at most, but for what rounding up
+/// adds to parts and arrays.
+inline constexpr int64_t kAverageRoundBytes = 32 << 20;
+/// Parts of copies have a multiple of so many rows, but for the last.
+inline constexpr int64_t kRowsOfAverage = 4;
+
 /// Some rows of a shard, counted from its first, in one round.
 struct AveragedRows {
   int32_t shard;
   Range rows;
   int64_t copies;
 
-  /// Those that the copy of this number averages; a multiple of 4, but for the
-  /// last.
+  /// Those that the copy of this number averages.
   Range part(size_t copy) const;
 };
 

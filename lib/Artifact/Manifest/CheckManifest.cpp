@@ -8,8 +8,10 @@
 #include "CheckFunctions.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Model/Drift.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -69,22 +71,20 @@ void checkCoverage(const Manifest &manifest, int32_t table,
 /// Copies of a table drift alike, and not where shards exchange norms.
 void checkDrift(const Manifest &manifest) {
   std::vector<bool> withNorms = manifest.tablesWithNormExchange();
-  std::vector<int64_t> syncOfTable(manifest.tables.size(), -1);
-  std::vector<size_t> copiesOfTable(manifest.tables.size());
+  std::vector<std::optional<SyncedCopies>> ofTable(manifest.tables.size());
   for (size_t i = 0; i < manifest.shards.size(); ++i) {
     const ShardSpec &shard = manifest.shards[i];
     auto table = static_cast<size_t>(shard.table);
     std::string path = shardPath(manifest, static_cast<int32_t>(i));
-    if (syncOfTable[table] >= 0 && syncOfTable[table] != shard.syncEvery)
-      fail("manifest: ", path, ": expected sync_every ", syncOfTable[table],
-           " as on other shards of its table, found ", shard.syncEvery);
-    if (shard.copiesDrift() && syncOfTable[table] >= 0 &&
-        copiesOfTable[table] != shard.devices.size())
-      fail("manifest: ", path, ": expected ", copiesOfTable[table],
-           " copies as of other shards of its table, since they drift, found ",
-           shard.devices.size());
-    syncOfTable[table] = shard.syncEvery;
-    copiesOfTable[table] = shard.devices.size();
+    SyncedCopies copies{shard.syncEvery, std::ssize(shard.devices)};
+    if (!ofTable[table])
+      ofTable[table] = copies;
+    std::string error = driftMismatch(*ofTable[table], copies);
+    if (const auto &optimizer = manifest.tables[table].optimizer;
+        error.empty() && shard.copiesDrift() && optimizer)
+      error = optimizerDriftError(optimizer->kind);
+    if (!error.empty())
+      fail("manifest: ", path, ": ", error);
     if (shard.copiesDrift() && withNorms[table])
       fail("manifest: ", path, ": copies cannot drift (sync_every ",
            shard.syncEvery, ") where columns of table \"",

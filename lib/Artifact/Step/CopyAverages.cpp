@@ -10,9 +10,6 @@
 
 namespace neuroshard {
 
-/// Of a device in a round: what it sends at a time.
-static constexpr int64_t kRoundBytes = 32 << 20;
-static constexpr int64_t kRowsOfPart = 4;
 static constexpr int64_t kMessageAlign = 16;
 
 int64_t AveragedArray::bytes(int64_t rows) const {
@@ -42,7 +39,7 @@ int64_t averagedBytes(const std::vector<AveragedArray> &arrays, int64_t rows) {
 }
 
 Range AveragedRows::part(size_t copy) const {
-  int64_t each = roundUp((rows.size() + copies - 1) / copies, kRowsOfPart);
+  int64_t each = roundUp((rows.size() + copies - 1) / copies, kRowsOfAverage);
   auto number = static_cast<int64_t>(copy);
   return {std::min(rows.begin + number * each, rows.end),
           std::min(rows.begin + (number + 1) * each, rows.end)};
@@ -57,10 +54,10 @@ std::vector<int32_t> averagedShards(const ExchangePlan &plan, int64_t step) {
 }
 
 int64_t averagedRowsOfRound(const ExchangePlan &plan, const ShardSpec &shard) {
-  int64_t unit = kRowsOfPart * static_cast<int64_t>(shard.devices.size());
+  int64_t unit = kRowsOfAverage * static_cast<int64_t>(shard.devices.size());
   int64_t bytes = averagedBytes(averagedArrays(plan, shard), unit);
   return std::min(shard.rows.size(),
-                  std::max<int64_t>(1, kRoundBytes / bytes) * unit);
+                  std::max<int64_t>(1, kAverageRoundBytes / bytes) * unit);
 }
 
 namespace {
@@ -82,7 +79,7 @@ public:
     auto isFull = [&](int32_t device) {
       auto d = static_cast<size_t>(device);
       return last[d] == round && bytesOfLast[d] > 0 &&
-             bytesOfLast[d] + bytes > kRoundBytes;
+             bytesOfLast[d] + bytes > kAverageRoundBytes;
     };
     if (std::ranges::any_of(devices, isFull))
       ++round;

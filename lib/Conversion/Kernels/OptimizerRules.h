@@ -10,12 +10,14 @@
 
 #include "RowBuilder.h"
 
+#include "neuroshard/Model/Optimizer.h"
+
 namespace neuroshard {
 
 /// A block of a row and of its element-wise states.
 struct RowState {
   Row weights;
-  llvm::SmallVector<Row, 2> states;
+  llvm::SmallVector<Row, kMaxStates> states;
 };
 
 /// A row's summed gradient with its elements clamped, if the optimizer does.

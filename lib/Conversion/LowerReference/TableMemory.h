@@ -8,6 +8,7 @@
 #define NEUROSHARD_LIB_CONVERSION_LOWERREFERENCE_TABLEMEMORY_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Model/Optimizer.h"
 
 namespace neuroshard {
 
@@ -27,8 +28,9 @@ mlir::LogicalResult addTableArguments(mlir::ModuleOp module);
 
 /// The memory of one table in one function.
 struct TableMemory {
-  mlir::Value weights;                      ///< memref<rows x dim x element>.
-  llvm::SmallVector<mlir::Value, 2> states; ///< f32; only where updated.
+  mlir::Value weights; ///< memref<rows x dim x element>.
+  llvm::SmallVector<mlir::Value, kMaxStates>
+      states; ///< f32; only where updated.
 };
 
 /// The memory of `table` in the function that `user` is in.

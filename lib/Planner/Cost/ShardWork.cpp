@@ -87,10 +87,12 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
                                     const Shard &shard, bool norms,
                                     RowDemands *demands) {
-  // One on each device: all serve as much.
-  if (shard.copiesDrift() && shard.hasCopies())
-    return describeCopies(problem, table, features, shard, norms).front();
   const Table &source = problem.tables[static_cast<size_t>(table)];
+  // All serve as much.
+  if (shard.copiesDrift() &&
+      isWholeOnAll({shard.rows(), shard.width()}, {source.rows, source.dim},
+                   std::ssize(shard.devices), problem.topology.deviceCount()))
+    return describeCopies(problem, table, features, shard, norms).front();
   FeatureSums sums = sumFeatures(problem, features);
   bool replicated = isReplicated(source, shard, problem.topology.deviceCount());
   double rowShare =

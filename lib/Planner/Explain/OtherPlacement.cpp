@@ -50,9 +50,10 @@ std::vector<UnitPtr> unitsOf(const SearchContext &context,
     Shard shard = placed;
     int device = Unit::kEverywhere;
     // Of other copies the first stands for all.
-    if (!isReplicated(context.problem.tables[static_cast<size_t>(
-                          context.tableIndex(placed.table))],
-                      placed, context.deviceCount)) {
+    const Table &table = context.table(context.tableIndex(placed.table));
+    if (!isWholeOnAll({placed.rows(), placed.width()}, {table.rows, table.dim},
+                      static_cast<int64_t>(placed.devices.size()),
+                      context.deviceCount)) {
       device = placed.devices.front();
       shard.devices.clear();
     }

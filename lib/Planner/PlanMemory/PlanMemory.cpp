@@ -2,10 +2,9 @@
 
 #include "neuroshard/Planner/PlanMemory.h"
 
+#include "AverageMemory.h"
 #include "Memory/CacheMemory.h"
 #include "RelayMemory.h"
-#include "neuroshard/Artifact/CopyAverages.h"
-#include "neuroshard/Planner/Traffic.h"
 
 #include <algorithm>
 #include <string>
@@ -13,19 +12,6 @@
 #include <unordered_map>
 
 using namespace neuroshard;
-
-/// What copies that drift send and receive when they are averaged.
-static void addAverageMessages(const ShardingProblem &problem,
-                               std::span<const Shard> shards,
-                               std::vector<MemoryTerms> &devices) {
-  if (problem.mode == StepMode::Inference ||
-      problem.memoryModel == MemoryModel::WeightsOnly ||
-      std::ranges::none_of(shards, &Shard::copiesDrift))
-    return;
-  std::vector<int64_t> sent = averageMessages(exchangePlan(problem, shards));
-  for (size_t device = 0; device < devices.size(); ++device)
-    devices[device].backwardBytes += 2 * sent[device];
-}
 
 /// Once on each device that has row caches.
 static void addCacheStaging(const ShardingProblem &problem,

@@ -277,9 +277,6 @@ neuroshard::chooseCopies(const SearchContext &context, ShardingPlan &plan) {
   plan = std::move(*copied);
   int count = countCopiedTables(context, plan);
   return std::to_string(count) + (count == 1 ? " table has" : " tables have") +
-         (relayGroupSize(context.problem) > 0
-              ? " a copy in each group of devices: "
-              : " copies: ") +
-         formatMs(chooser.bestMs) + ", " + formatMs(chooser.withoutMs) +
-         " without";
+         " copies: " + formatMs(chooser.bestMs) + ", " +
+         formatMs(chooser.withoutMs) + " without";
 }

@@ -3,6 +3,7 @@
 #include "MemoryLowerBound.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace neuroshard;
 
@@ -93,6 +94,8 @@ MemoryTerms neuroshard::leastOf(const SearchContext &context,
     if (rules.allows(ShardingKind::Replicated) && rules.devices.empty() &&
         !rules.fixed && context.deviceCount > 1) {
       whole.devices.resize(static_cast<size_t>(context.deviceCount));
+      std::iota(whole.devices.begin(), whole.devices.end(), 0);
+      followRules(rules, whole); // copies may drift
       MemoryTerms replicas = scaled(memory(), context.deviceCount);
       bool only = unit.forcedDevice == Unit::kEverywhere;
       if (only || replicas.peakBytes() < least.peakBytes())

@@ -5,6 +5,7 @@
 #include "ComputeCache.h"
 #include "Cost/RowDemands.h"
 #include "Memory/CacheMemory.h"
+#include "PlanMemory/AverageMemory.h"
 #include "PlanMemory/RelayMemory.h"
 #include "SearchThreads.h"
 #include "UnitStore.h"
@@ -77,9 +78,11 @@ SearchContext::SearchContext(const ShardingProblem &given,
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   base = deviceBaseMemory(problem);
   int64_t relayed = roomForRelayedIds(problem);
+  int64_t averages = roomForAverages(problem);
   CacheBytes staging = plannedStagingBytes(problem, previousShards(options));
   for (MemoryTerms &terms : base) {
     terms.idsBytes += relayed;
+    terms.backwardBytes += averages;
     terms.weightsBytes += staging.device;
     terms.hostBytes += staging.host;
   }

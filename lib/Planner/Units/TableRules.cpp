@@ -108,8 +108,7 @@ void noteGivenShards(const ShardingProblem &problem,
 } // namespace
 
 void neuroshard::followRules(const TableRules &rules, Shard &shard) {
-  if (shard.hasCopies())
-    shard.syncEvery = rules.syncEvery;
+  shard.syncEvery = shard.hasCopies() ? rules.syncEvery : 0;
   if (rules.cacheShare <= 0)
     return;
   auto rows = static_cast<int64_t>(

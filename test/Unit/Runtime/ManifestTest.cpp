@@ -271,6 +271,38 @@ TEST_F(ManifestTest, ProgramsMustFit) {
   EXPECT_EQ(open(manifest.dump()), "the manifest has 3 programs, found 2");
 }
 
+TEST_F(ManifestTest, CopiesOfATableDriftAlike) {
+  Model sgd = makeModel(Optimizer::Sgd);
+  std::vector<ShardPlace> plan = makePlan(sgd, PlanKind::Row, 3);
+  for (ShardPlace &shard : plan) {
+    shard.devices = {0, 2};
+    shard.syncEvery = shard.table == plan[0].table ? 5 : 0;
+  }
+  ASSERT_EQ(plan[0].table, plan[1].table);
+  auto parse = [&] {
+    try {
+      neuroshard::parseManifest(writeManifest(describe(sgd, plan, 3)));
+      return std::string();
+    } catch (const std::exception &error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(parse(), "");
+  plan[1].syncEvery = 6;
+  EXPECT_THAT(parse(), HasSubstr("must have the sync_every of the other shards "
+                                 "of its table, 5, got: 6"));
+  plan[1].syncEvery = 5;
+  plan[1].devices = {0, 1, 2};
+  EXPECT_THAT(parse(), HasSubstr("must have as many copies as the other shards "
+                                 "of its table, since they drift: 2, got: 3"));
+  plan[1].devices = {0, 2};
+  neuroshard::Manifest counted = describe(sgd, plan, 3);
+  counted.tables[static_cast<size_t>(plan[0].table)].optimizer->kind =
+      neuroshard::OptimizerKind::RowWiseAdagradWithCounter;
+  EXPECT_THAT(open(writeManifest(counted)),
+              HasSubstr("optimizer counts steps of rows cannot drift"));
+}
+
 TEST_F(ManifestTest, TooLargeForTheMachine) {
   neuroshard::Manifest changed =
       describe(model, makePlan(model, PlanKind::TableWise, 3), 3);

@@ -95,6 +95,33 @@ module {{
     assert '<["b"], i64, weighted>' in text and "weights(%arg2 :" in text and "%arg3" not in text
 
 
+DRIFT = """\
+module {{
+  neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU">]
+    levels [#neuroshard.level<"n", groups = [4], bandwidth = 1.0>]
+  neuroshard.table private @t : 100 x 8 x f32
+  neuroshard.plan @plan on @cluster semantics exact {{
+    neuroshard.shard "a" of @t rows [0, 50) cols [0, 8) on [{0}] sync_every 5
+    neuroshard.shard "b" of @t rows [50, 100) cols [0, 8) on [{1}] sync_every 5
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("first, second, drifts", [
+    ("0, 1", "0, 1", True), ("0, 3", "1, 2", True), ("0, 2", "1, 3", False), ("0, 2", "0, 1", False)])
+def test_fewer_devices_leave_a_sound_plan(first, second, drifts, tmp_path):
+    """On two devices copies drift only where there are as many of each shard."""
+    kept = ["devices<[2-4] x", '"a"', '"b"'] + ["sync_every"] * drifts
+    keeps = "".join(f"grep -q '{text}' \"$1\" && " for text in kept) + 'cat "$1"'
+    done, small = reduce(DRIFT.format(first, second), tmp_path, "--error", "neuroshard.plan", "--",
+                         "sh", "-c", keeps, "sh")
+    assert done.returncode == 0, done.stderr
+    text = small.read_text()
+    assert "devices<2 x" in text and ("sync_every" in text) == drifts, text
+    assert run(tool("neuroshard-opt"), small, "-o", os.devnull).returncode == 0
+
+
 def test_crash(tmp_path):
     """Without a text a signal counts, and an error does not."""
     crash = 'grep -q "lookup unpooled" "$1" || exit 1; kill -ABRT $$'

@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Cost/StagedExchange.h"
+#include "PlanMemory/AverageMemory.h"
 #include "Support.h"
+#include "Units/MemoryLowerBound.h"
+#include "Units/UnitOperations.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
@@ -252,6 +255,56 @@ TEST(CopiesTest, OnAllDevicesDriftWithoutExchangesButAverages) {
          never = costs(1'000'000'000).backwardCommunicationMs;
   EXPECT_NEAR((seldom - never) * 100, often - never, (often - never) * 0.01);
   EXPECT_GT(often, seldom);
+}
+
+// What searches leave free is enough for any copies of tables that may drift.
+TEST(CopiesTest, SearchesLeaveRoomForAverages) {
+  for (int64_t rows : {3, 1000, 3'000'000})
+    for (OptimizerKind kind : {OptimizerKind::SGD, OptimizerKind::Adam})
+      for (ElementType type : {ElementType::F32, ElementType::F16}) {
+        ShardingProblem problem = twoTables("4xCPU@1GiB");
+        EXPECT_EQ(roomForAverages(problem), 0);
+        problem.tables[0].rows = rows;
+        problem.tables[0].optimizer.kind = kind;
+        problem.tables[0].elementType = type;
+        std::vector<Shard> shards = {
+            makeShard("a_0", "a", 0, 1, 0, 16, {0, 1, 2}),
+            makeShard("a_1", "a", 1, rows, 0, 4, {0, 2, 3}),
+            makeShard("a_2", "a", 1, rows, 4, 16, {0, 1, 3})};
+        for (Shard &shard : shards)
+          shard.syncEvery = 5;
+        shards.push_back(makeShard("b", "b", 0, 500, 0, 8, {0}));
+        problem.constraints.tables.push_back({.table = 0, .syncEvery = 5});
+        int64_t room = roomForAverages(problem);
+        std::vector<MemoryTerms> used(4);
+        addAverageMessages(problem, shards, used);
+        for (const MemoryTerms &terms : used)
+          EXPECT_LE(terms.backwardBytes, room);
+        EXPECT_GT(used[0].backwardBytes, 0);
+        // Shards written by hand alone.
+        std::swap(problem.constraints.fixedShards, shards);
+        problem.constraints.tables.clear();
+        EXPECT_EQ(roomForAverages(problem), room);
+      }
+}
+
+TEST(CopiesTest, LeastMemoryIsThatOfCopiesThatDrift) {
+  ShardingProblem problem = twoTables("4xCPU@1GiB");
+  problem.constraints.tables.push_back({.table = 0, .syncEvery = 5});
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  SearchOptions options;
+  SearchContext context(problem, *model, options);
+  Shard whole = makeShard("a", "a", 0, 1000, 0, 16, {0, 1, 2, 3});
+  UnitPtr unit = makeUnit(context, {whole}, Unit::kEverywhere);
+  auto bytes = [&] {
+    return scaled(shardMemory(problem, problem.tables[0], context.featuresOf(0),
+                              whole),
+                  4)
+        .peakBytes();
+  };
+  EXPECT_NE(leastOf(context, *unit).peakBytes(), bytes());
+  whole.syncEvery = 5;
+  EXPECT_EQ(leastOf(context, *unit).peakBytes(), bytes());
 }
 
 TEST(CopiesTest, PlannedMemoryIsEnough) {

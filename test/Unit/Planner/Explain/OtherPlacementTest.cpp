@@ -172,6 +172,24 @@ TEST(OtherPlacementTest, AnyValidPlanIsPriced) {
   }
 }
 
+/// Copies that drift take memory of all their devices.
+TEST(OtherPlacementTest, CopiesThatDriftOnAllDevicesAreThere) {
+  ShardingProblem problem = twoTables("2xCPU@1GiB");
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  problem.constraints.reserves = {0, 0, 0};
+  ShardingPlan plan =
+      makePlan(problem, {makeShard("a", "a", 0, 1000, 0, 16, {0}),
+                         makeShard("b", "b", 0, 500, 0, 8, {0, 1})});
+  plan.shards[1].syncEvery = 10;
+  problem.topology.devices[0].memoryBytes = 85000;
+  problem.topology.devices[1].memoryBytes = 70000; // 16,000 of them for b
+  ASSERT_EQ(text(verify(plan, problem)), "");
+  auto model = makeRooflineModel();
+  EXPECT_EQ(OtherPlacements(problem, plan, *model, {}).whole(0).text,
+            "whole on another device, it needs 62.5 KiB, and no device has "
+            "more than 52.7 KiB left for it");
+}
+
 TEST(OtherPlacementTest, WhatKeepsATableIsNamed) {
   ShardingProblem problem = twoTables("1xCPU@1GiB");
   ShardingPlan plan =
