@@ -346,7 +346,7 @@ TEST(Directory, MissingFilesAreNamed) {
       nsrt_last_error(),
       "cannot read '/nonexistent/artifact/manifest.json': No such file or "
       "directory; expected the folder of an artifact that neuroshard-compile "
-      "wrote");
+      "or 'neuroshard freeze' wrote");
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Memory/CacheMemory.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
@@ -85,7 +86,7 @@ class BruteForce {
 public:
   BruteForce(const ShardingProblem &problem, const CostModel &model)
       : problem(problem), model(model), memory(deviceBaseMemory(problem)),
-        loads(memory.size()), sets(memory.size()) {
+        staging(memory.size()), loads(memory.size()), sets(memory.size()) {
     std::vector<std::vector<int>> features = featuresOfTables(problem);
     for (size_t i = 0; i < problem.tables.size(); ++i)
       addWays(i, features[i]);
@@ -121,6 +122,16 @@ private:
                           kCacheWays));
   }
 
+  /// With what each device with row caches has once.
+  bool fits(size_t device) const {
+    int64_t onHost = hostBytes;
+    for (const CacheBytes &bytes : staging)
+      onHost += bytes.host;
+    return memory[device].peakBytes() + staging[device].device <=
+               problem.topology.devices[device].memoryBytes &&
+           onHost <= problem.topology.hosts[0].memoryBytes;
+  }
+
   void descend(size_t table) {
     if (table == ways.size()) {
       std::vector<ComputeMs> compute(sets.size());
@@ -136,14 +147,18 @@ private:
       for (size_t d = 0; d < memory.size(); ++d) {
         memory[d] += way.memory;
         hostBytes += way.memory.hostBytes;
-        if (memory[d].peakBytes() <= problem.topology.devices[d].memoryBytes &&
-            hostBytes <= problem.topology.hosts[0].memoryBytes) {
+        CacheBytes before = staging[d];
+        CacheBytes bytes = cacheStagingBytes(problem, way.shard.tier);
+        staging[d] = {std::max(before.device, bytes.device),
+                      std::max(before.host, bytes.host)};
+        if (fits(d)) {
           addLoads(loads[d], way.load, 1);
           sets[d].shards.push_back(&way.work);
           descend(table + 1);
           sets[d].shards.pop_back();
           addLoads(loads[d], way.load, -1);
         }
+        staging[d] = before;
         hostBytes -= way.memory.hostBytes;
         memory[d] -= way.memory;
       }
@@ -153,6 +168,7 @@ private:
   const CostModel &model;
   std::vector<std::vector<Way>> ways;
   std::vector<MemoryTerms> memory;
+  std::vector<CacheBytes> staging;
   std::vector<DeviceLoad> loads;
   std::vector<ShardSet> sets;
   int64_t hostBytes = 0;
