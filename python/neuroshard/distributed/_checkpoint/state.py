@@ -57,8 +57,8 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
 def saved_state_of(module: Any) -> dict[str, Tensor]:
     """The state of sharded tables to be saved. Raises a TensorError if copies have drifted apart, of
     which one would be saved for all, unless state_to_load_into() asks."""
-    if not _IS_TO_LOAD_INTO.get():
-        session_of(module).require_alike()
+    if not _IS_TO_LOAD_INTO.get() and (session := session_of(module)):
+        session.require_alike()
     return state_of(module)
 
 
@@ -80,9 +80,8 @@ def note_all_loaded(modules: Iterable[Any]) -> None:
         paths = _paths_of_views(tables) if tables is module else {module.path}
         loaded.setdefault(tables, set()).update(paths)
     for tables, paths in loaded.items():
-        if paths == _paths_of_views(tables):
-            engine = session_of(tables).engine
-            engine.averaged_at = engine.num_updates()
+        if paths == _paths_of_views(tables) and (session := session_of(tables)):
+            session.engine.averaged_at = session.engine.num_updates()
 
 
 def _paths_of_views(tables: Any) -> set[str]:
@@ -91,8 +90,8 @@ def _paths_of_views(tables: Any) -> set[str]:
 
 
 def session_of(module: Any) -> Any:
-    """The session of sharded tables, or of those that a view shows a part of."""
-    return vars(module).get("_session") or module.tables._session
+    """The session of sharded tables, or of those that a view shows a part of; None of tables without one."""
+    return getattr(getattr(module, "tables", module), "_session", None)
 
 
 def state_of_table(key: str, plan: Any, table: Any, held: Sequence[Any],
