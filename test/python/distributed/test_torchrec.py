@@ -285,6 +285,6 @@ def test_problem_of_a_feature_that_two_tables_read():
                                         mean_pooling={"clicked": 7, "clicked@page": 3})
     assert [(one.name, one.table, one.mean_pooling) for one in problem.features] == [
         ("clicked@item", "item", 7), ("clicked@page", "page", 3)]
-    with pytest.raises(ValueError, match=r"there is no feature \['bought'\]"):
+    with pytest.raises(ValueError, match=r"there is no feature 'bought'; expected some of clicked@item, clicked@page"):
         ns.distributed.problem_of(collection, batch=8, topology="1xCPU",
                                   mean_pooling={"bought": 1})
