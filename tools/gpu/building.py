@@ -45,7 +45,7 @@ def sources():
             *sorted((ROOT / "lib" / "Artifact").rglob("*.cpp")),
             *(ROOT / "lib" / "Runtime" / name for name in SHARED),
             # The names of types, optimizers and tiers, as files have them, and settings of optimizers.
-            *(ROOT / "lib" / "Model" / name for name in ("Names.cpp", "Optimizer.cpp"))]
+            *(ROOT / "lib" / "Model" / name for name in ("Drift.cpp", "Names.cpp", "Optimizer.cpp"))]
 
 
 def compile_cuda(include, target):
