@@ -245,7 +245,7 @@ def NeuroShard_RunUpdateOp : NeuroShard_Op<"run_update",
     `exchanges[k]`; a row that several of them read has one update.
 
     ```mlir
-    neuroshard.run_update [@exchange0](%device) routed(%routed) gradients(%partials)
+    neuroshard.run_update [@exchange0] (%device) routed(%routed) gradients(%partials)
       learning_rate %lr step %step
     ```
   }];
