@@ -207,6 +207,8 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
     if isinstance(features, Mapping):
         shared = {name: features[keys_of[name]] for name in names
                   if name not in features and keys_of[name] in features}
+        if not shared:
+            return features
         done = {keys_of[name] for name in shared} - set(names)
         return {key: one for key, one in features.items() if key not in done} | shared
     if not is_keyed(features):

@@ -84,6 +84,7 @@ class ServedTables:
         tables = [info.table.decode() for info in infos]
         self._keys = {name: name for name in features} | {
             lookup.name: key_of(lookup.name, table) for lookup, table in zip(self._lookups, tables)}
+        self._names = frozenset({*self._keys, *self._keys.values()})  # that a flat batch may have
         self._collections = collections_of([(lookup.name, table, lookup.unpooled, lookup.weighted)
                                             for lookup, table in zip(self._lookups, tables)])
         self._weighted = any(lookup.weighted for lookup in self._lookups)
@@ -104,7 +105,7 @@ class ServedTables:
         return tuple(self._collections)
 
     def __call__(self, ids: object) -> dict[str, torch.Tensor] | dict[str, dict[str, torch.Tensor]]:
-        if are_by_collection(ids, self._collections, {*self._keys, *self._keys.values()}):
+        if are_by_collection(ids, self._collections, self._names):
             return results_by_collection(self._look_up(joined(ids, self._collections)), ids, self._collections)
         return self._look_up(ids)
 
@@ -131,15 +132,14 @@ class ServedTables:
             raise TensorError(f"prepare: expected a Jagged of contiguous tensors of the host, with ids of "
                               f"{self._id_type}, offsets of torch.int64 and weights of torch.float32")
         look_up, results = self._prepare(as_jagged(ids, self._input))
-        # Their memory lives as long as the function; an array of numpy keeps them from being resized.
         held = [(one.untyped_storage(), one.numpy()) for one in results.values()]
         given = [one for one in ids[:3] if one is not None]
         places = [(one.data_ptr(), one.numel()) for one in given]
 
-        keeps = given, held  # as long as the function
-
         def prepared() -> dict[str, torch.Tensor]:
-            if [(one.data_ptr(), one.numel()) for one in keeps[0]] != places:
+            # The memory of the results lives as long as the function; arrays of numpy keep it from being resized.
+            _ = held
+            if [(one.data_ptr(), one.numel()) for one in given] != places:
                 raise TensorError("ids, offsets or weights have other memory than when this lookup was prepared, as "
                                   "after set_, resize_ or an assignment to data; prepare it again, or copy_ into the "
                                   "tensors that it has")

@@ -17,6 +17,8 @@ from neuroshard.torchrec import _planner_checks as checks
 from neuroshard.torchrec._modules import number, sharded_modules
 
 Constraints = dict[str, ParameterConstraints]
+# The name of each table and, of each of its features, the names that it may be given by.
+FeaturesOfTables = Sequence[tuple[str, list[list[str]]]]
 
 
 def with_ids_per_sample(constraints: Constraints, model: torch.nn.Module, sharders: Sequence[ModuleSharder],
@@ -24,27 +26,30 @@ def with_ids_per_sample(constraints: Constraints, model: torch.nn.Module, sharde
                         profiled: ShardingProblem | None) -> Constraints:
     """The constraints with pooling_factors from a profiled problem of the same model, and then from mean_pooling; what
     has these has num_poolings of 1, as they count all ids of a sample."""
+    if profiled is None and mean_pooling is None:
+        return constraints
+    tables = features_of_tables(model, sharders)
     if profiled is not None:
         checks.expect(profiled, "profiled", ShardingProblem, "a ShardingProblem of the same model, or None")
         ids = {one.name: one.mean_pooling * one.presence for one in profiled.features}
-        constraints = with_numbers(constraints, model, sharders, lambda names: of_profile(ids, names))
+        constraints = with_numbers(constraints, tables, lambda names: of_profile(ids, names))
     if isinstance(mean_pooling, Mapping):
         given = {_fields.text(name, "mean_pooling", "names of features"):
                  checks.share(value, f"mean_pooling[{name!r}]") for name, value in mean_pooling.items()}
-        check_names(given, model, sharders)
-        constraints = with_numbers(constraints, model, sharders, lambda names: found_in(given, names))
+        check_names(given, tables)
+        constraints = with_numbers(constraints, tables, lambda names: found_in(given, names))
     elif mean_pooling is not None:
         every = checks.share(mean_pooling, "mean_pooling")
-        constraints = with_numbers(constraints, model, sharders, lambda _: every)
+        constraints = with_numbers(constraints, tables, lambda _: every)
     return constraints
 
 
-def with_numbers(constraints: Constraints, model: torch.nn.Module, sharders: Sequence[ModuleSharder],
+def with_numbers(constraints: Constraints, tables: FeaturesOfTables,
                  ids_of: Callable[[list[str]], float | None]) -> Constraints:
     """ids_of: the ids per sample of a feature by its names; None: as it was. Raises a ValueError for tables of one
     name with different numbers, since TorchRec's constraints are by that name."""
     made: dict[str, tuple[list[float], list[float]]] = {}
-    for name, features in features_of_tables(model, sharders):
+    for name, features in tables:
         limits = constraints.get(name, ParameterConstraints())
         before = [(number(limits.pooling_factors, index, len(features), 1.0, name),
                    number(limits.num_poolings, index, len(features), 1.0, name)) for index in range(len(features))]
@@ -60,8 +65,7 @@ def with_numbers(constraints: Constraints, model: torch.nn.Module, sharders: Seq
         for name, (factors, poolings) in made.items()}
 
 
-def features_of_tables(model: torch.nn.Module, sharders: Sequence[ModuleSharder]
-                       ) -> list[tuple[str, list[list[str]]]]:
+def features_of_tables(model: torch.nn.Module, sharders: Sequence[ModuleSharder]) -> FeaturesOfTables:
     """The name of each table to be sharded and, of each of its features, the names that it may be given by, as
     problem_of() and NeuroShardPlanner write them, and its own."""
     tables = []
@@ -89,10 +93,10 @@ def of_profile(ids: Mapping[str, float], names: list[str]) -> float:
     return found
 
 
-def check_names(given: Mapping[str, float], model: torch.nn.Module, sharders: Sequence[ModuleSharder]) -> None:
-    known = [name for _, features in features_of_tables(model, sharders) for names in features for name in names]
+def check_names(given: Mapping[str, float], tables: FeaturesOfTables) -> None:
+    known = [name for _, features in tables for names in features for name in names]
     unknown = [name for name in given if name not in known]
     if unknown:
-        own = dict.fromkeys(names[-1] for _, features in features_of_tables(model, sharders) for names in features)
+        own = dict.fromkeys(names[-1] for _, features in tables for names in features)
         raise ValueError(f"mean_pooling: there is no feature '{unknown[0]}'"
                          + (did_you_mean(unknown[0], known) or f"; expected some of {', '.join(own)}"))
