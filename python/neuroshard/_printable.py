@@ -37,9 +37,13 @@ def printable_line(text: str) -> str:
 
 
 def of_error(text: str) -> str:
-    """The text of an error: printable, with the middle of words of more than 200 characters left out, as names and
-    paths may be of any length."""
-    return _LONG_WORD.sub(r"\1...\2", printable(text))
+    """The text of an error, of lines: printable, with long words shortened, as names and paths may be of any length."""
+    return with_short_words(printable(text))
+
+
+def with_short_words(text: str) -> str:
+    """The text with the middle of words of more than 200 characters left out."""
+    return _LONG_WORD.sub(r"\1...\2", text)
 
 
 def name_ranks(ranks: Sequence[int]) -> str:

@@ -17,15 +17,16 @@ def keys_of_tables(names: Iterable[str], keys: Iterable[str]) -> dict[str, list[
     """By table, the keys that may have its weights: its name or <name>.weight if there is such a key, else those that
     end in .<name>.weight and in no longer one of `names`, the tables there are. In keys a name may have
     embedding_bags or embeddings after the path of its collection: <path>.embedding_bags.<table>.weight is of
-    <path>.<table>. Only where no such key is there, names may have _ in place of dots, as those of single modules, and no key is of two tables."""
+    <path>.<table>. Only where no such key is there, names may have _ in place of dots, as those of single modules, and
+    no key is of two tables."""
     names = set(names)
     found: dict[tuple[str, int], list[str]] = {}  # by name, and by how a key spells it: the best first
     for key in keys:
-        segments = key.removesuffix(".weight").split(".")
-        exact = key.removesuffix(".weight")
-        if exact in names:
-            found.setdefault((exact, 0), []).append(key)
+        bare = key.removesuffix(".weight")
+        if bare in names:
+            found.setdefault((bare, 0), []).append(key)
         elif key.endswith(".weight"):
+            segments = bare.split(".")
             for rank, spell in ((1, _dotted), (2, _underscored)):
                 if (name := _longest(segments, names, spell)) is not None:
                     found.setdefault((name, rank), []).append(key)

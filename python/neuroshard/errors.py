@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from neuroshard._printable import of_error, printable_line
+from neuroshard._printable import of_error, printable_line, with_short_words
 
 
 class Diagnostic(NamedTuple):
@@ -15,7 +15,7 @@ class Diagnostic(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return of_error(printable_line(f"{self.where}: {self.message}" if self.where else self.message))
+        return with_short_words(printable_line(f"{self.where}: {self.message}" if self.where else self.message))
 
 
 class Error(Exception):
@@ -45,7 +45,7 @@ class PlanningError(Error):
         lines = [f"{self.limit}: {self.message}", *(f"  {line}" for line in self.details)]
         if self.advice:
             lines.append(self.advice)
-        return "\n".join(of_error(printable_line(line)) for line in lines)
+        return "\n".join(with_short_words(printable_line(line)) for line in lines)
 
 
 class _Listing(Error, ValueError):

@@ -135,8 +135,8 @@ class ShardingProblem(_fields.Record):
                             batch=self.batch.replace(backwards=1), mode="inference")
 
     def replace(self, **changes: Any) -> ShardingProblem:
-        """A copy with some fields changed. changes: the fields by name. A text for topology may name the device classes of this
-        problem's topology."""
+        """A copy with some fields changed. changes: the fields by name. A text for topology may name the device classes
+        of this problem's topology."""
         if isinstance(changes.get("topology"), str) and self.topology is not None:
             changes["topology"] = Topology.parse(changes["topology"], self.topology.device_classes)
         return super().replace(**changes)

@@ -39,9 +39,9 @@ class Optimizer(_fields.Record):
     the step. l1_penalty, l2_penalty: lambda1 and lambda2 of ftrl, whose beta
     is eps. eta: factor of the trust ratio of lars_sgd. counter_halflife, adjustment_iter, adjustment_ub:
     of rowwise_adagrad_with_counter, whose weight_decay_mode may be adagradw, too; all as FBGEMM's
-    CounterBasedRegularizationDefinition has them. max_gradient: elements of a row's summed gradient are clamped to +-max_gradient before
-    all else; 0: not at all. stochastic_rounding: weights of f16 and bf16 are rounded up or down at
-    random.
+    CounterBasedRegularizationDefinition has them. max_gradient: elements of a row's summed gradient
+    are clamped to +-max_gradient before all else; 0: not at all. stochastic_rounding: weights of f16
+    and bf16 are rounded up or down at random.
     """
 
     kind: OptimizerKind = field(default="sgd", metadata={"always": True})

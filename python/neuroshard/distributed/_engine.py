@@ -18,7 +18,7 @@ class Engine:
 
     def __init__(self, device: Device) -> None:
         self.device, self.name = device, ""
-        self.averaged_at = 0  # the update after which copies that drift were averaged by hand
+        self.averaged_at = 0  # the update after which copies that drift were averaged, loaded or moved, hence alike
         self._ops = torch.ops.neuroshard
 
     def load(self) -> None:
@@ -46,6 +46,10 @@ class Engine:
             self.averaged_at = -1  # of the copies as they are after another number nothing is known
         self._ops.set_num_updates(self.name, count)
 
+    def note_alike(self) -> None:
+        """Says that the copies of each shard are alike after the updates so far."""
+        self.averaged_at = self.num_updates()
+
     def advance(self, learning_rates: Sequence[float]) -> None:
         """Called before a CUDA graph that updates is replayed."""
         self._ops.advance(self.name, learning_rates)
@@ -57,7 +61,7 @@ class Engine:
     def average_copies(self) -> None:
         """Averages copies that drift; called on all ranks."""
         self._ops.average_copies(self.name)
-        self.averaged_at = self.num_updates()
+        self.note_alike()
 
     def squared_norm(self) -> float:
         """Of these, by row, of the shards whose first copy this rank has. No more can be left then."""

@@ -52,7 +52,7 @@ class Collection:
             if value is not None and value.dim() != 1:
                 raise TensorError(f"collection \"{self.path}\": expected {what} of one dimension, found shape "
                                   f"{list(value.shape)}")
-        if ids.offsets.shape[0] % len(self.features) != 1 % len(self.features):
+        if (ids.offsets.shape[0] - 1) % len(self.features):
             raise TensorError(f"collection \"{self.path}\": expected {len(self.features)} x batch + 1 offsets, found "
                               f"{ids.offsets.shape[0]}")
         check_ends(ids.ids, ids.offsets, self.path)

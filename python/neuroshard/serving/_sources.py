@@ -66,10 +66,11 @@ def _file(path: pathlib.Path) -> Mapping[str, torch.Tensor]:
         found = read(os.fspath(path))
     except pickle.UnpicklingError as error:
         # torch's text says how to load it all the same, which runs code of whoever wrote it.
-        found = _NOT_ALLOWED.search(str(error))
-        what = f"it has objects of {found[1]}" if found else "it is damaged, or has other objects than tensors"
-        raise TensorError(f"{path} cannot be read as a state dict: {what}, and only tensors, numbers, texts and containers of these are "
-                          "read; write it by torch.save(model.state_dict(), path)") from error
+        named = _NOT_ALLOWED.search(str(error))
+        what = f"it has objects of {named[1]}" if named else "it is damaged, or has other objects than tensors"
+        raise TensorError(f"{path} cannot be read as a state dict: {what}, and only tensors, numbers, "
+                          "texts and containers of these are read; write it by torch.save(model.state_dict(), "
+                          "path)") from error
     except Exception as error:  # of several libraries, for whatever is in the file
         raise TensorError(f"{path} cannot be read as a state dict: {error}") from error
     if not isinstance(found, Mapping):

@@ -142,8 +142,9 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
 
 
 def torchrec_topology(topology: Topology) -> TorchRecTopology:
-    """TorchRec's Topology of the same devices, memories and bandwidths as topology has: GB/s are bytes per ms times 1e6. The rate to
-    host memory is left at TorchRec's default. Raises Unsupported unless devices and hosts are alike."""
+    """TorchRec's Topology of the same devices, memories and bandwidths as topology has: GB/s are bytes per ms times
+    1e6. The rate to host memory is left at TorchRec's default. Raises Unsupported unless devices and hosts are
+    alike."""
     devices, levels = topology.devices, topology.levels
     classes = {one.device_class for one in devices}
     memories, local = {one.memory_bytes for one in devices}, {*levels[-1].groups}

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from neuroshard._printable import did_you_mean
 from neuroshard.cli._input import options
+from neuroshard.errors import InputError
 
 
 @click.command("devices")
@@ -19,7 +21,6 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
     """Lists the device classes that topologies may name; of each CLASS all numbers, and where each
     comes from; without CLASS the nodes of clouds, too."""
     import neuroshard as ns
-    from neuroshard.cli._failures import InputError
     from neuroshard.cli._output import terminal
 
     if fields and names:
@@ -30,14 +31,7 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
     by_case = {name.upper(): name for name in classes}
     unknown = [name for name in names if name.upper() not in by_case]
     if unknown:
-        from neuroshard._printable import did_you_mean
-
-        for node, device_class, devices, *_ in nodes():
-            if unknown[0].lower() in (node.lower(), node.lower().rpartition(":")[2]):
-                raise InputError(f"'{node}' is a node of {devices} {device_class}: 'neuroshard devices {device_class}' "
-                                 "shows the class, and without CLASS all nodes are listed")
-        raise InputError(f"there is no device class '{unknown[0]}'; known: {', '.join(classes)}; --file adds classes "
-                         f"of your own{did_you_mean(unknown[0].upper(), by_case)}")
+        raise unknown_class(unknown[0], list(classes))
     chosen = [classes[by_case[name.upper()]] for name in names]
     figures = next(iter(classes.values())).figures()
     if fields and as_json:
@@ -55,6 +49,17 @@ def command(names: tuple[str, ...], path: str | None, fields: bool, as_json: boo
             print_class(one)
     else:
         print_all(list(classes.values()))
+
+
+def unknown_class(name: str, classes: list[str]) -> InputError:
+    """The error of a name that no class has. classes: the names there are."""
+    for node, device_class, devices, *_ in nodes():
+        if name.lower() in (node.lower(), node.lower().rpartition(":")[2]):
+            return InputError(f"'{node}' is a node of {devices} {device_class}: 'neuroshard devices {device_class}' "
+                              "shows the class, and without CLASS all nodes are listed")
+    near = did_you_mean(name.upper(), [one.upper() for one in classes])
+    return InputError(f"there is no device class '{name}'; known: {', '.join(classes)}; --file adds classes of your "
+                      f"own{near}")
 
 
 def nodes() -> list[Any]:

@@ -35,8 +35,8 @@ def command(source: str, workload: str, output: str, types: tuple[tuple[str, str
             target_cpu: str, as_json: bool) -> None:
     """Makes a folder for serving of SOURCE, a checkpoint or a file of a state dict, whose tables WORKLOAD describes.
 
-    WORKLOAD is a file workload.json, or model.py:function that gives a ShardingProblem or a torch module. ns.serve() and the C
-    interface answer from the folder."""
+    WORKLOAD is a file workload.json, or model.py:function that gives a ShardingProblem or a torch
+    module. ns.serve() and the C interface answer from the folder."""
     import os
 
     import neuroshard as ns

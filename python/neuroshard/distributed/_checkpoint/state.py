@@ -76,12 +76,12 @@ def note_all_loaded(modules: Iterable[Any]) -> None:
     tables that some views show a part of count only if all of their views are there."""
     loaded: dict[Any, set[str]] = {}
     for module in modules:
-        tables = getattr(module, "tables", module)
+        tables = tables_of(module)
         paths = _paths_of_views(tables) if tables is module else {module.path}
         loaded.setdefault(tables, set()).update(paths)
     for tables, paths in loaded.items():
         if paths == _paths_of_views(tables) and (session := session_of(tables)):
-            session.engine.averaged_at = session.engine.num_updates()
+            session.engine.note_alike()
 
 
 def _paths_of_views(tables: Any) -> set[str]:
@@ -91,7 +91,12 @@ def _paths_of_views(tables: Any) -> set[str]:
 
 def session_of(module: Any) -> Any:
     """The session of sharded tables, or of those that a view shows a part of; None of tables without one."""
-    return getattr(getattr(module, "tables", module), "_session", None)
+    return getattr(tables_of(module), "_session", None)
+
+
+def tables_of(module: Any) -> Any:
+    """The sharded tables themselves, or those that a view shows a part of."""
+    return getattr(module, "tables", module)
 
 
 def state_of_table(key: str, plan: Any, table: Any, held: Sequence[Any],

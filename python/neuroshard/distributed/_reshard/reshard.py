@@ -130,7 +130,7 @@ def move(meeting: Meeting, target: Target, old: Session | None, maps: Mapping[st
         figures, moved = fill(meeting, target, old, maps, new, start)
         if new:
             new.engine.set_num_updates(meeting.source.step)
-            new.engine.averaged_at = meeting.source.step  # all copies have what was moved
+            new.engine.note_alike()  # all copies have what was moved
     except BaseException:
         if new:
             new.close()
