@@ -68,8 +68,8 @@ inline double correctedRate(const Optimizer &optimizer, double learningRate,
 }
 
 /// 1 - learningRate * decay under decoupled weight decay (torch.optim.AdamW),
-/// else 1; also with a trust ratio, which scales the decay
-/// too, and with counters, by which it differs from row to row.
+/// else 1; also with a trust ratio, which scales the decay too, and with
+/// counters, by which it differs from row to row.
 inline double keptShare(const Optimizer &optimizer, double learningRate) {
   if (!keepsShare(optimizer))
     return 1;

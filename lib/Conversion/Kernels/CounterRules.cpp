@@ -1,8 +1,8 @@
 //===- CounterRules.cpp - Steps of rows that are counted ------------------===//
 //
-// FBGEMM's rowwise_adagrad_with_counter under
-// counter-based regularization with equal learning rates. Where it has powf and
-// expf, whole powers are products here, which are the same on every device.
+// FBGEMM's rowwise_adagrad_with_counter under counter-based regularization with
+// equal learning rates. Where it has powf and expf, whole powers are products
+// here, which are the same on every device.
 //
 //===----------------------------------------------------------------------===//
 

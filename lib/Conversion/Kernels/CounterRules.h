@@ -17,7 +17,7 @@ namespace neuroshard {
 /// What the step of a counted row takes, all f32.
 struct CountedStep {
   /// The states per row after it.
-  llvm::SmallVector<mlir::Value, 3> states;
+  llvm::SmallVector<mlir::Value, kMaxStates> states;
   /// Of the gradient, without weight decay.
   mlir::Value factor;
   /// Of the weights; null: 1.

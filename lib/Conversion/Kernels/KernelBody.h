@@ -110,7 +110,7 @@ struct LookupBody : KernelBody {
 struct UpdateBody : KernelBody {
   UpdateInputs &inputs;
   mlir::Value weights = {};
-  llvm::SmallVector<mlir::Value, 3> states = {};
+  llvm::SmallVector<mlir::Value, kMaxStates> states = {};
   mlir::Value gradients = {};
   mlir::Value stepSize = {};
   /// Null unless weight decay keeps the same share of the weights of each row.

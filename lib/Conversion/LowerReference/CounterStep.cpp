@@ -106,21 +106,6 @@ Factors CountedRow::factors(LoopBuilder &b) const {
           arith::SelectOp::create(b, isAfter, adjusted.ofWeights, b.f32(1))};
 }
 
-/// The step of the sum of a row by the mean of its squared gradient, which has
-/// L2 decay.
-Value OptimizerStep::rowSum(LoopBuilder &b, Value row, Value gradients,
-                            Value position) const {
-  Value norm = b.fold(
-      b.index(0), b.index(table.dim), b.f32(0), [&](Value column, Value sum) {
-        Value gradient = gradientOf(b, row, column, gradients, position);
-        return b.add(sum, b.mul(gradient, gradient));
-      });
-  Value sum = b.add(b.load(memory.states[0], row),
-                    b.div(norm, b.f32(static_cast<double>(table.dim))));
-  b.store(sum, memory.states[0], row);
-  return sum;
-}
-
 void OptimizerStep::applyCounted(LoopBuilder &b, Value row, Value gradients,
                                  Value position) const {
   Value last = b.load(memory.states[1], row);
@@ -132,7 +117,8 @@ void OptimizerStep::applyCounted(LoopBuilder &b, Value row, Value gradients,
   counted.count = counted.after(b, b.load(memory.states[2], row));
   b.store(number, memory.states[1], row);
   b.store(counted.count, memory.states[2], row);
-  Value sum = rowSum(b, row, gradients, position);
+  Value sum = addToSum(b, memory.states[0], row,
+                       meanOfSquares(b, row, gradients, position));
   counted.root = b.add(math::SqrtOp::create(b, sum), b.f32(optimizer.eps));
   Factors factors = counted.factors(b);
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {

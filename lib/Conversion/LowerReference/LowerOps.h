@@ -81,8 +81,10 @@ private:
                       mlir::Value position) const;
   void applyCounted(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
                     mlir::Value position) const;
-  mlir::Value rowSum(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
-                     mlir::Value position) const;
+  mlir::Value meanOfSquares(LoopBuilder &b, mlir::Value row,
+                            mlir::Value gradients, mlir::Value position) const;
+  mlir::Value addToSum(LoopBuilder &b, mlir::Value states, mlir::Value row,
+                       mlir::Value value) const;
   void stepMoments(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
                    mlir::Value position) const;
   mlir::Value trustDirection(LoopBuilder &b, mlir::Value row,

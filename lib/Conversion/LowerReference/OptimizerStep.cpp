@@ -120,23 +120,35 @@ Value OptimizerStep::divideByRoot(LoopBuilder &b, Value numerator,
   return b.div(numerator, b.add(root, b.f32(optimizer.eps)));
 }
 
-/// The step of the row's state by the mean of the squared gradient, and
-/// lr / (sqrt(state) + eps)
-Value OptimizerStep::rowwiseFactor(LoopBuilder &b, Value row, Value gradients,
+/// Over the columns of a row, whose gradient has L2 decay.
+Value OptimizerStep::meanOfSquares(LoopBuilder &b, Value row, Value gradients,
                                    Value position) const {
-  Value norm = b.fold(
+  Value squares = b.fold(
       b.index(0), b.index(table.dim), b.f32(0), [&](Value column, Value sum) {
         Value gradient = gradientOf(b, row, column, gradients, position);
         return b.add(sum, b.mul(gradient, gradient));
       });
-  Value mean = b.div(norm, b.f32(static_cast<double>(table.dim)));
+  return b.div(squares, b.f32(static_cast<double>(table.dim)));
+}
+
+/// Adds a value to the state of a row; gives the sum.
+Value OptimizerStep::addToSum(LoopBuilder &b, Value states, Value row,
+                              Value value) const {
+  Value sum = b.add(b.load(states, row), value);
+  b.store(sum, states, row);
+  return sum;
+}
+
+/// The step of the row's state by the mean of the squared gradient, and
+/// lr / (sqrt(state) + eps)
+Value OptimizerStep::rowwiseFactor(LoopBuilder &b, Value row, Value gradients,
+                                   Value position) const {
+  Value mean = meanOfSquares(b, row, gradients, position);
   Value states = memory.states.back();
   if (propertiesOf(optimizer.kind).hasBeta2)
     return divideByRoot(b, stepSize,
                         movingAverage(b, states, row, optimizer.beta2, mean));
-  Value sum = b.add(b.load(states, row), mean);
-  b.store(sum, states, row);
-  return divideByRoot(b, stepSize, sum);
+  return divideByRoot(b, stepSize, addToSum(b, states, row, mean));
 }
 
 /// What a row's factor multiplies: the gradient, or the first moment that it

@@ -149,13 +149,13 @@ struct LowerExchangeJoinedResults
     ResultsWait wait(b, adaptor.getDevice(), adaptor.getRouted(),
                      adaptor.getPartials());
     auto type = cast<RankedTensorType>(op.getType());
-    auto results = exchangeOf(op).results.getAsValueRange<TypeAttr>();
+    ArrayAttr results = exchangeOf(op).results;
     Value buffer = wait.allocate(type, wait.rowsOf(type, /*lookup=*/0));
     if (!type.isDynamicDim(0)) // those of the others are checked, too
-      for (size_t lookup = 1; lookup < exchangeOf(op).results.size(); ++lookup)
+      for (size_t lookup = 1; lookup < results.size(); ++lookup)
         wait.rowsOf(type, lookup);
     int64_t column = 0;
-    for (Type result : results) {
+    for (Type result : results.getAsValueRange<TypeAttr>()) {
       wait.addTarget(buffer, column);
       column += cast<RankedTensorType>(result).getDimSize(1);
     }
