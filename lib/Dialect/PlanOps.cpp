@@ -3,7 +3,6 @@
 #include "LookupVerifier.h"
 
 #include "neuroshard/Dialect/PlanListener.h"
-#include "neuroshard/Model/Drift.h"
 #include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Support/Printable.h"
 
@@ -97,16 +96,12 @@ static LogicalResult verifyOneRoute(ArrayRef<ShardOp> shards) {
   return success();
 }
 
-static SyncedCopies copiesOf(ShardOp shard) {
-  return {static_cast<int64_t>(shard.getSyncEvery()),
-          static_cast<int64_t>(shard.getDevices().size())};
-}
-
 /// All copies of a table drift alike.
 static LogicalResult verifyOneSync(ArrayRef<ShardOp> shards) {
   ShardOp first = shards.front();
   for (ShardOp shard : shards) {
-    std::string error = driftMismatch(copiesOf(first), copiesOf(shard));
+    std::string error =
+        driftMismatch(first.getSyncedCopies(), shard.getSyncedCopies());
     if (error.empty())
       continue;
     InFlightDiagnostic diagnostic = shard->emitOpError(error);

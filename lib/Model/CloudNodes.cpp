@@ -15,7 +15,6 @@
 
 #include "neuroshard/Support/ClosestName.h"
 
-#include <algorithm>
 #include <vector>
 
 using namespace neuroshard;

@@ -34,7 +34,6 @@
 
 #include "neuroshard/Support/ClosestName.h"
 
-#include <algorithm>
 #include <array>
 #include <iterator>
 

@@ -1,4 +1,4 @@
-//===- Drift.cpp - Where copies may drift ---------------------------------===//
+//===- Drift.cpp - Rules on copies with sync_every ------------------------===//
 
 #include "neuroshard/Model/Drift.h"
 

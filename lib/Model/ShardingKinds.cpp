@@ -34,12 +34,15 @@ std::optional<WireType> neuroshard::chosenWireType(const ShardingPlan &plan) {
              : parseWireType(type->second);
 }
 
-bool neuroshard::isReplicated(const Table &table, const Shard &shard,
+bool neuroshard::isWholeOnAll(const Table &table, const Shard &shard,
                               int deviceCount) {
   return isWholeOnAll({shard.rows(), shard.width()}, {table.rows, table.dim},
-                      static_cast<int64_t>(shard.devices.size()),
-                      deviceCount) &&
-         !shard.copiesDrift();
+                      static_cast<int64_t>(shard.devices.size()), deviceCount);
+}
+
+bool neuroshard::isReplicated(const Table &table, const Shard &shard,
+                              int deviceCount) {
+  return isWholeOnAll(table, shard, deviceCount) && !shard.copiesDrift();
 }
 
 bool neuroshard::isCopied(const Table &table, const Shard &shard,

@@ -1,4 +1,4 @@
-//===- Version.h - What the tools' --version prints -------------*- C++ -*-===//
+//===- Version.h - Version of the project -----------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_COMMAND_LINE_VERSION_H
 #define NEUROSHARD_TOOLS_COMMAND_LINE_VERSION_H

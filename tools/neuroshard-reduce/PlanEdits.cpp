@@ -4,7 +4,6 @@
 #include "Zeros.h"
 
 #include "neuroshard/Dialect/NeuroShard.h"
-#include "neuroshard/Model/Drift.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -35,11 +34,6 @@ void wrapDevices(PlacedOp op, int64_t count, RewriterBase &rewriter) {
   rewriter.modifyOpInPlace(op, [&] { op.setDevices(devices.getArrayRef()); });
 }
 
-SyncedCopies copiesOf(ShardOp shard) {
-  return {static_cast<int64_t>(shard.getSyncEvery()),
-          static_cast<int64_t>(shard.getDevices().size())};
-}
-
 /// Where shards have lost their copies, or not as many of each, none drift.
 void dropDrift(PlanOp plan, RewriterBase &rewriter) {
   llvm::MapVector<StringRef, SmallVector<ShardOp>> shardsOfTable;
@@ -48,7 +42,9 @@ void dropDrift(PlanOp plan, RewriterBase &rewriter) {
   for (auto &[table, shards] : shardsOfTable) {
     bool drift = llvm::all_of(shards, [&](ShardOp shard) {
       return shard.hasCopies() &&
-             driftMismatch(copiesOf(shards.front()), copiesOf(shard)).empty();
+             driftMismatch(shards.front().getSyncedCopies(),
+                           shard.getSyncedCopies())
+                 .empty();
     });
     for (ShardOp shard : shards)
       if (!drift && shard.getSyncEvery() != 0)

@@ -74,10 +74,10 @@ int64_t numLookups(const Signature &signature) {
 }
 
 /// A gradient for the whole batch, of the type of the results of one lookup:
-/// from 0.5 to
-/// 1, and negative in every second column. So no gradients of a row cancel each
-/// other, and their sum has the relative error of its terms. Where they cancel,
-/// roundings decide the sign of the sum, and with it where Adagrad and Adam go.
+/// from 0.5 to 1, and negative in every second column. So no gradients of a row
+/// cancel each other, and their sum has the relative error of its terms. Where
+/// they cancel, roundings decide the sign of the sum, and with it where Adagrad
+/// and Adam go.
 Tensor randomGradient(const Results &results, int64_t lookup,
                       std::mt19937_64 &random) {
   const Tensor &first = results.front().at(lookup).tensor;

@@ -19,10 +19,6 @@ struct TrainingStep {
   Value gradients;
 };
 
-/// Starts the embeddings of the jagged arguments of each device, waits for the
-/// results, and updates by random gradients. Throws
-/// std::runtime_error if a step fails. `device`: as in
-/// openWorld.
 /// What a function returned on each device.
 using Results = std::vector<std::vector<Result>>;
 
@@ -32,12 +28,15 @@ struct SentIds {
   Results pending;
 };
 
+/// Starts the embeddings of the jagged arguments of each device. `device`: as
+/// in openWorld. Throws std::runtime_error if that fails.
 SentIds sendIds(nsrt_world *world, const std::string &device,
                 const Signature &signature,
                 const std::vector<std::vector<Value>> &localIds);
 
-/// The step of ids that have been sent; calls `sendNext` when their results are
-/// there.
+/// The step of ids that have been sent: waits for their results, calls
+/// `sendNext`, and updates by random gradients. Throws std::runtime_error if
+/// the step fails.
 TrainingStep train(nsrt_world *world, const std::string &device,
                    const Signature &signature, const SentIds &ids,
                    float learningRate, int64_t step, std::mt19937_64 &random,

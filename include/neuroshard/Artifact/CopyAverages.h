@@ -53,8 +53,10 @@ struct AveragedRows {
 
 using AverageRound = std::vector<AveragedRows>;
 
-/// The drifting shards that a step of this number averages.
-std::vector<int32_t> averagedShards(const ExchangePlan &plan, int64_t step);
+/// Of the shards whose copies drift those that a step of this number averages.
+std::vector<int32_t> averagedShards(const ExchangePlan &plan,
+                                    std::vector<int32_t> drifting,
+                                    int64_t step);
 
 /// The rounds in which these shards are averaged, the same on all ranks.
 std::vector<AverageRound> averageRounds(const ExchangePlan &plan,

@@ -153,9 +153,9 @@ struct ExchangePlan {
   std::vector<int32_t> trainedCopies() const;
   /// Those whose copies drift.
   std::vector<int32_t> driftingCopies() const;
-  /// By what gradients of a table are multiplied: the number of copies if these
-  /// drift, since each gets those of its readers alone; else 1.
-  float gradientFactor(int32_t table) const;
+  /// Per table: by what its gradients are multiplied: the number of copies if
+  /// these drift, since each gets those of its readers alone; else 1.
+  std::vector<float> gradientFactors() const;
   /// Per table: whether the owners of its rows must exchange gradient norms,
   /// by needsNormExchange() of the Model.
   std::vector<bool> tablesWithNormExchange() const;

@@ -20,6 +20,7 @@
 
 #include "neuroshard/Dialect/DefinedAttributes.h"
 #include "neuroshard/Dialect/ModelEnums.h"
+#include "neuroshard/Model/Drift.h"
 
 #include <optional>
 

@@ -23,13 +23,15 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     the batch are touched (Adam is lazy, as torch.optim.SparseAdam).
     `initial_accumulator` is that of Adagrad and FTRL; `beta1` is also the factor
     of momentum's buffer; `eps`, `l1_penalty` and `l2_penalty` are FTRL's beta,
-    lambda1 and lambda2; `eta` is the factor of LARS's trust ratio; `counter_halflife`, `adjustment_iter` and
-    `adjustment_ub` are those of row-wise Adagrad with counter. `weight_decay` is added to the gradient as `l2`, or multiplies the
-    weights before the step as `decoupled` (LAMB adds it to the direction of the step); the mode is that of the optimizer's
-    kind unless `weight_decay_mode` says another. Elements of a row's summed
-    gradient are clamped to +-`max_gradient` first, unless that is 0. `stochastic_rounding`, of
-    tables of f16 and bf16, rounds weights up or down at random. Numbers are f64. Printed only
-    where they differ from the default.
+    lambda1 and lambda2; `eta` is the factor of LARS's trust ratio;
+    `counter_halflife`, `adjustment_iter` and `adjustment_ub` are those of
+    row-wise Adagrad with counter. `weight_decay` is added to the gradient as
+    `l2`, or multiplies the weights before the step as `decoupled` (LAMB adds it
+    to the direction of the step); the mode is that of the optimizer's kind
+    unless `weight_decay_mode` says another. Elements of a row's summed gradient
+    are clamped to +-`max_gradient` first, unless that is 0.
+    `stochastic_rounding`, of tables of f16 and bf16, rounds weights up or down
+    at random. Numbers are f64. Printed only where they differ from the default.
 
     ```mlir
     #neuroshard.optimizer<sgd>

@@ -53,16 +53,17 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     where the batch is. Of other copies each rank reads the nearest: its own,
     else one in its group of the topology's innermost level, else any; where
     there are several, ranks share them evenly. `tier` is `hbm` (default), `dram`,
-    the memory of a GPU's host, or `ssd`, a file on the host's disks; the last two have a `cache` of so many
-    rows in device memory, whose `policy` is `lru` (default) or `lfu` (for target torchrec-1.9 `dram` has
-    none). `route` says how pooled
-    results, and their gradients, travel between the groups of the topology's
+    the memory of a GPU's host, or `ssd`, a file on the host's disks; the last
+    two have a `cache` of so many rows in device memory, whose `policy` is `lru`
+    (default) or `lfu` (for target torchrec-1.9 `dram` has none). `route` says how
+    pooled results, and their gradients, travel between the groups of the topology's
     innermost level: `direct`, by `relay` (each group adds its partial sums up
     and sends one row on, each device of it a part), or `auto` (default: by relay
     where devices of one group have partial sums of the same columns). All
-    shards of a table have one route. With `sync_every` k the copies of a shard drift: each applies the
-    gradients of its readers alone, times the number of copies, and weights and optimizer states are
-    averaged over the copies after each k-th step. This is not exact; all shards of the table have it.
+    shards of a table have one route. With `sync_every` k the copies of a shard
+    drift: each applies the gradients of its readers alone, times the number of
+    copies, and weights and optimizer states are averaged over the copies after
+    each k-th step. This is not exact; all shards of the table have it.
 
     ```mlir
     neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram cache 64
@@ -103,6 +104,10 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     bool hasCopies() { return getDevices().size() > 1; }
     CacheSpec getCacheSpec() {
       return {static_cast<int64_t>(getCache()), getPolicy()};
+    }
+    SyncedCopies getSyncedCopies() {
+      return {static_cast<int64_t>(getSyncEvery()),
+              static_cast<int64_t>(getDevices().size())};
     }
     /// A whole table on all devices whose copies do not drift.
     bool isReplicated(TableOp table, TopologyOp topology);

@@ -1,4 +1,4 @@
-//===- Drift.h - Where copies may drift -------------------------*- C++ -*-===//
+//===- Drift.h - Rules on copies with sync_every ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_DRIFT_H
 #define NEUROSHARD_MODEL_DRIFT_H

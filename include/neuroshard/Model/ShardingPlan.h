@@ -69,6 +69,8 @@ inline double elementShare(const Table &table, const Shard &shard) {
 }
 
 /// Whether a shard is a whole table on every device.
+bool isWholeOnAll(const Table &table, const Shard &shard, int deviceCount);
+/// Whether it is that, and its copies do not drift.
 bool isReplicated(const Table &table, const Shard &shard, int deviceCount);
 /// Whether a shard is on several devices otherwise.
 bool isCopied(const Table &table, const Shard &shard, int deviceCount);

@@ -1,4 +1,4 @@
-//===- WeightsFile.h - Where the rows of constants may go -------*- C++ -*-===//
+//===- WeightsFile.h - Check of the path of a weights file ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRANSFORMS_WEIGHTSFILE_H
 #define NEUROSHARD_TRANSFORMS_WEIGHTSFILE_H

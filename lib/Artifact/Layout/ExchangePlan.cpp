@@ -44,12 +44,13 @@ std::vector<int32_t> ExchangePlan::driftingCopies() const {
   return copiesThat(*this, true);
 }
 
-float ExchangePlan::gradientFactor(int32_t table) const {
-  auto found = std::ranges::find_if(shards, [&](const ShardSpec &shard) {
-    return shard.table == table && shard.copiesDrift();
-  });
-  return found == shards.end() ? 1.0f
-                               : static_cast<float>(found->devices.size());
+std::vector<float> ExchangePlan::gradientFactors() const {
+  std::vector<float> factors(tables.size(), 1.0f);
+  for (const ShardSpec &shard : shards)
+    if (shard.copiesDrift())
+      factors[static_cast<size_t>(shard.table)] =
+          static_cast<float>(shard.devices.size());
+  return factors;
 }
 
 bool ExchangePlan::isReplicated(const ShardSpec &shard) const {

@@ -45,12 +45,13 @@ Range AveragedRows::part(size_t copy) const {
           std::min(rows.begin + (number + 1) * each, rows.end)};
 }
 
-std::vector<int32_t> averagedShards(const ExchangePlan &plan, int64_t step) {
-  std::vector<int32_t> shards = plan.driftingCopies();
-  std::erase_if(shards, [&](int32_t shard) {
+std::vector<int32_t> averagedShards(const ExchangePlan &plan,
+                                    std::vector<int32_t> drifting,
+                                    int64_t step) {
+  std::erase_if(drifting, [&](int32_t shard) {
     return step % plan.shards[static_cast<size_t>(shard)].syncEvery != 0;
   });
-  return shards;
+  return drifting;
 }
 
 int64_t averagedRowsOfRound(const ExchangePlan &plan, const ShardSpec &shard) {
@@ -99,7 +100,7 @@ private:
   std::vector<int64_t> bytesOfLast;
 };
 
-/// Calls function(rows, how often) for the pieces of a shard.
+/// Calls function(rows) for the pieces of a shard.
 template <typename Function>
 void forPieces(const ExchangePlan &plan, int32_t number, const ShardSpec &shard,
                const Function &function) {

@@ -111,7 +111,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
                          hasRoomForCopies(problem, table, features[i], whole);
     if (bound.mayReplicate)
       setReplicaBytes(problem, static_cast<int>(i), features[i], whole, bound);
-    // Copies that drift exchange averages in few steps.
+    // Copies that drift exchange nothing in most steps: the bound counts 0.
     bool drifts =
         (found != constraintOf.end() && found->second->syncEvery > 0) ||
         std::ranges::any_of(

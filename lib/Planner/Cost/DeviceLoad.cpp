@@ -35,7 +35,7 @@ DeviceLoad neuroshard::loadOf(const ShardWork &shard) {
 }
 
 double DeviceLoad::averagesPerStep() const {
-  // Shares of shards that came and went may leave what rounding left.
+  // What rounding leaves of shards that were added and removed.
   constexpr double kNone = 1e-9;
   if (driftingShards < kNone || averageRates <= 0)
     return 0;

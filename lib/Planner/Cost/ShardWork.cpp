@@ -90,8 +90,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   const Table &source = problem.tables[static_cast<size_t>(table)];
   // All serve as much.
   if (shard.copiesDrift() &&
-      isWholeOnAll({shard.rows(), shard.width()}, {source.rows, source.dim},
-                   std::ssize(shard.devices), problem.topology.deviceCount()))
+      isWholeOnAll(source, shard, problem.topology.deviceCount()))
     return describeCopies(problem, table, features, shard, norms).front();
   FeatureSums sums = sumFeatures(problem, features);
   bool replicated = isReplicated(source, shard, problem.topology.deviceCount());

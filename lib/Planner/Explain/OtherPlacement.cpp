@@ -51,9 +51,7 @@ std::vector<UnitPtr> unitsOf(const SearchContext &context,
     int device = Unit::kEverywhere;
     // Of other copies the first stands for all.
     const Table &table = context.table(context.tableIndex(placed.table));
-    if (!isWholeOnAll({placed.rows(), placed.width()}, {table.rows, table.dim},
-                      static_cast<int64_t>(placed.devices.size()),
-                      context.deviceCount)) {
+    if (!isWholeOnAll(table, placed, context.deviceCount)) {
       device = placed.devices.front();
       shard.devices.clear();
     }

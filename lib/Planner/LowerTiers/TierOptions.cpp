@@ -67,9 +67,7 @@ bool isUncut(const ShardingProblem &problem, size_t table) {
 /// Bytes that each device has for tables, some of which are in `tiers`.
 std::vector<int64_t> roomOfDevices(const ShardingProblem &problem,
                                    std::span<const Tier> tiers) {
-  int64_t staging = 0;
-  for (Tier tier : tiers)
-    staging = std::max(staging, cacheStagingBytes(problem, tier).device);
+  int64_t staging = cacheStagingBytes(problem, tiers).device;
   std::vector<MemoryTerms> base = deviceBaseMemory(problem);
   std::vector<int64_t> room;
   for (size_t i = 0; i < base.size(); ++i)
@@ -194,9 +192,7 @@ TierBytes neuroshard::roomForTables(const ShardingProblem &problem,
   TierBytes room;
   for (int64_t bytes : roomOfDevices(problem, tiers))
     room.device += static_cast<double>(bytes);
-  int64_t staging = 0;
-  for (Tier tier : tiers)
-    staging = std::max(staging, cacheStagingBytes(problem, tier).host);
+  int64_t staging = cacheStagingBytes(problem, tiers).host;
   room.host -= static_cast<double>(staging) *
                static_cast<double>(problem.topology.devices.size());
   for (const Host &host : problem.topology.hosts) {

@@ -10,6 +10,10 @@
 
 using namespace neuroshard;
 
+CacheBytes neuroshard::mostOf(CacheBytes one, CacheBytes other) {
+  return {std::max(one.device, other.device), std::max(one.host, other.host)};
+}
+
 CacheBytes neuroshard::rowCacheBytes(const ShardingProblem &problem,
                                      const Table &table, const Shard &shard,
                                      int64_t places) {
@@ -39,13 +43,19 @@ CacheBytes neuroshard::cacheStagingBytes(const ShardingProblem &problem,
   return {2 * kRowStagingBytes, 2 * kRowStagingBytes + files};
 }
 
+CacheBytes neuroshard::cacheStagingBytes(const ShardingProblem &problem,
+                                         std::span<const Tier> tiers) {
+  CacheBytes most;
+  for (Tier tier : tiers)
+    most = mostOf(most, cacheStagingBytes(problem, tier));
+  return most;
+}
+
 CacheBytes neuroshard::plannedStagingBytes(const ShardingProblem &problem,
                                            std::span<const Shard> previous) {
   CacheBytes most;
   auto add = [&](Tier tier) {
-    CacheBytes bytes = cacheStagingBytes(problem, tier);
-    most = {std::max(most.device, bytes.device),
-            std::max(most.host, bytes.host)};
+    most = mostOf(most, cacheStagingBytes(problem, tier));
   };
   for (const Shard &shard : problem.constraints.fixedShards)
     add(shard.tier);

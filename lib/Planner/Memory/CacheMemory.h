@@ -22,6 +22,9 @@ struct CacheBytes {
   int64_t host = 0;
 };
 
+/// The larger of each.
+CacheBytes mostOf(CacheBytes one, CacheBytes other);
+
 /// A cache with so many places, those of rows that spill included. On GPUs each
 /// array of rows has whole pages, and the host knows which rows are where.
 CacheBytes rowCacheBytes(const ShardingProblem &problem, const Table &table,
@@ -30,6 +33,10 @@ CacheBytes rowCacheBytes(const ShardingProblem &problem, const Table &table,
 /// What all shards of a device in a lower tier share: the buffers through which
 /// their rows pass. Depends on the shard's tier, and is most for tier "ssd".
 CacheBytes cacheStagingBytes(const ShardingProblem &problem, Tier tier);
+
+/// The most of it over tiers.
+CacheBytes cacheStagingBytes(const ShardingProblem &problem,
+                             std::span<const Tier> tiers);
 
 /// The most of cacheStagingBytes() that a device takes if it holds shards that
 /// the constraints, or those of the previous plan, put into a lower tier.

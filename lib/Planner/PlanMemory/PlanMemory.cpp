@@ -22,10 +22,8 @@ static void addCacheStaging(const ShardingProblem &problem,
     for (int device : shard.devices) {
       if (device < 0 || device >= problem.topology.deviceCount())
         continue;
-      CacheBytes bytes = cacheStagingBytes(problem, shard.tier);
       CacheBytes &most = staging[static_cast<size_t>(device)];
-      most = {std::max(most.device, bytes.device),
-              std::max(most.host, bytes.host)};
+      most = mostOf(most, cacheStagingBytes(problem, shard.tier));
     }
   for (size_t device = 0; device < staging.size(); ++device) {
     report.devices[device].weightsBytes += staging[device].device;

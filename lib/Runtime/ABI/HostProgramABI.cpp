@@ -275,7 +275,7 @@ NSRT_EXPORT int64_t nsrt_expect_rows(nsrt_device *device, nsrt_routed *routed,
            "; give it batches of that size, or compile a model whose batch "
            "is dynamic");
     });
-  found = rows; // what later calls clear
+  found = rows; // The caller's buffer; calls of a failed step zero all of it.
   return rows;
 }
 

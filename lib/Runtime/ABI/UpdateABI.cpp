@@ -122,7 +122,7 @@ NSRT_EXPORT int32_t nsrt_device_drop_kept(nsrt_device *device) {
 
 /// Sums of rows are those of all ranks, which copies that drift do not have.
 static void requireNoDrift(const nsrt_device &device) {
-  std::vector<int32_t> shards = device.manifest().driftingCopies();
+  const std::vector<int32_t> &shards = device.plan->driftingCopies;
   if (!shards.empty()) {
     const ShardSpec &shard =
         device.manifest().shards[static_cast<size_t>(shards.front())];

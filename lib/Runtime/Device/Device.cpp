@@ -17,20 +17,13 @@
 using namespace neuroshard;
 using namespace neuroshard::runtime;
 
-static std::vector<float> factorsOf(const Manifest &manifest) {
-  std::vector<float> factors;
-  for (size_t table = 0; table < manifest.tables.size(); ++table)
-    factors.push_back(manifest.gradientFactor(static_cast<int32_t>(table)));
-  return factors;
-}
-
 WorldPlan::WorldPlan(Manifest contents)
     : manifest(std::move(contents)), groups(manifest),
       needsNormExchange(manifest.tablesWithNormExchange()),
       hasCopies(manifest.tablesWithCopies()),
       summedCopies(manifest.trainedCopies()),
       driftingCopies(manifest.driftingCopies()),
-      gradientFactors(factorsOf(manifest)),
+      gradientFactors(manifest.gradientFactors()),
       headerNumbers(idHeaderNumbers(manifest.layouts)),
       hasCaches(manifest.hasRowCaches()) {}
 

@@ -28,13 +28,15 @@ struct OwnRows {
 
   const std::vector<int32_t> &devices() const { return shard->spec().devices; }
   /// The number of a peer's copy; that of all if it has none.
-  size_t copyOf(int32_t peer) const {
+  size_t numberOfCopy(int32_t peer) const {
     auto found = std::ranges::lower_bound(devices(), peer);
     return found != devices().end() && *found == peer
                ? static_cast<size_t>(found - devices().begin())
                : devices().size();
   }
-  bool isOn(int32_t peer) const { return copyOf(peer) < devices().size(); }
+  bool isOn(int32_t peer) const {
+    return numberOfCopy(peer) < devices().size();
+  }
   int64_t bytesOf(size_t part) const {
     return averagedBytes(arrays, rows.part(part).size());
   }
@@ -78,15 +80,15 @@ private:
         device.slots[static_cast<size_t>(slot - slots.begin())];
     OwnRows &one = own.emplace_back(OwnRows{
         rows, &shard, averagedArrays(device.manifest(), shard.spec()), 0});
-    one.copy = one.copyOf(device.rank());
+    one.copy = one.numberOfCopy(device.rank());
   }
 
   /// Calls function(rows, number of the peer's copy) for those that it has.
   template <typename Function>
   void forShared(int32_t peer, const Function &function) const {
     for (const OwnRows &rows : own)
-      if (rows.isOn(peer))
-        function(rows, rows.copyOf(peer));
+      if (size_t copy = rows.numberOfCopy(peer); copy < rows.devices().size())
+        function(rows, copy);
   }
 
   template <typename Bytes> Numbers bytesOfPeers(const Bytes &bytesOf) const {

@@ -88,7 +88,8 @@ void update(Device &device, std::span<Routed *const> routed,
             int64_t step) {
   requireNoCapture(device);
   updateByGradients(device, routed, gradients, learningRate, step);
-  averageCopies(device, averagedShards(device.manifest(), step));
+  averageCopies(device, averagedShards(device.manifest(),
+                                       device.plan->driftingCopies, step));
 }
 
 } // namespace neuroshard::runtime

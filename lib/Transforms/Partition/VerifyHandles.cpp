@@ -1,4 +1,4 @@
-//===- VerifyHandles.cpp - What becomes of the handles of a step ----------===//
+//===- VerifyHandles.cpp - Uses and releases of a step's handles ----------===//
 
 #include "VerifyHandles.h"
 
@@ -258,10 +258,10 @@ LogicalResult neuroshard::verifyHandles(ModuleOp module) {
       failed(runNext(begun, module, kLookupName, pending)))
     return failure();
   for (llvm::StringRef wait : {kWaitName, kJoinedWaitName}) {
-    HandleVerifier verifier = begun;
-    Held kept = pending;
     if (!module.lookupSymbol(wait))
       continue;
+    HandleVerifier verifier = begun;
+    Held kept = pending;
     for (llvm::StringRef name :
          {wait, llvm::StringRef(kGradientsName), llvm::StringRef(kUpdateName)})
       if (failed(runNext(verifier, module, name, kept)))

@@ -1,4 +1,4 @@
-//===- VerifyHandles.h - What becomes of the handles of a step --*- C++ -*-===//
+//===- VerifyHandles.h - Uses and releases of a step's handles --*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PARTITION_VERIFYHANDLES_H
 #define NEUROSHARD_LIB_TRANSFORMS_PARTITION_VERIFYHANDLES_H

@@ -328,7 +328,7 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   keepWireType(chosenWireType(result->plan), problem);
   numShards = result->plan.shards.size();
   numEvaluations = result->evaluations;
-  emitPlanRemarks(plan, PlanPlaces(plan), *result);
+  emitPlanRemarks(plan, *result);
   emitCountsRemark(plan.getLoc(), plan.getSymName(), *result,
                    problem.tables.size(),
                    problem.constraints.fixedShards.size());

@@ -110,7 +110,8 @@ TEST(CopyAverages, AreDueInTheirSteps) {
   for (int64_t step = 1; step <= 6; ++step)
     for (int32_t shard = 0; shard < static_cast<int32_t>(plan.shards.size());
          ++shard) {
-      std::vector<int32_t> due = averagedShards(plan, step);
+      std::vector<int32_t> due =
+          averagedShards(plan, plan.driftingCopies(), step);
       EXPECT_EQ(std::ranges::count(due, shard),
                 step % plan.shards[static_cast<size_t>(shard)].syncEvery == 0);
     }

@@ -2,6 +2,8 @@
 
 #include "PlanRemarks.h"
 
+#include "PlanPlaces.h"
+
 #include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/Remarks.h"
@@ -68,10 +70,10 @@ static void emitMigrationRemarks(Location loc, const PlanPlaces &places,
                ": " + move.what;
 }
 
-void neuroshard::emitPlanRemarks(ir::PlanOp op, const PlanPlaces &places,
-                                 const SearchResult &result) {
+void neuroshard::emitPlanRemarks(ir::PlanOp op, const SearchResult &result) {
   if (!op.getContext()->getRemarkEngine())
     return;
+  PlanPlaces places(op);
   Location loc = op.getLoc();
   llvm::StringRef plan = op.getSymName();
   for (const std::string &decision : result.explanation)

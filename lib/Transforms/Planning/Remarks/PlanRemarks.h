@@ -6,7 +6,7 @@
 #include "neuroshard/Planner/Assumptions.h"
 #include "neuroshard/Planner/Search.h"
 
-#include "PlanPlaces.h"
+#include "neuroshard/Dialect/NeuroShard.h"
 
 namespace neuroshard {
 
@@ -16,8 +16,7 @@ std::string describeStep(const CostBreakdown &breakdown);
 /// Emits the result of a search as remarks of the category "neuroshard-plan":
 /// decisions as passed, costs and what was tried as analysis. What is about a
 /// table is at the table.
-void emitPlanRemarks(ir::PlanOp plan, const PlanPlaces &places,
-                     const SearchResult &result);
+void emitPlanRemarks(ir::PlanOp plan, const SearchResult &result);
 
 /// Emits which cost model predicted, and what it says about its predictions
 /// (see CostModel::remarks), as analysis.

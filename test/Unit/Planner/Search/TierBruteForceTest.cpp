@@ -148,9 +148,7 @@ private:
         memory[d] += way.memory;
         hostBytes += way.memory.hostBytes;
         CacheBytes before = staging[d];
-        CacheBytes bytes = cacheStagingBytes(problem, way.shard.tier);
-        staging[d] = {std::max(before.device, bytes.device),
-                      std::max(before.host, bytes.host)};
+        staging[d] = mostOf(before, cacheStagingBytes(problem, way.shard.tier));
         if (fits(d)) {
           addLoads(loads[d], way.load, 1);
           sets[d].shards.push_back(&way.work);
