@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowSums.h"
+#include "WideVectors.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Support/Round.h"
 
@@ -23,37 +24,72 @@ struct ColumnTask {
   Range cols;
 };
 
+/// Bags ahead whose gradients are fetched: they are as far apart as all results
+/// of a sample are long.
+constexpr int64_t kFetchedBags = 8;
+constexpr int64_t kFloatsPerCacheLine = 16;
+
 /// Adds the gradients of one part to some columns.
-template <typename Id>
-void addPart(const GradientPart &part, const ColumnTask &task) {
-  const auto *ids = reinterpret_cast<const Id *>(part.ids.ids);
-  const SlotSums &sums = *task.sums;
-  int64_t padding = part.padding.value_or(-1), width = task.cols.size();
-  auto addId = [&](int64_t j, const float *gradient) {
-    int64_t row = ids[j];
-    if (row == padding)
-      return;
-    float *sum = sums.sums + row * sums.stride + task.cols.begin;
-    if (part.ids.weights) {
-      float weight = part.ids.weights[j];
+template <typename Id> class PartAdder {
+public:
+  PartAdder(const GradientPart &part, const ColumnTask &task)
+      : part(part), ids(reinterpret_cast<const Id *>(part.ids.ids)),
+        weights(part.ids.weights), padding(part.padding.value_or(-1)),
+        width(task.cols.size()), stride(task.sums->stride),
+        sums(task.sums->sums + task.cols.begin),
+        counts(task.cols.begin == 0 ? task.sums->counts : nullptr),
+        gradients(part.gradients + task.cols.begin) {}
+
+  void run() const {
+    runWithWidestVectors([this]() NSRT_INLINE { add(); });
+  }
+
+private:
+  NSRT_INLINE void add() const {
+    const int64_t *offsets = part.ids.offsets;
+    int64_t bags = offsets ? part.ids.bags : part.ids.numIds;
+    for (int64_t b = 0; b < bags; ++b) {
+      const float *gradient = gradients + b * part.stride;
+      if (b + kFetchedBags < bags)
+        fetch(gradient + kFetchedBags * part.stride);
+      int64_t begin = offsets ? offsets[b] : b;
+      int64_t end = offsets ? offsets[b + 1] : b + 1;
+      for (int64_t j = begin; j < end; ++j)
+        if (int64_t row = ids[j]; row != padding)
+          addTo(row, gradient, j);
+    }
+  }
+
+  NSRT_INLINE void fetch(const float *gradient) const {
+    for (int64_t c = 0; c < width; c += kFloatsPerCacheLine)
+      __builtin_prefetch(gradient + c);
+  }
+
+  NSRT_INLINE void addTo(int64_t row, const float *__restrict gradient,
+                         int64_t j) const {
+    float *__restrict sum = sums + row * stride;
+    if (weights)
       for (int64_t c = 0; c < width; ++c)
-        sum[c] += weight * gradient[c];
-    } else {
+        sum[c] += weights[j] * gradient[c];
+    else
       for (int64_t c = 0; c < width; ++c)
         sum[c] += gradient[c];
-    }
-    if (task.cols.begin == 0)
-      sums.counts[row] += 1;
-  };
-  const float *gradient = part.gradients + task.cols.begin;
-  if (!part.ids.offsets) {
-    for (int64_t j = 0; j < part.ids.numIds; ++j, gradient += part.stride)
-      addId(j, gradient);
-    return;
+    if (counts)
+      counts[row] += 1;
   }
-  for (int64_t b = 0; b < part.ids.bags; ++b, gradient += part.stride)
-    for (int64_t j = part.ids.offsets[b]; j < part.ids.offsets[b + 1]; ++j)
-      addId(j, gradient);
+
+  const GradientPart &part;
+  const Id *ids;
+  const float *weights;
+  int64_t padding, width, stride;
+  float *sums;
+  float *counts;
+  const float *gradients;
+};
+
+template <typename Id>
+void addPart(const GradientPart &part, const ColumnTask &task) {
+  PartAdder<Id>(part, task).run();
 }
 
 /// The rows of a slot that have gradients, as update kernels take them: each
@@ -94,8 +130,9 @@ void addUpRows(const nsrt_program &program, std::span<const GradientPart> parts,
   std::vector<ColumnTask> tasks;
   for (const SlotSums &slot : sums) {
     int64_t dim = program.slots[slot.slot].dim;
-    for (int64_t begin = 0; begin < dim; begin += kColumnsPerTask)
-      tasks.push_back({&slot, {begin, std::min(begin + kColumnsPerTask, dim)}});
+    int64_t step = threads.numThreads() > 1 ? kColumnsPerTask : dim;
+    for (int64_t begin = 0; begin < dim; begin += step)
+      tasks.push_back({&slot, {begin, std::min(begin + step, dim)}});
   }
   threads.parallelFor(static_cast<int64_t>(tasks.size()), [&](int64_t i) {
     const ColumnTask &task = tasks[static_cast<size_t>(i)];

@@ -1,6 +1,7 @@
 //===- SumRows.cpp - Sums of gradients by row on CPUs ---------------------===//
 
 #include "CpuUpdate.h"
+#include "WideVectors.h"
 
 #include <algorithm>
 
@@ -23,16 +24,18 @@ void CpuUpdate::sumRows(const Task &task) const {
   const auto *offsets = as<const int64_t>(update.gradientOffsets);
   const auto *weights = as<const float>(update.sampleWeights);
   int64_t width = kernelsOf(update).dim, stride = strideOf(update);
-  for (int64_t row = task.begin; row < task.end; ++row) {
-    float *sum = as<float>(update.reduced) + row * stride;
-    std::fill_n(sum, stride, 0.0f);
-    for (int64_t k = segments[row]; k < segments[row + 1]; ++k) {
-      const float *gradient = update.gradients + offsets[k];
-      float weight = weights ? weights[k] : 1.0f;
-      for (int64_t c = 0; c < width; ++c)
-        sum[c] += weight * gradient[c];
+  runWithWidestVectors([&]() NSRT_INLINE {
+    for (int64_t row = task.begin; row < task.end; ++row) {
+      float *__restrict sum = as<float>(update.reduced) + row * stride;
+      std::fill_n(sum, stride, 0.0f);
+      for (int64_t k = segments[row]; k < segments[row + 1]; ++k) {
+        const float *__restrict gradient = update.gradients + offsets[k];
+        float weight = weights ? weights[k] : 1.0f;
+        for (int64_t c = 0; c < width; ++c)
+          sum[c] += weight * gradient[c];
+      }
     }
-  }
+  });
 }
 
 int64_t CpuUpdate::numRows(int32_t slot) const {

@@ -11,12 +11,11 @@
 #include <gtest/gtest.h>
 #include <random>
 
-using namespace neuroshard;
-using namespace neuroshard::runtime;
-using namespace neuroshard::test;
-using testing::Each;
-
+namespace neuroshard::test {
 namespace {
+
+using namespace runtime;
+using testing::Each;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -137,3 +136,4 @@ TEST(ScaledRowBytes, AreOneAValueAndFourARow) {
 }
 
 } // namespace
+} // namespace neuroshard::test

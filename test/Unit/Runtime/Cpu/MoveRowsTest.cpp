@@ -13,10 +13,10 @@
 #include <random>
 #include <utility>
 
-using namespace neuroshard;
-using namespace neuroshard::runtime;
-
+namespace neuroshard::test {
 namespace {
+
+using namespace runtime;
 
 using Bytes = std::vector<std::byte>;
 
@@ -199,3 +199,4 @@ TEST(MoveRows, CopiesAllBits) {
 }
 
 } // namespace
+} // namespace neuroshard::test
