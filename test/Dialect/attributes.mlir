@@ -70,9 +70,9 @@ module @d attributes {test.values = [
 // CHECK: test.types = [
 // CHECK-SAME: !ids
 // CHECK-SAME: !neuroshard.pending, !neuroshard.context, !neuroshard.rows, !neuroshard.device, !neuroshard.routed, !neuroshard.partials
-// CHECK-SAME: !neuroshard.dist<@p, tensor<4x2xf16>, replica>
+// CHECK-SAME: !neuroshard.dist<tensor<4x2xf16>, replica>
 module @e attributes {test.types = [
   !neuroshard.jagged<["\"", "b"], i32, weighted>, !neuroshard.pending, !neuroshard.context,
   !neuroshard.rows, !neuroshard.device, !neuroshard.routed, !neuroshard.partials,
-  !neuroshard.dist<@p, tensor<4x2xf16>, replica>]} {}
+  !neuroshard.dist<tensor<4x2xf16>, replica>]} {}
 }

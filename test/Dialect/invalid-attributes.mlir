@@ -261,7 +261,7 @@ func.func private @f(!neuroshard.jagged<["a"],
 // -----
 
 // expected-error@below {{only jagged ids, rows and ranked tensors can be distributed, got: 'i32'}}
-func.func private @f(!neuroshard.dist<@plan, i32, batch>)
+func.func private @f(!neuroshard.dist<i32, batch>)
 
 // -----
 
@@ -277,3 +277,13 @@ module attributes {neuroshard.bach = 64 : i64} {}
 
 // expected-error@below {{'adjustment_iter': must be a whole number of steps, got: 2.5}}
 "x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_iter = 2.5>} : () -> ()
+
+// -----
+
+// expected-error@below {{attribute 'neuroshard.plan' must be a plan's symbol, such as @plan, on a function, got: "plan"}}
+func.func private @f() attributes {neuroshard.plan = "plan"}
+
+// -----
+
+// expected-error@below {{attribute 'neuroshard.plan' must be a plan's symbol, such as @plan, on a function, got: @plan}}
+module attributes {neuroshard.plan = @plan} {}
