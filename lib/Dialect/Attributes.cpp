@@ -51,18 +51,35 @@ void printNumbers(AsmPrinter &printer, DenseF64ArrayAttr values) {
 // OptimizerAttr
 //===----------------------------------------------------------------------===//
 
+/// Calls `make` with the parameters of the attribute.
+template <typename MakeT>
+static OptimizerAttr makeOptimizer(MLIRContext *context,
+                                   const neuroshard::Optimizer &optimizer,
+                                   MakeT make) {
+  return make(
+      context, optimizer.kind, f64(context, optimizer.eps),
+      f64(context, optimizer.beta1), f64(context, optimizer.beta2),
+      f64(context, optimizer.initialAccumulator),
+      f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
+      f64(context, optimizer.l1Penalty), f64(context, optimizer.l2Penalty),
+      f64(context, optimizer.eta), f64(context, optimizer.counterHalflife),
+      f64(context, optimizer.adjustmentIter),
+      f64(context, optimizer.adjustmentUb), f64(context, optimizer.maxGradient),
+      optimizer.stochasticRounding);
+}
+
 OptimizerAttr OptimizerAttr::get(MLIRContext *context,
                                  const neuroshard::Optimizer &optimizer) {
-  return get(context, optimizer.kind, f64(context, optimizer.eps),
-             f64(context, optimizer.beta1), f64(context, optimizer.beta2),
-             f64(context, optimizer.initialAccumulator),
-             f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
-             f64(context, optimizer.l1Penalty),
-             f64(context, optimizer.l2Penalty), f64(context, optimizer.eta),
-             f64(context, optimizer.counterHalflife),
-             f64(context, optimizer.adjustmentIter),
-             f64(context, optimizer.adjustmentUb),
-             f64(context, optimizer.maxGradient), optimizer.stochasticRounding);
+  return makeOptimizer(context, optimizer,
+                       [](auto... parameters) { return get(parameters...); });
+}
+
+OptimizerAttr
+OptimizerAttr::getChecked(EmitError emitError, MLIRContext *context,
+                          const neuroshard::Optimizer &optimizer) {
+  return makeOptimizer(context, optimizer, [&](auto... parameters) {
+    return getChecked(emitError, parameters...);
+  });
 }
 
 neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
@@ -111,6 +128,10 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
     return emitError() << "'adjustment_iter' must be at least -1";
   std::optional<neuroshard::SettingError> error =
       settingError({.kind = kind,
+                    .eps = eps.getValueAsDouble(),
+                    .beta1 = beta1.getValueAsDouble(),
+                    .beta2 = beta2.getValueAsDouble(),
+                    .initialAccumulator = initialAccumulator.getValueAsDouble(),
                     .weightDecay = weightDecay.getValueAsDouble(),
                     .weightDecayMode = mode,
                     .l1Penalty = l1Penalty.getValueAsDouble(),
@@ -118,7 +139,8 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                     .eta = eta.getValueAsDouble(),
                     .counterHalflife = counterHalflife.getValueAsDouble(),
                     .adjustmentIter = adjustmentIter.getValueAsDouble(),
-                    .adjustmentUb = adjustmentUb.getValueAsDouble()});
+                    .adjustmentUb = adjustmentUb.getValueAsDouble(),
+                    .maxGradient = maxGradient.getValueAsDouble()});
   if (error)
     return emitError() << "'" << error->setting << "': " << error->message;
   return success();
@@ -150,6 +172,37 @@ static ParseResult parseMode(AsmParser &parser,
   return success();
 }
 
+/// All settings of optimizers, for an error.
+static std::string allSettings() {
+  std::string names;
+  for (const neuroshard::NumberSetting &setting : neuroshard::kNumberSettings)
+    names += std::string(setting.name) + ", ";
+  return names + "weight_decay_mode, stochastic_rounding";
+}
+
+/// Reads the value of a setting; nullopt if optimizers have none of this name.
+static std::optional<ParseResult>
+parseSetting(AsmParser &parser, llvm::StringRef key,
+             neuroshard::Optimizer &optimizer) {
+  if (key == "weight_decay_mode")
+    return parseMode(parser, optimizer.weightDecayMode);
+  if (key == "stochastic_rounding") {
+    optimizer.stochasticRounding = true;
+    return success();
+  }
+  const auto *setting =
+      llvm::find_if(neuroshard::kNumberSettings,
+                    [&](const auto &known) { return key == known.name; });
+  if (setting == neuroshard::kNumberSettings.end())
+    return std::nullopt;
+  if (!hasSetting(optimizer.kind, *setting))
+    return parser.emitError(parser.getCurrentLocation())
+           << noSuchSetting(optimizer.kind, setting->name);
+  if (parser.parseEqual())
+    return failure();
+  return parser.parseFloat(optimizer.*setting->value);
+}
+
 Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   MLIRContext *context = parser.getContext();
   if (parser.parseLess())
@@ -163,94 +216,29 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
     emitUnknownOptimizer(parser.emitError(loc), name);
     return {};
   }
-  OptimizerAttr defaults = get(context, {.kind = *kind});
-  FloatAttr eps = defaults.getEps(), beta1 = defaults.getBeta1(),
-            beta2 = defaults.getBeta2(),
-            accumulator = defaults.getInitialAccumulator(),
-            decay = defaults.getWeightDecay(),
-            l1Penalty = defaults.getL1Penalty(),
-            l2Penalty = defaults.getL2Penalty(), eta = defaults.getEta(),
-            halflife = defaults.getCounterHalflife(),
-            adjustmentIter = defaults.getAdjustmentIter(),
-            adjustmentUb = defaults.getAdjustmentUb(),
-            maxGradient = defaults.getMaxGradient();
-  neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
-  bool isStochastic = false;
+  neuroshard::Optimizer optimizer{.kind = *kind};
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
-    if (key == "eps")
-      return parseNumber(parser, eps);
-    if (key == "beta1")
-      return parseNumber(parser, beta1);
-    if (key == "beta2")
-      return parseNumber(parser, beta2);
-    if (key == "initial_accumulator")
-      return parseNumber(parser, accumulator);
-    if (key == "weight_decay")
-      return parseNumber(parser, decay);
-    if (key == "weight_decay_mode")
-      return parseMode(parser, mode);
-    if (key == "l1_penalty")
-      return parseNumber(parser, l1Penalty);
-    if (key == "l2_penalty")
-      return parseNumber(parser, l2Penalty);
-    if (key == "eta")
-      return parseNumber(parser, eta);
-    if (key == "counter_halflife")
-      return parseNumber(parser, halflife);
-    if (key == "adjustment_iter")
-      return parseNumber(parser, adjustmentIter);
-    if (key == "adjustment_ub")
-      return parseNumber(parser, adjustmentUb);
-    if (key == "max_gradient")
-      return parseNumber(parser, maxGradient);
-    if (key == "stochastic_rounding") {
-      isStochastic = true;
-      return success();
-    }
-    return std::nullopt;
+    return parseSetting(parser, key, optimizer);
   };
-  if (parsePairs(parser,
-                 "eps, beta1, beta2, initial_accumulator, weight_decay, "
-                 "weight_decay_mode, l1_penalty, l2_penalty, eta, "
-                 "counter_halflife, adjustment_iter, adjustment_ub, "
-                 "max_gradient, stochastic_rounding",
-                 /*first=*/false, parseValue))
+  if (parsePairs(parser, allSettings(), /*first=*/false, parseValue))
     return {};
-  return parser.getChecked<OptimizerAttr>(
-      loc, context, *kind, eps, beta1, beta2, accumulator, decay, mode,
-      l1Penalty, l2Penalty, eta, halflife, adjustmentIter, adjustmentUb,
-      maxGradient, isStochastic);
+  return getChecked([&] { return parser.emitError(loc); }, context, optimizer);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
-  OptimizerAttr defaults = get(getContext(), {.kind = getKind()});
+  neuroshard::Optimizer optimizer = getOptimizer();
+  neuroshard::Optimizer defaults{.kind = optimizer.kind};
   printer << "<" << stringifyOptimizerKind(getKind());
-  auto printPair = [&](llvm::StringRef key, FloatAttr value,
-                       FloatAttr defaultValue) {
-    if (value == defaultValue)
-      return;
-    printer << ", " << key << " = ";
-    printNumber(printer, value);
-  };
-  printPair("eps", getEps(), defaults.getEps());
-  printPair("beta1", getBeta1(), defaults.getBeta1());
-  printPair("beta2", getBeta2(), defaults.getBeta2());
-  printPair("initial_accumulator", getInitialAccumulator(),
-            defaults.getInitialAccumulator());
-  printPair("weight_decay", getWeightDecay(), defaults.getWeightDecay());
-  if (getWeightDecayMode() != defaults.getWeightDecayMode())
+  for (const neuroshard::NumberSetting &setting : neuroshard::kNumberSettings) {
+    if (optimizer.*setting.value == defaults.*setting.value)
+      continue;
+    printer << ", " << setting.name << " = ";
+    printer.printFloat(llvm::APFloat(optimizer.*setting.value));
+  }
+  if (optimizer.weightDecayMode != defaults.weightDecayMode)
     printer << ", weight_decay_mode = "
-            << stringifyWeightDecayMode(getWeightDecayMode());
-  printPair("l1_penalty", getL1Penalty(), defaults.getL1Penalty());
-  printPair("l2_penalty", getL2Penalty(), defaults.getL2Penalty());
-  printPair("eta", getEta(), defaults.getEta());
-  printPair("counter_halflife", getCounterHalflife(),
-            defaults.getCounterHalflife());
-  printPair("adjustment_iter", getAdjustmentIter(),
-            defaults.getAdjustmentIter());
-  printPair("adjustment_ub", getAdjustmentUb(), defaults.getAdjustmentUb());
-  printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
-  if (getStochasticRounding())
+            << stringifyWeightDecayMode(optimizer.weightDecayMode);
+  if (optimizer.stochasticRounding)
     printer << ", stochastic_rounding";
   printer << ">";
 }

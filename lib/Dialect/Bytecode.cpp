@@ -32,11 +32,35 @@ BytecodeInterface::readVersion(DialectBytecodeReader &reader) const {
   return std::make_unique<Version>(number);
 }
 
-LogicalResult
-BytecodeInterface::upgradeFromVersion(Operation *,
-                                      const DialectVersion &) const {
-  // What older versions lack is read as its default.
+/// Before version 9 distributed types had the plan; now the function that
+/// suspends such values names it.
+static LogicalResult namePlan(SuspendOp suspend) {
+  if (llvm::none_of(suspend.getValues().getTypes(), llvm::IsaPred<DistType>))
+    return success();
+  Operation *function = suspend->getParentOp();
+  Operation *scope = SymbolTable::getNearestSymbolTable(function);
+  auto plans = scope->getRegion(0).getOps<PlanOp>();
+  if (!llvm::hasSingleElement(plans))
+    return suspend.emitOpError("has values that a plan distributes; bytecode "
+                               "before version 9 is read where the module has "
+                               "one plan, got: ")
+           << std::distance(plans.begin(), plans.end());
+  function->setAttr(NeuroShardDialect::kPlanAttrName,
+                    FlatSymbolRefAttr::get((*plans.begin()).getSymNameAttr()));
   return success();
+}
+
+LogicalResult
+BytecodeInterface::upgradeFromVersion(Operation *top,
+                                      const DialectVersion &version) const {
+  // What else older versions lack is read as its default.
+  if (static_cast<const Version &>(version).number >= 9)
+    return success();
+  WalkResult result = top->walk([](SuspendOp suspend) {
+    return failed(namePlan(suspend)) ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
 }
 
 /// The version that is read; the current one where nothing says.

@@ -5,6 +5,7 @@
 #include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/Printable.h"
 
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -12,7 +13,10 @@ using namespace mlir;
 LogicalResult neuroshard::ir::verifyDefinedAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getDiscardableAttrs()) {
     llvm::StringRef name = attribute.getName();
-    if (name.contains('.'))
+    // Passes of MLIR set the visibility of any symbol.
+    bool isVisibility = isa<SymbolOpInterface>(op) &&
+                        name == SymbolTable::getVisibilityAttrName();
+    if (name.contains('.') || isVisibility)
       continue;
     std::vector<std::string> defined;
     for (StringAttr known : op->getName().getAttributeNames())

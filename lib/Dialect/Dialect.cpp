@@ -4,6 +4,8 @@
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Support/Printable.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 #include "Bytecode.h"
 #include "Interfaces.h"
 
@@ -42,12 +44,21 @@ NeuroShardDialect::verifyOperationAttribute(Operation *op,
                            "list of dictionaries on a topology, got: ")
            << attribute.getValue();
   }
+  if (attribute.getName() == kPlanAttrName) {
+    if (isa<FunctionOpInterface>(op) &&
+        isa<FlatSymbolRefAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute 'neuroshard.plan' must be a plan's "
+                           "symbol, such as @plan, on a function, got: ")
+           << attribute.getValue();
+  }
   if (attribute.getName() != kBatchAttrName)
     return op->emitOpError("unknown attribute '")
            << neuroshard::printable(attribute.getName().getValue())
            << "'; the dialect defines 'neuroshard.batch' and "
-              "'neuroshard.planning' (on a module) and "
-              "'neuroshard.device_classes' (on a topology)";
+              "'neuroshard.planning' (on a module), "
+              "'neuroshard.device_classes' (on a topology) and "
+              "'neuroshard.plan' (on a function)";
   auto batch = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!isa<ModuleOp>(op) || !batch || !batch.getType().isInteger(64) ||
       batch.getInt() <= 0)

@@ -3,7 +3,6 @@
 #include "CollectiveEffects.h"
 
 #include "LookupVerifier.h"
-#include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
 using namespace neuroshard::ir;
@@ -23,13 +22,6 @@ LogicalResult expectDistribution(Operation *op, llvm::StringRef what,
   return diagnostic << ", got: " << type;
 }
 
-LogicalResult expectPlan(Operation *op, DistType type, FlatSymbolRefAttr plan) {
-  if (type.getPlan() == plan)
-    return success();
-  return op->emitOpError("all values must be distributed by one plan, got ")
-         << plan << " and " << type.getPlan();
-}
-
 /// Checks that `ids` are jagged and have what the lookups read.
 LogicalResult verifyIds(Operation *op, DistType ids, ArrayAttr lookups,
                         ArrayRef<Distribution> allowed) {
@@ -46,35 +38,24 @@ LogicalResult verifyIds(Operation *op, DistType ids, ArrayAttr lookups,
   return success();
 }
 
-/// Checks that there is one value per lookup, distributed by `plan`.
+/// Checks that there is one value per lookup.
 LogicalResult verifyRows(Operation *op, llvm::StringRef what, TypeRange types,
-                         ArrayAttr lookups, FlatSymbolRefAttr plan,
-                         ArrayRef<Distribution> allowed) {
+                         ArrayAttr lookups, ArrayRef<Distribution> allowed) {
   if (failed(verifyCounts(op, lookups, types.size(), what)))
     return failure();
-  for (Type type : types) {
-    auto dist = cast<DistType>(type);
-    if (failed(expectPlan(op, dist, plan)) ||
-        failed(expectDistribution(op, what, dist, allowed)))
+  for (Type type : types)
+    if (failed(expectDistribution(op, what, cast<DistType>(type), allowed)))
       return failure();
-  }
   return success();
 }
 
-LogicalResult verifyPlan(Operation *op, DistType type,
-                         SymbolTableCollection &symbols) {
-  if (symbols.lookupNearestSymbolFrom<PlanOp>(op, type.getPlan()))
-    return success();
-  return op->emitOpError("'")
-         << neuroshard::printable(type.getPlan().getValue())
-         << "' is not a plan";
-}
-
-LogicalResult verifyUses(Operation *op, DistType ids, ArrayAttr lookups,
-                         TypeRange rows, SymbolTableCollection &symbols) {
-  if (failed(verifyPlan(op, ids, symbols)))
-    return failure();
-  return verifyLookups(op, lookups, rows, symbols);
+/// Checks that the lookups' tables exist.
+LogicalResult verifyLookupTables(Operation *op, ArrayAttr lookups,
+                                 SymbolTableCollection &symbols) {
+  for (LookupAttr lookup : lookupsOf(lookups))
+    if (failed(resolveTable(op, lookup.getTable(), symbols)))
+      return failure();
+  return success();
 }
 
 /// Checks that each lookup's ids have its feature and are on the same devices
@@ -83,7 +64,6 @@ LogicalResult verifyUpdate(Operation *op, TypeRange ids, TypeRange gradients,
                            ArrayAttr lookups) {
   if (failed(verifyCounts(op, lookups, gradients.size(), "gradients")))
     return failure();
-  FlatSymbolRefAttr plan = cast<DistType>(ids[0]).getPlan();
   for (auto [lookup, idType, gradientType] :
        llvm::zip(lookupsOf(lookups), ids, gradients)) {
     auto idDist = cast<DistType>(idType);
@@ -93,8 +73,6 @@ LogicalResult verifyUpdate(Operation *op, TypeRange ids, TypeRange gradients,
       return op->emitOpError("ids must be distributed jagged ids, got: ")
              << idDist;
     if (failed(verifyLookup(op, lookup, jagged)) ||
-        failed(expectPlan(op, idDist, plan)) ||
-        failed(expectPlan(op, gradientDist, plan)) ||
         failed(expectDistribution(
             op, "ids", idDist, {Distribution::Owner, Distribution::Replica})) ||
         failed(expectDistribution(op, "gradients", gradientDist,
@@ -155,8 +133,7 @@ LogicalResult DistributeIdsOp::verify() {
   if (from.getType() != to.getType())
     return emitOpError("result must distribute the same ids, got ")
            << from << " and " << to;
-  if (failed(expectPlan(*this, to, from.getPlan())) ||
-      failed(verifyIds(*this, from, getLookups(), {Distribution::Batch})))
+  if (failed(verifyIds(*this, from, getLookups(), {Distribution::Batch})))
     return failure();
   return expectDistribution(*this, "result", to,
                             {Distribution::Owner, Distribution::Replica});
@@ -164,12 +141,7 @@ LogicalResult DistributeIdsOp::verify() {
 
 LogicalResult
 DistributeIdsOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (failed(verifyPlan(*this, getIds().getType(), symbols)))
-    return failure();
-  for (LookupAttr lookup : lookupsOf(getLookups()))
-    if (failed(resolveTable(*this, lookup.getTable(), symbols)))
-      return failure();
-  return success();
+  return verifyLookupTables(*this, getLookups(), symbols);
 }
 
 void DistributeIdsOp::getEffects(Effects &effects) {
@@ -186,12 +158,11 @@ LogicalResult FusedLookupOp::verify() {
                        {Distribution::Owner, Distribution::Batch})))
     return failure();
   return verifyRows(*this, "results", getPartials().getTypes(), getLookups(),
-                    ids.getPlan(), {ids.getDistribution()});
+                    {ids.getDistribution()});
 }
 
 LogicalResult FusedLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyUses(*this, getIds().getType(), getLookups(),
-                    getPartials().getTypes(), symbols);
+  return verifyLookups(*this, getLookups(), getPartials().getTypes(), symbols);
 }
 
 void FusedLookupOp::getEffects(Effects &effects) {
@@ -202,15 +173,14 @@ LogicalResult CombineOp::verify() {
   DistType ids = getIds().getType();
   if (failed(verifyIds(*this, ids, getLookups(), {Distribution::Batch})) ||
       failed(verifyRows(*this, "partials", getPartials().getTypes(),
-                        getLookups(), ids.getPlan(), {Distribution::Owner})))
+                        getLookups(), {Distribution::Owner})))
     return failure();
   return verifyRows(*this, "results", getResults().getTypes(), getLookups(),
-                    ids.getPlan(), {Distribution::Batch});
+                    {Distribution::Batch});
 }
 
 LogicalResult CombineOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyUses(*this, getIds().getType(), getLookups(),
-                    getResults().getTypes(), symbols);
+  return verifyLookups(*this, getLookups(), getResults().getTypes(), symbols);
 }
 
 void CombineOp::getEffects(Effects &effects) { addCollectiveEffects(effects); }
@@ -223,17 +193,15 @@ LogicalResult DistributeGradientsOp::verify() {
   DistType ids = getIds().getType();
   if (failed(verifyIds(*this, ids, getLookups(), {Distribution::Batch})) ||
       failed(verifyRows(*this, "gradients", getGradients().getTypes(),
-                        getLookups(), ids.getPlan(), {Distribution::Batch})))
+                        getLookups(), {Distribution::Batch})))
     return failure();
   return verifyRows(*this, "results", getResults().getTypes(), getLookups(),
-                    ids.getPlan(),
                     {Distribution::Owner, Distribution::Replica});
 }
 
 LogicalResult
 DistributeGradientsOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyUses(*this, getIds().getType(), getLookups(),
-                    getGradients().getTypes(), symbols);
+  return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
 }
 
 void DistributeGradientsOp::getEffects(Effects &effects) {
@@ -250,8 +218,7 @@ LogicalResult FusedUpdateOp::verify() {
 }
 
 LogicalResult FusedUpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyUses(*this, cast<DistType>(getIds().getTypes()[0]), getLookups(),
-                    getGradients().getTypes(), symbols);
+  return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
 }
 
 void FusedUpdateOp::getEffects(Effects &effects) {
@@ -267,8 +234,7 @@ LogicalResult ReduceRowsOp::verify() {
 }
 
 LogicalResult ReduceRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyUses(*this, getRows().getType(), getLookups(),
-                    getGradients().getTypes(), symbols);
+  return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
 }
 
 LogicalResult ExchangeCopiesOp::verify() {
@@ -334,7 +300,7 @@ LogicalResult FusedWeightsGradientOp::verify() {
   if (failed(verifyIds(*this, ids, getLookups(),
                        {Distribution::Owner, Distribution::Batch})) ||
       failed(verifyRows(*this, "gradients", getGradients().getTypes(),
-                        getLookups(), ids.getPlan(), {ids.getDistribution()})))
+                        getLookups(), {ids.getDistribution()})))
     return failure();
   if (failed(verifyAllWeighted(*this, getLookups())) ||
       failed(verifyWeights(*this, "result", getPartial().getType())))
@@ -345,8 +311,7 @@ LogicalResult FusedWeightsGradientOp::verify() {
 
 LogicalResult
 FusedWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyUses(*this, getIds().getType(), getLookups(),
-                    getGradients().getTypes(), symbols);
+  return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
 }
 
 void FusedWeightsGradientOp::getEffects(Effects &effects) {
@@ -359,8 +324,7 @@ LogicalResult CombineWeightsGradientOp::verify() {
     return failure();
   for (Type type : getPartials().getTypes()) {
     auto partial = cast<DistType>(type);
-    if (failed(expectPlan(*this, partial, ids.getPlan())) ||
-        failed(verifyWeights(*this, "partial", partial)) ||
+    if (failed(verifyWeights(*this, "partial", partial)) ||
         failed(expectDistribution(*this, "partial", partial,
                                   {Distribution::Owner, Distribution::Batch})))
       return failure();
@@ -374,7 +338,7 @@ LogicalResult CombineWeightsGradientOp::verify() {
 
 LogicalResult
 CombineWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyPlan(*this, getIds().getType(), symbols);
+  return verifyLookupTables(*this, getLookups(), symbols);
 }
 
 void CombineWeightsGradientOp::getEffects(Effects &effects) {

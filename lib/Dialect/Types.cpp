@@ -9,6 +9,19 @@
 using namespace mlir;
 using namespace neuroshard::ir;
 
+/// Bytecode before version 9 has, as text, the plan in front of the type;
+/// BytecodeInterface gives it to the step's function.
+static ParseResult parseLogicalType(AsmParser &parser, Type &type) {
+  StringAttr plan;
+  if (succeeded(parser.parseOptionalSymbolName(plan)) && parser.parseComma())
+    return failure();
+  return parser.parseType(type);
+}
+
+static void printLogicalType(AsmPrinter &printer, Type type) {
+  printer << type;
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "neuroshard/Dialect/NeuroShardTypes.cpp.inc"
 
@@ -136,8 +149,8 @@ void QuantizedType::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 
 LogicalResult
-DistType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                 FlatSymbolRefAttr, Type type, Distribution) {
+DistType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type type,
+                 Distribution) {
   if (!isa<JaggedType, RowsType, RankedTensorType>(type))
     return emitError() << "only jagged ids, rows and ranked tensors can be "
                           "distributed, got: "

@@ -28,17 +28,8 @@ static std::optional<SettingError> modeError(const Optimizer &optimizer) {
 }
 
 static std::optional<SettingError> counterError(const Optimizer &optimizer) {
-  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
-  if (!properties.hasCounters) {
-    std::string message = std::string(properties.name) + " has no counters";
-    if (optimizer.counterHalflife != Optimizer().counterHalflife)
-      return SettingError{"counter_halflife", message};
-    if (optimizer.adjustmentIter != Optimizer().adjustmentIter)
-      return SettingError{"adjustment_iter", message};
-    if (optimizer.adjustmentUb != Optimizer().adjustmentUb)
-      return SettingError{"adjustment_ub", message};
+  if (!propertiesOf(optimizer.kind).hasCounters)
     return std::nullopt;
-  }
   double halflife = optimizer.counterHalflife;
   for (auto [name, value] :
        {std::pair("counter_halflife", halflife),
@@ -67,22 +58,24 @@ static std::optional<SettingError> counterError(const Optimizer &optimizer) {
   return std::nullopt;
 }
 
+std::string noSuchSetting(OptimizerKind kind, std::string_view setting) {
+  std::string message(toString(kind));
+  message += " has no " + std::string(setting) + "; it has ";
+  for (const NumberSetting &known : kNumberSettings)
+    if (hasSetting(kind, known))
+      message += std::string(known.name) + ", ";
+  return message + "weight_decay_mode and stochastic_rounding";
+}
+
 std::optional<SettingError> settingError(const Optimizer &optimizer) {
+  for (const NumberSetting &setting : kNumberSettings)
+    if (!hasSetting(optimizer.kind, setting) &&
+        optimizer.*setting.value != Optimizer().*setting.value)
+      return SettingError{setting.name,
+                          noSuchSetting(optimizer.kind, setting.name)};
   if (std::optional<SettingError> error = modeError(optimizer))
     return error;
-  if (std::optional<SettingError> error = counterError(optimizer))
-    return error;
-  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
-  if (!properties.hasEta && optimizer.eta != Optimizer().eta)
-    return SettingError{"eta", std::string(properties.name) + " has no eta"};
-  if (properties.hasPenalties)
-    return std::nullopt;
-  std::string message = std::string(properties.name) + " has no penalties";
-  if (optimizer.l1Penalty != 0)
-    return SettingError{"l1_penalty", message};
-  if (optimizer.l2Penalty != 0)
-    return SettingError{"l2_penalty", message};
-  return std::nullopt;
+  return counterError(optimizer);
 }
 
 std::optional<SettingError> settingError(const Optimizer &optimizer,

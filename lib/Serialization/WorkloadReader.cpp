@@ -94,20 +94,10 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   Object object(reader, value, path);
   if (object.required("kind", name))
     setKind(name, Path(path, "kind"));
-  object.optional("eps", optimizer.eps);
-  object.optional("beta1", optimizer.beta1);
-  object.optional("beta2", optimizer.beta2);
-  object.optional("initial_accumulator", optimizer.initialAccumulator);
-  object.optional("weight_decay", optimizer.weightDecay);
+  for (const NumberSetting &setting : kNumberSettings)
+    object.optional(setting.name, optimizer.*setting.value);
   object.name("weight_decay_mode", optimizer.weightDecayMode,
               parseWeightDecayMode);
-  object.optional("l1_penalty", optimizer.l1Penalty);
-  object.optional("l2_penalty", optimizer.l2Penalty);
-  object.optional("eta", optimizer.eta);
-  object.optional("counter_halflife", optimizer.counterHalflife);
-  object.optional("adjustment_iter", optimizer.adjustmentIter);
-  object.optional("adjustment_ub", optimizer.adjustmentUb);
-  object.optional("max_gradient", optimizer.maxGradient);
   object.optional("stochastic_rounding", optimizer.stochasticRounding);
   return optimizer;
 }

@@ -17,27 +17,11 @@ Json writeOptimizer(const Optimizer &optimizer) {
     return toString(optimizer.kind);
   Json json;
   json["kind"] = toString(optimizer.kind);
-  json["eps"] = optimizer.eps;
-  json["beta1"] = optimizer.beta1;
-  json["beta2"] = optimizer.beta2;
-  json["initial_accumulator"] = optimizer.initialAccumulator;
-  json["weight_decay"] = optimizer.weightDecay;
+  for (const NumberSetting &setting : kNumberSettings)
+    if (optimizer.*setting.value != defaults.*setting.value)
+      json[setting.name] = optimizer.*setting.value;
   if (optimizer.weightDecayMode != WeightDecayMode::Default)
     json["weight_decay_mode"] = toString(optimizer.weightDecayMode);
-  if (optimizer.l1Penalty != 0)
-    json["l1_penalty"] = optimizer.l1Penalty;
-  if (optimizer.l2Penalty != 0)
-    json["l2_penalty"] = optimizer.l2Penalty;
-  if (optimizer.eta != defaults.eta)
-    json["eta"] = optimizer.eta;
-  if (optimizer.counterHalflife != defaults.counterHalflife)
-    json["counter_halflife"] = optimizer.counterHalflife;
-  if (optimizer.adjustmentIter != defaults.adjustmentIter)
-    json["adjustment_iter"] = optimizer.adjustmentIter;
-  if (optimizer.adjustmentUb != defaults.adjustmentUb)
-    json["adjustment_ub"] = optimizer.adjustmentUb;
-  if (optimizer.maxGradient != 0)
-    json["max_gradient"] = optimizer.maxGradient;
   if (optimizer.stochasticRounding)
     json["stochastic_rounding"] = true;
   return json;

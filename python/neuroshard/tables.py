@@ -28,7 +28,7 @@ Pooling = Literal["sum", "mean", "none"]
 
 @dataclass(frozen=True)
 class Optimizer(_fields.Record):
-    """An optimizer; settings that it does not use stay at their defaults.
+    """An optimizer. A problem whose optimizer has a setting of another is refused, with those that it has.
 
     kind: its name; docs/kernels.md has the formulas. eps: added to the root in the denominator.
     initial_accumulator: what the sum of squares of Adagrad begins with. beta2: decay of the second

@@ -22,7 +22,7 @@ module attributes {neuroshard.batch = 128 : i64} {
 // CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad_with_counter, weight_decay = 5.000000e-01, weight_decay_mode = adagradw>
 // CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = 4.000000e+00, adjustment_iter = 1.000000e+01, adjustment_ub = 5.000000e-01>
 module @a attributes {test.optimizers = [
-  #neuroshard.optimizer<sgd, eps = 1.0e-8>,
+  #neuroshard.optimizer<sgd, weight_decay = 0.0>,
   #neuroshard.optimizer<rowwise_adagrad, initial_accumulator = 0.1, eps = 1.0e-10>,
   #neuroshard.optimizer<adam, beta1 = 0.8, beta2 = 0.9, weight_decay = 0.5>,
   #neuroshard.optimizer<adagrad>,
@@ -70,9 +70,9 @@ module @d attributes {test.values = [
 // CHECK: test.types = [
 // CHECK-SAME: !ids
 // CHECK-SAME: !neuroshard.pending, !neuroshard.context, !neuroshard.rows, !neuroshard.device, !neuroshard.routed, !neuroshard.partials
-// CHECK-SAME: !neuroshard.dist<@p, tensor<4x2xf16>, replica>
+// CHECK-SAME: !neuroshard.dist<tensor<4x2xf16>, replica>
 module @e attributes {test.types = [
   !neuroshard.jagged<["\"", "b"], i32, weighted>, !neuroshard.pending, !neuroshard.context,
   !neuroshard.rows, !neuroshard.device, !neuroshard.routed, !neuroshard.partials,
-  !neuroshard.dist<@p, tensor<4x2xf16>, replica>]} {}
+  !neuroshard.dist<tensor<4x2xf16>, replica>]} {}
 }

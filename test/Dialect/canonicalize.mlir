@@ -52,8 +52,8 @@ func.func @restore_save(%a: !ids) -> !ids {
 // CHECK-SAME:    %[[A:.*]]: tensor<?x4xf32>)
 // CHECK-NEXT:    return %[[A]]
 func.func @gather_scatter(%a: tensor<?x4xf32>) -> tensor<?x4xf32> {
-  %s = neuroshard.scatter_batch %a : tensor<?x4xf32> -> !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-  %g = neuroshard.gather_batch %s : !neuroshard.dist<@plan, tensor<?x4xf32>, batch> -> tensor<?x4xf32>
+  %s = neuroshard.scatter_batch %a : tensor<?x4xf32> -> !neuroshard.dist<tensor<?x4xf32>, batch>
+  %g = neuroshard.gather_batch %s : !neuroshard.dist<tensor<?x4xf32>, batch> -> tensor<?x4xf32>
   return %g : tensor<?x4xf32>
 }
 

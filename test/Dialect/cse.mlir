@@ -3,8 +3,8 @@
 // RUN: neuroshard-dialect-opt %s --cse | FileCheck %s
 
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
 
 neuroshard.topology @cluster devices [#neuroshard.devices<1 x "H200">]
   levels [#neuroshard.level<"n", groups = [1], bandwidth = 1.0>]

@@ -2,7 +2,7 @@
 // RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics --allow-unregistered-dialect
 
 // expected-error@below {{'eps' must be finite and not negative}}
-"x"() {a = #neuroshard.optimizer<sgd, eps = -1.0>} : () -> ()
+"x"() {a = #neuroshard.optimizer<adagrad, eps = -1.0>} : () -> ()
 
 // -----
 
@@ -26,12 +26,23 @@
 
 // -----
 
-// expected-error@below {{'eps' given twice}}
-"x"() {a = #neuroshard.optimizer<sgd, eps = 1.0, eps = 2.0>} : () -> ()
+// Not even the default of another optimizer's setting.
+// expected-error@below {{sgd has no beta2; it has weight_decay, max_gradient, weight_decay_mode and stochastic_rounding}}
+"x"() {a = #neuroshard.optimizer<sgd, beta2 = 0.999>} : () -> ()
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, weight_decay_mode, l1_penalty, l2_penalty, eta, counter_halflife, adjustment_iter, adjustment_ub, max_gradient, stochastic_rounding}}
+// expected-error@below {{momentum has no initial_accumulator; it has beta1, weight_decay,}}
+"x"() {a = #neuroshard.optimizer<momentum, initial_accumulator = 0.1>} : () -> ()
+
+// -----
+
+// expected-error@below {{'eps' given twice}}
+"x"() {a = #neuroshard.optimizer<adagrad, eps = 1.0, eps = 2.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, l1_penalty, l2_penalty, eta, counter_halflife, adjustment_iter, adjustment_ub, max_gradient, weight_decay_mode, stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
@@ -56,7 +67,7 @@
 
 // -----
 
-// expected-error@below {{'eta': lamb has no eta}}
+// expected-error@below {{lamb has no eta; it has eps, beta1, beta2, weight_decay, max_gradient, weight_decay_mode and stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<lamb, eta = 1.0>} : () -> ()
 
 // -----
@@ -81,7 +92,7 @@
 
 // -----
 
-// expected-error@below {{'counter_halflife': rowwise_adagrad has no counters}}
+// expected-error@below {{rowwise_adagrad has no counter_halflife; it has eps, initial_accumulator, weight_decay, max_gradient, weight_decay_mode and stochastic_rounding}}
 "x"() {a = #neuroshard.optimizer<rowwise_adagrad, counter_halflife = 4.0>} : () -> ()
 
 // -----
@@ -101,7 +112,7 @@ neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stoch
 
 // -----
 
-// expected-error@below {{'l2_penalty': adagrad has no penalties}}
+// expected-error@below {{adagrad has no l2_penalty; it has eps,}}
 "x"() {a = #neuroshard.optimizer<adagrad, l2_penalty = 1.0>} : () -> ()
 
 // -----
@@ -261,7 +272,7 @@ func.func private @f(!neuroshard.jagged<["a"],
 // -----
 
 // expected-error@below {{only jagged ids, rows and ranked tensors can be distributed, got: 'i32'}}
-func.func private @f(!neuroshard.dist<@plan, i32, batch>)
+func.func private @f(!neuroshard.dist<i32, batch>)
 
 // -----
 
@@ -277,3 +288,13 @@ module attributes {neuroshard.bach = 64 : i64} {}
 
 // expected-error@below {{'adjustment_iter': must be a whole number of steps, got: 2.5}}
 "x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_iter = 2.5>} : () -> ()
+
+// -----
+
+// expected-error@below {{attribute 'neuroshard.plan' must be a plan's symbol, such as @plan, on a function, got: "plan"}}
+func.func private @f() attributes {neuroshard.plan = "plan"}
+
+// -----
+
+// expected-error@below {{attribute 'neuroshard.plan' must be a plan's symbol, such as @plan, on a function, got: @plan}}
+module attributes {neuroshard.plan = @plan} {}

@@ -2,16 +2,15 @@
 // RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -26,16 +25,15 @@ func.func @f(%a: !b, %g: !ro) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -50,16 +48,15 @@ func.func @f(%a: !b, %g: !rb) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -74,16 +71,15 @@ func.func @f(%a: !o, %b: !b, %g: !ro, %r: !rr, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -98,16 +94,15 @@ func.func @f(%a: !o, %b: !b, %g: !ro, %r: !rr, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -122,16 +117,15 @@ func.func @f(%a: !o, %b: !b, %g: !ro, %r: !rr, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -146,16 +140,15 @@ func.func @f(%a: !o, %b: !b, %g: !ro, %r: !rr, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -170,16 +163,15 @@ func.func @f(%a: !o, %b: !b, %g: !ro, %r: !rr, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -194,16 +186,15 @@ func.func @f(%r: !rows) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -218,16 +209,15 @@ func.func @f(%r: !ro, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -242,16 +232,15 @@ func.func @f(%r: !rows, %lr: f32, %step: i64) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -266,16 +255,15 @@ func.func @f(%a: !o, %g: !rb) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -290,16 +278,15 @@ func.func @f(%a: !o, %g: !ro) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -314,16 +301,15 @@ func.func @f(%a: !o, %g: !ro) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -338,16 +324,15 @@ func.func @f(%a: !o, %g: !ro) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -362,16 +347,15 @@ func.func @f(%a: !b, %w: !wo) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -386,16 +370,15 @@ func.func @f(%a: !b, %w: !wo) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -410,40 +393,38 @@ func.func @f(%a: !b, %w: !wo) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
 neuroshard.plan @plan on @cluster semantics exact {
 }
-func.func @f(%a: !b, %w: !neuroshard.dist<@plan, tensor<?xf32>, replica>) {
+func.func @f(%a: !b, %w: !neuroshard.dist<tensor<?xf32>, replica>) {
   // expected-error@below {{partial must be distributed by owner or batch}}
-  %0 = neuroshard.combine_weights_gradient %a partials(%w) [#neuroshard.lookup<sum @t["a"] weighted>] : !b, !neuroshard.dist<@plan, tensor<?xf32>, replica> -> !wb
+  %0 = neuroshard.combine_weights_gradient %a partials(%w) [#neuroshard.lookup<sum @t["a"] weighted>] : !b, !neuroshard.dist<tensor<?xf32>, replica> -> !wb
   return
 }
 
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}

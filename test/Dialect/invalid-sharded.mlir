@@ -2,16 +2,15 @@
 // RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -26,16 +25,15 @@ func.func @f(%a: !ids) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -50,16 +48,15 @@ func.func @f(%a: !ids) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -74,16 +71,15 @@ func.func @f(%a: !ro) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -98,16 +94,15 @@ func.func @f(%a: !b) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -122,16 +117,15 @@ func.func @f(%a: !b) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -146,64 +140,15 @@ func.func @f(%a: !o) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
-neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
-  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
-neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
-neuroshard.plan @plan on @cluster semantics exact {
-}
-func.func @f(%a: !b2) {
-  // expected-error@below {{all values must be distributed by one plan, got @other and @plan}}
-  %0 = neuroshard.distribute_ids %a [#neuroshard.lookup<sum @t["a"]>] : !b2 -> !o
-  return
-}
-
-// -----
-
-!ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
-neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
-  levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
-neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
-neuroshard.plan @plan on @cluster semantics exact {
-}
-func.func @f(%a: !b2) {
-  // expected-error@below {{'other' is not a plan}}
-  %0 = neuroshard.distribute_ids %a [#neuroshard.lookup<sum @t["a"]>] : !b2 -> !neuroshard.dist<@other, !ids, owner>
-  return
-}
-
-// -----
-
-!ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -218,16 +163,15 @@ func.func @f(%a: !b) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -242,16 +186,15 @@ func.func @f(%a: !b) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -266,16 +209,15 @@ func.func @f(%a: !b) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -290,16 +232,15 @@ func.func @f(%a: !ro) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -314,16 +255,15 @@ func.func @f(%a: !o) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -338,16 +278,15 @@ func.func @f(%a: !o) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
@@ -362,16 +301,15 @@ func.func @f(%a: !b, %p: !rb) {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!b2 = !neuroshard.dist<@other, !ids, batch>
-!ro = !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-!rr = !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
-!wo = !neuroshard.dist<@plan, tensor<?xf32>, owner>
-!wb = !neuroshard.dist<@plan, tensor<?xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
-!rows_b = !neuroshard.dist<@plan, !neuroshard.rows, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x4xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x4xf32>, batch>
+!rr = !neuroshard.dist<tensor<?x4xf32>, replica>
+!wo = !neuroshard.dist<tensor<?xf32>, owner>
+!wb = !neuroshard.dist<tensor<?xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
+!rows_b = !neuroshard.dist<!neuroshard.rows, batch>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [2], bandwidth = 1.0>]
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}

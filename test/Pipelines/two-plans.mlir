@@ -7,7 +7,7 @@
 // RUN: neuroshard-compile %s --plan-name second -o %t && FileCheck %s --check-prefix=FILE --input-file=%t/plan.json
 // RUN: not neuroshard-opt %s --neuroshard-keep-entry=entry=@forwards 2>&1 | FileCheck %s --check-prefix=ENTRY
 
-// CHECK: neuroshard.dist<@second,
+// CHECK: func.func @embeddings_start({{.*}} attributes {neuroshard.plan = @second}
 // NEW: neuroshard.plan @third on @cluster
 // SEVERAL: 'neuroshard.plan' is not the only one in the module; name the one that is meant: 'plan' of a pass, 'plan-name' of a pipeline or tool
 // NONE: the module has no plan '@fourth'

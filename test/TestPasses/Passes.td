@@ -112,4 +112,13 @@ def Fault : Pass<"neuroshard-test-fault", "::mlir::ModuleOp"> {
   let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
 }
 
+def LinkModules : Pass<"neuroshard-test-link-modules", "::mlir::ModuleOp"> {
+  let summary = "Put the modules of a module together";
+  let description = [{
+    Moves what the nested modules have into the module, as a linker would: a symbol whose name is taken is
+    renamed first, with all its uses that MLIR's SymbolTable finds.
+  }];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
 #endif // NEUROSHARD_TEST_TESTPASSES_PASSES

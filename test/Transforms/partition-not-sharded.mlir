@@ -4,7 +4,7 @@
 !ids = !neuroshard.jagged<["a"], i64>
 !pending = !neuroshard.pending<!ids>
 neuroshard.table private @t : 10 x 4 x f32
-// expected-error@below {{'@embeddings_start' has no distributed values; run neuroshard-shard first}}
+// expected-error@below {{'@embeddings_start' names no plan by 'neuroshard.plan'; run neuroshard-shard first}}
 func.func @embeddings_start(%ids: !ids) -> !pending {
   %p = neuroshard.suspend %ids : !ids -> !pending
   return %p : !pending
@@ -18,7 +18,7 @@ func.func @embeddings_wait(%p: !pending) -> tensor<?x4xf32> {
 // -----
 
 !ids = !neuroshard.jagged<["a"], i64>
-!batch_ids = !neuroshard.dist<@plan, !ids, batch>
+!batch_ids = !neuroshard.dist<!ids, batch>
 !pending = !neuroshard.pending<!batch_ids>
 neuroshard.topology @cluster devices [#neuroshard.devices<1 x "H200">]
   levels [#neuroshard.level<"node", groups = [1], bandwidth = 450.0, latency = 5.0>]
@@ -26,7 +26,7 @@ neuroshard.table private @t : 10 x 4 x f32
 neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t" of @t rows [0, 10) cols [0, 4) on [0]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !batch_ids
   %p = neuroshard.suspend %b : !batch_ids -> !pending
   return %p : !pending

@@ -36,11 +36,11 @@ func.func @forward(%ids: !ids) -> (tensor<?x8xf16>, tensor<?x4xf32>, tensor<?x4x
 // Partial rows travel as f32; the replicated table needs no exchange.
 // CHECK-LABEL: func.func @embeddings_wait(
 // CHECK-NEXT:    %[[P:.*]]:3 = neuroshard.resume
-// CHECK-NEXT:    %[[F0:.*]] = neuroshard.fused_lookup %[[P]]#1 [#neuroshard.lookup<sum @columns["a"]>] : !owner_ids -> !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-// CHECK-NEXT:    %[[F1:.*]] = neuroshard.fused_lookup %[[P]]#2 [#neuroshard.lookup<mean @rows["b"]>] : !owner_ids -> !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-// CHECK-NEXT:    %[[F2:.*]] = neuroshard.fused_lookup %[[P]]#0 [#neuroshard.lookup<sum @small["c"]>] : !batch_ids -> !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-// CHECK-NEXT:    %[[C0:.*]] = neuroshard.combine %[[P]]#0 partials(%[[F0]]) [#neuroshard.lookup<sum @columns["a"]>] : {{.*}} -> !neuroshard.dist<@plan, tensor<?x8xf16>, batch>
-// CHECK-NEXT:    %[[C1:.*]] = neuroshard.combine %[[P]]#0 partials(%[[F1]]) [#neuroshard.lookup<mean @rows["b"]>] : {{.*}} -> !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
+// CHECK-NEXT:    %[[F0:.*]] = neuroshard.fused_lookup %[[P]]#1 [#neuroshard.lookup<sum @columns["a"]>] : !owner_ids -> !neuroshard.dist<tensor<?x8xf32>, owner>
+// CHECK-NEXT:    %[[F1:.*]] = neuroshard.fused_lookup %[[P]]#2 [#neuroshard.lookup<mean @rows["b"]>] : !owner_ids -> !neuroshard.dist<tensor<?x4xf32>, owner>
+// CHECK-NEXT:    %[[F2:.*]] = neuroshard.fused_lookup %[[P]]#0 [#neuroshard.lookup<sum @small["c"]>] : !batch_ids -> !neuroshard.dist<tensor<?x4xf32>, batch>
+// CHECK-NEXT:    %[[C0:.*]] = neuroshard.combine %[[P]]#0 partials(%[[F0]]) [#neuroshard.lookup<sum @columns["a"]>] : {{.*}} -> !neuroshard.dist<tensor<?x8xf16>, batch>
+// CHECK-NEXT:    %[[C1:.*]] = neuroshard.combine %[[P]]#0 partials(%[[F1]]) [#neuroshard.lookup<mean @rows["b"]>] : {{.*}} -> !neuroshard.dist<tensor<?x4xf32>, batch>
 // CHECK-NEXT:    %[[R0:.*]] = neuroshard.gather_batch %[[C0]] : {{.*}} -> tensor<?x8xf16>
 // CHECK-NEXT:    %[[R1:.*]] = neuroshard.gather_batch %[[C1]] : {{.*}} -> tensor<?x4xf32>
 // CHECK-NEXT:    %[[R2:.*]] = neuroshard.gather_batch %[[F2]] : {{.*}} -> tensor<?x4xf32>
@@ -57,12 +57,12 @@ func.func @forward(%ids: !ids) -> (tensor<?x8xf16>, tensor<?x4xf32>, tensor<?x4x
 // TRAIN-NEXT:    %[[B1:.*]] = neuroshard.scatter_batch %[[G1]]
 // TRAIN-NEXT:    %[[B2:.*]] = neuroshard.scatter_batch %[[G2]]
 // TRAIN-NEXT:    %[[IDS:.*]] = neuroshard.distribute_ids %[[P]]#0 [#neuroshard.lookup<sum @small["c"]>] : !batch_ids -> !replica_ids
-// TRAIN-NEXT:    %[[D0:.*]] = neuroshard.distribute_gradients %[[P]]#0 gradients(%[[B0]]) [#neuroshard.lookup<sum @columns["a"]>] : {{.*}} -> !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-// TRAIN-NEXT:    %[[D1:.*]] = neuroshard.distribute_gradients %[[P]]#0 gradients(%[[B1]]) [#neuroshard.lookup<mean @rows["b"]>] : {{.*}} -> !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-// TRAIN-NEXT:    %[[D2:.*]] = neuroshard.distribute_gradients %[[P]]#0 gradients(%[[B2]]) [#neuroshard.lookup<sum @small["c"]>] : {{.*}} -> !neuroshard.dist<@plan, tensor<?x4xf32>, replica>
+// TRAIN-NEXT:    %[[D0:.*]] = neuroshard.distribute_gradients %[[P]]#0 gradients(%[[B0]]) [#neuroshard.lookup<sum @columns["a"]>] : {{.*}} -> !neuroshard.dist<tensor<?x8xf32>, owner>
+// TRAIN-NEXT:    %[[D1:.*]] = neuroshard.distribute_gradients %[[P]]#0 gradients(%[[B1]]) [#neuroshard.lookup<mean @rows["b"]>] : {{.*}} -> !neuroshard.dist<tensor<?x4xf32>, owner>
+// TRAIN-NEXT:    %[[D2:.*]] = neuroshard.distribute_gradients %[[P]]#0 gradients(%[[B2]]) [#neuroshard.lookup<sum @small["c"]>] : {{.*}} -> !neuroshard.dist<tensor<?x4xf32>, replica>
 // TRAIN-NEXT:    neuroshard.fused_update [#neuroshard.lookup<mean @rows["b"]>] ids(%[[P]]#2 : !owner_ids) gradients(%[[D1]] : {{.*}}) learning_rate %[[LR]] step %[[STEP]]
 // TRAIN-NEXT:    neuroshard.fused_update [#neuroshard.lookup<sum @small["c"]>] ids(%[[IDS]] : !replica_ids) gradients(%[[D2]] : {{.*}})
-// TRAIN-NEXT:    %[[ROWS:.*]] = neuroshard.reduce_rows [#neuroshard.lookup<sum @columns["a"]>] ids(%[[P]]#1 : !owner_ids) gradients(%[[D0]] : {{.*}}) -> !neuroshard.dist<@plan, !neuroshard.rows, owner>
+// TRAIN-NEXT:    %[[ROWS:.*]] = neuroshard.reduce_rows [#neuroshard.lookup<sum @columns["a"]>] ids(%[[P]]#1 : !owner_ids) gradients(%[[D0]] : {{.*}}) -> !neuroshard.dist<!neuroshard.rows, owner>
 // TRAIN-NEXT:    %[[NORMED:.*]] = neuroshard.exchange_norms %[[ROWS]] [@columns]
 // TRAIN-NEXT:    neuroshard.apply_rows %[[NORMED]] [@columns] learning_rate %[[LR]] step %[[STEP]]
 // TRAIN-NEXT:    return

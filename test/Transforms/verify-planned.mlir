@@ -67,6 +67,6 @@ neuroshard.plan @plan on @cluster semantics exact {
 }
 func.func @f(%ids: !ids) {
   // expected-error@below {{does not belong in a module of the planned level}}
-  %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<@plan, !ids, batch>
+  %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<!ids, batch>
   return
 }

@@ -3,11 +3,11 @@
 
 // One copy is updated by its own gradients alone.
 !ids = !neuroshard.jagged<["a"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 !pending = !neuroshard.pending<!b, !o>
 !context = !neuroshard.context<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<3 x "H200">]
@@ -17,7 +17,7 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t0" of @t rows [0, 40) cols [0, 8) on [0, 1]
   neuroshard.shard "t1" of @t rows [40, 100) cols [0, 8) on [2]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
@@ -44,11 +44,11 @@ func.func @embeddings_update(%c: !context, %g: tensor<?x8xf32>, %lr: f32, %step:
 
 // Copies do not exchange their sums.
 !ids = !neuroshard.jagged<["a"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 !pending = !neuroshard.pending<!b, !o>
 !context = !neuroshard.context<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<3 x "H200">]
@@ -58,7 +58,7 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t0" of @t rows [0, 40) cols [0, 8) on [0, 1]
   neuroshard.shard "t1" of @t rows [40, 100) cols [0, 8) on [2]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
@@ -86,11 +86,11 @@ func.func @embeddings_update(%c: !context, %g: tensor<?x8xf32>, %lr: f32, %step:
 
 // They exchange norms instead.
 !ids = !neuroshard.jagged<["a"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 !pending = !neuroshard.pending<!b, !o>
 !context = !neuroshard.context<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<3 x "H200">]
@@ -100,7 +100,7 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t0" of @t rows [0, 40) cols [0, 8) on [0, 1]
   neuroshard.shard "t1" of @t rows [40, 100) cols [0, 8) on [2]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending

@@ -3,10 +3,10 @@
 
 // As it should be.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -17,16 +17,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
@@ -55,10 +55,10 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
 
 // One table is forgotten.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -69,16 +69,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
@@ -107,10 +107,10 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
 
 // One table is updated twice.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -121,16 +121,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
@@ -162,10 +162,10 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
 
 // The norms of the columns are not added up.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -176,16 +176,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
@@ -213,10 +213,10 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
 
 // Phases of different tables.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -227,16 +227,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
@@ -266,10 +266,10 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
 
 // A replicated table is updated on one device only.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -280,16 +280,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
@@ -320,10 +320,10 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
 
 // A frozen table is updated.
 !ids = !neuroshard.jagged<["a", "b"], i64>
-!b = !neuroshard.dist<@plan, !ids, batch>
-!o = !neuroshard.dist<@plan, !ids, owner>
-!ro = !neuroshard.dist<@plan, tensor<?x8xf32>, owner>
-!rb = !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+!b = !neuroshard.dist<!ids, batch>
+!o = !neuroshard.dist<!ids, owner>
+!ro = !neuroshard.dist<tensor<?x8xf32>, owner>
+!rb = !neuroshard.dist<tensor<?x8xf32>, batch>
 !pending = !neuroshard.pending<!b, !o>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
@@ -334,16 +334,16 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
   neuroshard.shard "r" of @r rows [0, 100) cols [0, 8) on [0, 1]
 }
-func.func @embeddings_start(%ids: !ids) -> !pending {
+func.func @embeddings_start(%ids: !ids) -> !pending attributes {neuroshard.plan = @plan} {
   %b = neuroshard.scatter_batch %ids : !ids -> !b
   %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @t["a"]>] : !b -> !o
   %p = neuroshard.suspend %b, %o : !b, !o -> !pending
   return %p : !pending
 }
 !context = !neuroshard.context<!b, !o>
-!rep = !neuroshard.dist<@plan, !ids, replica>
-!rr = !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-!rows = !neuroshard.dist<@plan, !neuroshard.rows, owner>
+!rep = !neuroshard.dist<!ids, replica>
+!rr = !neuroshard.dist<tensor<?x8xf32>, replica>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 func.func @embeddings_wait(%p: !pending) -> (tensor<?x8xf32>, tensor<?x8xf32>, !context) {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro

@@ -118,9 +118,9 @@
   "devices": [{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"H200","memory_bytes":100000000000,"host":0},{"class":"A100-40GB","memory_bytes":30000000000,"host":1,"reserves":{"fragmentation_bytes":3000}},{"class":"A100-40GB","memory_bytes":30000000000,"host":1,"reserves":{"fragmentation_bytes":3000}}]
  },
  "tables": [
-  {"name":"a","rows":1000,"dim":64,"type":"bf16","optimizer":{"kind":"adam","eps":1e-07,"beta1":0.8,"beta2":0.999,"initial_accumulator":0.0,"weight_decay":0.01},"hashed":true,"access":{"batch":4096,"reuse":[0.5,0.25,0.125,0.125,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0],"row_mass":[{"row_share":0.01,"lookup_share":0.4},{"row_share":0.1,"lookup_share":0.8}]}},
+  {"name":"a","rows":1000,"dim":64,"type":"bf16","optimizer":{"kind":"adam","eps":1e-07,"beta1":0.8,"weight_decay":0.01},"hashed":true,"access":{"batch":4096,"reuse":[0.5,0.25,0.125,0.125,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0],"row_mass":[{"row_share":0.01,"lookup_share":0.4},{"row_share":0.1,"lookup_share":0.8}]}},
   {"name":"b","rows":77,"dim":6,"type":"f32","optimizer":"sgd"},
-  {"name":"cluster","rows":10,"dim":4,"type":"f16","optimizer":{"kind":"adagrad","eps":1e-08,"beta1":0.9,"beta2":0.999,"initial_accumulator":0.1,"weight_decay":0.0}}
+  {"name":"cluster","rows":10,"dim":4,"type":"f16","optimizer":{"kind":"adagrad","initial_accumulator":0.1}}
  ],
  "features": [
   {"name":"f0","table":"a","pooling":"mean","mean_pooling":3.5,"p99_pooling":20.0,"presence":0.9},

@@ -18,11 +18,11 @@
 !outlined_pending = !neuroshard.pending<!outlined_ids, !outlined_ids1>
 !sharded_ids = !neuroshard.jagged<["user_id", "item_id"], i64>
 !sharded_ids1 = !neuroshard.jagged<["query"], i32, weighted>
-!sharded_batch_ids = !neuroshard.dist<@plan, !sharded_ids, batch>
-!sharded_batch_ids1 = !neuroshard.dist<@plan, !sharded_ids1, batch>
-!sharded_owner_ids = !neuroshard.dist<@plan, !sharded_ids, owner>
-!sharded_owner_ids1 = !neuroshard.dist<@plan, !sharded_ids1, owner>
-!sharded_replica_ids = !neuroshard.dist<@plan, !sharded_ids, replica>
+!sharded_batch_ids = !neuroshard.dist<!sharded_ids, batch>
+!sharded_batch_ids1 = !neuroshard.dist<!sharded_ids1, batch>
+!sharded_owner_ids = !neuroshard.dist<!sharded_ids, owner>
+!sharded_owner_ids1 = !neuroshard.dist<!sharded_ids1, owner>
+!sharded_replica_ids = !neuroshard.dist<!sharded_ids, replica>
 !sharded_context = !neuroshard.context<!sharded_batch_ids, !sharded_batch_ids1, !sharded_owner_ids, !sharded_owner_ids1>
 !sharded_pending = !neuroshard.pending<!sharded_batch_ids, !sharded_batch_ids1, !sharded_owner_ids, !sharded_owner_ids1>
 !partitioned_ids = !neuroshard.jagged<["user_id", "item_id"], i64>
@@ -123,7 +123,7 @@ module @sharded attributes {neuroshard.batch = 64 : i64} {
     %2 = arith.addf %1#0, %1#0 : tensor<?x128xf32>
     return %2, %1#1, %1#2, %1#3, %1#4 : tensor<?x128xf32>, tensor<?x16xf16>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x4xf32>
   }
-  func.func @embeddings_start(%arg0: !sharded_ids, %arg1: !sharded_ids1) -> !sharded_pending {
+  func.func @embeddings_start(%arg0: !sharded_ids, %arg1: !sharded_ids1) -> !sharded_pending attributes {neuroshard.plan = @plan} {
     %0 = neuroshard.scatter_batch %arg0 : !sharded_ids -> !sharded_batch_ids
     %1 = neuroshard.scatter_batch %arg1 : !sharded_ids1 -> !sharded_batch_ids1
     %2 = neuroshard.distribute_ids %0 [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_batch_ids -> !sharded_owner_ids
@@ -133,37 +133,37 @@ module @sharded attributes {neuroshard.batch = 64 : i64} {
   }
   func.func @embeddings_wait(%arg0: !sharded_pending) -> (tensor<?x128xf32>, tensor<?x16xf16>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x4xf32>, !sharded_context) {
     %0:4 = neuroshard.resume %arg0 : !sharded_pending -> !sharded_batch_ids, !sharded_batch_ids1, !sharded_owner_ids, !sharded_owner_ids1
-    %1:2 = neuroshard.fused_lookup %0#2 [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_owner_ids -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>, !neuroshard.dist<@plan, tensor<?x16xf32>, owner>
-    %2 = neuroshard.fused_lookup %0#0 [#neuroshard.lookup<unpooled @small["item_id"]>] : !sharded_batch_ids -> !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
-    %3:2 = neuroshard.fused_lookup %0#3 [#neuroshard.lookup<sum @item["query"] weighted>, #neuroshard.lookup<sum @frozen["query"]>] : !sharded_owner_ids1 -> !neuroshard.dist<@plan, tensor<?x16xf32>, owner>, !neuroshard.dist<@plan, tensor<?x4xf32>, owner>
-    %4:2 = neuroshard.combine %0#0 partials(%1#0, %1#1) [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_batch_ids, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>, !neuroshard.dist<@plan, tensor<?x16xf32>, owner> -> !neuroshard.dist<@plan, tensor<?x128xf32>, batch>, !neuroshard.dist<@plan, tensor<?x16xf16>, batch>
-    %5:2 = neuroshard.combine %0#1 partials(%3#0, %3#1) [#neuroshard.lookup<sum @item["query"] weighted>, #neuroshard.lookup<sum @frozen["query"]>] : !sharded_batch_ids1, !neuroshard.dist<@plan, tensor<?x16xf32>, owner>, !neuroshard.dist<@plan, tensor<?x4xf32>, owner> -> !neuroshard.dist<@plan, tensor<?x16xf32>, batch>, !neuroshard.dist<@plan, tensor<?x4xf32>, batch>
-    %6 = neuroshard.gather_batch %4#0 : !neuroshard.dist<@plan, tensor<?x128xf32>, batch> -> tensor<?x128xf32>
-    %7 = neuroshard.gather_batch %4#1 : !neuroshard.dist<@plan, tensor<?x16xf16>, batch> -> tensor<?x16xf16>
-    %8 = neuroshard.gather_batch %5#0 : !neuroshard.dist<@plan, tensor<?x16xf32>, batch> -> tensor<?x16xf32>
-    %9 = neuroshard.gather_batch %2 : !neuroshard.dist<@plan, tensor<?x8xf32>, batch> -> tensor<?x8xf32>
-    %10 = neuroshard.gather_batch %5#1 : !neuroshard.dist<@plan, tensor<?x4xf32>, batch> -> tensor<?x4xf32>
+    %1:2 = neuroshard.fused_lookup %0#2 [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_owner_ids -> !neuroshard.dist<tensor<?x128xf32>, owner>, !neuroshard.dist<tensor<?x16xf32>, owner>
+    %2 = neuroshard.fused_lookup %0#0 [#neuroshard.lookup<unpooled @small["item_id"]>] : !sharded_batch_ids -> !neuroshard.dist<tensor<?x8xf32>, batch>
+    %3:2 = neuroshard.fused_lookup %0#3 [#neuroshard.lookup<sum @item["query"] weighted>, #neuroshard.lookup<sum @frozen["query"]>] : !sharded_owner_ids1 -> !neuroshard.dist<tensor<?x16xf32>, owner>, !neuroshard.dist<tensor<?x4xf32>, owner>
+    %4:2 = neuroshard.combine %0#0 partials(%1#0, %1#1) [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_batch_ids, !neuroshard.dist<tensor<?x128xf32>, owner>, !neuroshard.dist<tensor<?x16xf32>, owner> -> !neuroshard.dist<tensor<?x128xf32>, batch>, !neuroshard.dist<tensor<?x16xf16>, batch>
+    %5:2 = neuroshard.combine %0#1 partials(%3#0, %3#1) [#neuroshard.lookup<sum @item["query"] weighted>, #neuroshard.lookup<sum @frozen["query"]>] : !sharded_batch_ids1, !neuroshard.dist<tensor<?x16xf32>, owner>, !neuroshard.dist<tensor<?x4xf32>, owner> -> !neuroshard.dist<tensor<?x16xf32>, batch>, !neuroshard.dist<tensor<?x4xf32>, batch>
+    %6 = neuroshard.gather_batch %4#0 : !neuroshard.dist<tensor<?x128xf32>, batch> -> tensor<?x128xf32>
+    %7 = neuroshard.gather_batch %4#1 : !neuroshard.dist<tensor<?x16xf16>, batch> -> tensor<?x16xf16>
+    %8 = neuroshard.gather_batch %5#0 : !neuroshard.dist<tensor<?x16xf32>, batch> -> tensor<?x16xf32>
+    %9 = neuroshard.gather_batch %2 : !neuroshard.dist<tensor<?x8xf32>, batch> -> tensor<?x8xf32>
+    %10 = neuroshard.gather_batch %5#1 : !neuroshard.dist<tensor<?x4xf32>, batch> -> tensor<?x4xf32>
     %11 = neuroshard.save %0#0, %0#1, %0#2, %0#3 : !sharded_batch_ids, !sharded_batch_ids1, !sharded_owner_ids, !sharded_owner_ids1 -> !sharded_context
     return %6, %7, %8, %9, %10, %11 : tensor<?x128xf32>, tensor<?x16xf16>, tensor<?x16xf32>, tensor<?x8xf32>, tensor<?x4xf32>, !sharded_context
   }
   func.func @embeddings_update(%arg0: !sharded_context, %arg1: tensor<?x128xf32>, %arg2: tensor<?x16xf16>, %arg3: tensor<?x16xf32>, %arg4: tensor<?x8xf32>, %arg5: tensor<?x4xf32>, %arg6: f32, %arg7: i64) -> tensor<?xf32> {
     %0:4 = neuroshard.restore %arg0 : !sharded_context -> !sharded_batch_ids, !sharded_batch_ids1, !sharded_owner_ids, !sharded_owner_ids1
-    %1 = neuroshard.scatter_batch %arg1 : tensor<?x128xf32> -> !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
-    %2 = neuroshard.scatter_batch %arg2 : tensor<?x16xf16> -> !neuroshard.dist<@plan, tensor<?x16xf16>, batch>
-    %3 = neuroshard.scatter_batch %arg3 : tensor<?x16xf32> -> !neuroshard.dist<@plan, tensor<?x16xf32>, batch>
-    %4 = neuroshard.scatter_batch %arg4 : tensor<?x8xf32> -> !neuroshard.dist<@plan, tensor<?x8xf32>, batch>
+    %1 = neuroshard.scatter_batch %arg1 : tensor<?x128xf32> -> !neuroshard.dist<tensor<?x128xf32>, batch>
+    %2 = neuroshard.scatter_batch %arg2 : tensor<?x16xf16> -> !neuroshard.dist<tensor<?x16xf16>, batch>
+    %3 = neuroshard.scatter_batch %arg3 : tensor<?x16xf32> -> !neuroshard.dist<tensor<?x16xf32>, batch>
+    %4 = neuroshard.scatter_batch %arg4 : tensor<?x8xf32> -> !neuroshard.dist<tensor<?x8xf32>, batch>
     %5 = neuroshard.distribute_ids %0#0 [#neuroshard.lookup<unpooled @small["item_id"]>] : !sharded_batch_ids -> !sharded_replica_ids
-    %6:2 = neuroshard.distribute_gradients %0#0 gradients(%1, %2) [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_batch_ids, !neuroshard.dist<@plan, tensor<?x128xf32>, batch>, !neuroshard.dist<@plan, tensor<?x16xf16>, batch> -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>, !neuroshard.dist<@plan, tensor<?x16xf32>, owner>
-    %7 = neuroshard.distribute_gradients %0#1 gradients(%3) [#neuroshard.lookup<sum @item["query"] weighted>] : !sharded_batch_ids1, !neuroshard.dist<@plan, tensor<?x16xf32>, batch> -> !neuroshard.dist<@plan, tensor<?x16xf32>, owner>
-    %8 = neuroshard.distribute_gradients %0#0 gradients(%4) [#neuroshard.lookup<unpooled @small["item_id"]>] : !sharded_batch_ids, !neuroshard.dist<@plan, tensor<?x8xf32>, batch> -> !neuroshard.dist<@plan, tensor<?x8xf32>, replica>
-    %9 = neuroshard.fused_weights_gradient %0#3 gradients(%7) [#neuroshard.lookup<sum @item["query"] weighted>] : !sharded_owner_ids1, !neuroshard.dist<@plan, tensor<?x16xf32>, owner> -> !neuroshard.dist<@plan, tensor<?xf32>, owner>
-    %10 = neuroshard.combine_weights_gradient %0#1 partials(%9) [#neuroshard.lookup<sum @item["query"] weighted>] : !sharded_batch_ids1, !neuroshard.dist<@plan, tensor<?xf32>, owner> -> !neuroshard.dist<@plan, tensor<?xf32>, batch>
-    %11 = neuroshard.gather_batch %10 : !neuroshard.dist<@plan, tensor<?xf32>, batch> -> tensor<?xf32>
-    neuroshard.fused_update [#neuroshard.lookup<mean @item["item_id"] padding_idx = 0>, #neuroshard.lookup<sum @item["query"] weighted>] ids(%0#2, %0#3 : !sharded_owner_ids, !sharded_owner_ids1) gradients(%6#1, %7 : !neuroshard.dist<@plan, tensor<?x16xf32>, owner>, !neuroshard.dist<@plan, tensor<?x16xf32>, owner>) learning_rate %arg6 step %arg7
-    neuroshard.fused_update [#neuroshard.lookup<unpooled @small["item_id"]>] ids(%5 : !sharded_replica_ids) gradients(%8 : !neuroshard.dist<@plan, tensor<?x8xf32>, replica>) learning_rate %arg6 step %arg7
-    %12 = neuroshard.reduce_rows [#neuroshard.lookup<sum @user["user_id"]>] ids(%0#2 : !sharded_owner_ids) gradients(%6#0 : !neuroshard.dist<@plan, tensor<?x128xf32>, owner>) -> !neuroshard.dist<@plan, !neuroshard.rows, owner>
-    %13 = neuroshard.exchange_norms %12 [@user] : !neuroshard.dist<@plan, !neuroshard.rows, owner>
-    neuroshard.apply_rows %13 [@user] learning_rate %arg6 step %arg7 : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+    %6:2 = neuroshard.distribute_gradients %0#0 gradients(%1, %2) [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>] : !sharded_batch_ids, !neuroshard.dist<tensor<?x128xf32>, batch>, !neuroshard.dist<tensor<?x16xf16>, batch> -> !neuroshard.dist<tensor<?x128xf32>, owner>, !neuroshard.dist<tensor<?x16xf32>, owner>
+    %7 = neuroshard.distribute_gradients %0#1 gradients(%3) [#neuroshard.lookup<sum @item["query"] weighted>] : !sharded_batch_ids1, !neuroshard.dist<tensor<?x16xf32>, batch> -> !neuroshard.dist<tensor<?x16xf32>, owner>
+    %8 = neuroshard.distribute_gradients %0#0 gradients(%4) [#neuroshard.lookup<unpooled @small["item_id"]>] : !sharded_batch_ids, !neuroshard.dist<tensor<?x8xf32>, batch> -> !neuroshard.dist<tensor<?x8xf32>, replica>
+    %9 = neuroshard.fused_weights_gradient %0#3 gradients(%7) [#neuroshard.lookup<sum @item["query"] weighted>] : !sharded_owner_ids1, !neuroshard.dist<tensor<?x16xf32>, owner> -> !neuroshard.dist<tensor<?xf32>, owner>
+    %10 = neuroshard.combine_weights_gradient %0#1 partials(%9) [#neuroshard.lookup<sum @item["query"] weighted>] : !sharded_batch_ids1, !neuroshard.dist<tensor<?xf32>, owner> -> !neuroshard.dist<tensor<?xf32>, batch>
+    %11 = neuroshard.gather_batch %10 : !neuroshard.dist<tensor<?xf32>, batch> -> tensor<?xf32>
+    neuroshard.fused_update [#neuroshard.lookup<mean @item["item_id"] padding_idx = 0>, #neuroshard.lookup<sum @item["query"] weighted>] ids(%0#2, %0#3 : !sharded_owner_ids, !sharded_owner_ids1) gradients(%6#1, %7 : !neuroshard.dist<tensor<?x16xf32>, owner>, !neuroshard.dist<tensor<?x16xf32>, owner>) learning_rate %arg6 step %arg7
+    neuroshard.fused_update [#neuroshard.lookup<unpooled @small["item_id"]>] ids(%5 : !sharded_replica_ids) gradients(%8 : !neuroshard.dist<tensor<?x8xf32>, replica>) learning_rate %arg6 step %arg7
+    %12 = neuroshard.reduce_rows [#neuroshard.lookup<sum @user["user_id"]>] ids(%0#2 : !sharded_owner_ids) gradients(%6#0 : !neuroshard.dist<tensor<?x128xf32>, owner>) -> !neuroshard.dist<!neuroshard.rows, owner>
+    %13 = neuroshard.exchange_norms %12 [@user] : !neuroshard.dist<!neuroshard.rows, owner>
+    neuroshard.apply_rows %13 [@user] learning_rate %arg6 step %arg7 : !neuroshard.dist<!neuroshard.rows, owner>
     return %11 : tensor<?xf32>
   }
 }

@@ -31,7 +31,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     unless `weight_decay_mode` says another. Elements of a row's summed gradient
     are clamped to +-`max_gradient` first, unless that is 0.
     `stochastic_rounding`, of tables of f16 and bf16, rounds weights up or down
-    at random. Numbers are f64. Printed only where they differ from the default.
+    at random. Each kind takes its own settings alone. Numbers are f64. Printed
+    only where they differ from the default.
 
     ```mlir
     #neuroshard.optimizer<sgd>

@@ -20,8 +20,9 @@ def NeuroShard_Dialect : Dialect {
     2. *Planned*: a `plan` places every piece of every table. Nothing else says
        where data is.
     3. *Sharded*: lookups are outlined into start, wait and update functions
-       and written on distributed values `!neuroshard.dist<@plan, T, kind>`,
-       T being the undistributed logical type.
+       and written on distributed values `!neuroshard.dist<T, kind>`,
+       T being the undistributed logical type. The start function names the plan
+       of the step: `attributes {neuroshard.plan = @plan}`.
     4. *Partitioned*: the functions are SPMD on the local batch; one
        `device_program` per distinct device declares its tables and lookups.
     5. *Native*: code on the runtime's C ABI; no op of this dialect is left.
@@ -41,7 +42,7 @@ def NeuroShard_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Version of the bytecode this build writes. Older versions are read.
-    static constexpr int64_t kBytecodeVersion = 8;
+    static constexpr int64_t kBytecodeVersion = 9;
 
     /// Module attribute: global batch in samples (i64, > 0).
     static constexpr ::llvm::StringLiteral kBatchAttrName = "neuroshard.batch";
@@ -50,6 +51,10 @@ def NeuroShard_Dialect : Dialect {
     /// (constraints, reserves, memory model, target).
     static constexpr ::llvm::StringLiteral kPlanningAttrName =
         "neuroshard.planning";
+
+    /// Attribute of the function that begins a step: the plan that distributes
+    /// the step's values (flat symbol reference).
+    static constexpr ::llvm::StringLiteral kPlanAttrName = "neuroshard.plan";
 
     void registerAttributes();
     void registerTypes();

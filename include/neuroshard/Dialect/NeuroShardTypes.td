@@ -71,17 +71,20 @@ def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
     `type` is the undistributed logical type. `batch`: every device holds the
     part for its own samples. `owner`: every device holds the part for its own
     shards, of the whole batch. `replica`: every device holds everything.
+    The plan is not part of the type: MLIR's symbol utilities, such as those that
+    rename and drop symbols, do not see the types of values. The function that
+    begins a step names it by its attribute `neuroshard.plan`. Bytecode before
+    version 9 has the plan in front of `type`; that is read and dropped.
 
     ```mlir
-    !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+    !neuroshard.dist<tensor<?x128xf32>, owner>
     ```
   }];
   let parameters = (ins
-    "::mlir::FlatSymbolRefAttr":$plan,
     "::mlir::Type":$type,
     EnumParameter<NeuroShard_Distribution>:$distribution
   );
-  let assemblyFormat = "`<` $plan `,` $type `,` $distribution `>`";
+  let assemblyFormat = "`<` custom<LogicalType>($type) `,` $distribution `>`";
   let genVerifyDecl = 1;
 }
 

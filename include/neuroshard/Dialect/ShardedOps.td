@@ -16,7 +16,7 @@ def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
     The first `batch mod devices` devices get one sample more than the others.
 
     ```mlir
-    %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<@plan, !ids, batch>
+    %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<!ids, batch>
     ```
   }];
   let arguments = (ins AnyType:$input);
@@ -32,7 +32,7 @@ def NeuroShard_GatherBatchOp : NeuroShard_PureOp<"gather_batch"> {
 
     ```mlir
     %u = neuroshard.gather_batch %r
-      : !neuroshard.dist<@plan, tensor<?x128xf32>, batch> -> tensor<?x128xf32>
+      : !neuroshard.dist<tensor<?x128xf32>, batch> -> tensor<?x128xf32>
     ```
   }];
   let arguments = (ins NeuroShard_DistType:$input);
@@ -56,7 +56,7 @@ def NeuroShard_DistributeIdsOp : NeuroShard_Collective<"distribute_ids"> {
 
     ```mlir
     %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @user["user_id"]>]
-      : !neuroshard.dist<@plan, !ids, batch> -> !neuroshard.dist<@plan, !ids, owner>
+      : !neuroshard.dist<!ids, batch> -> !neuroshard.dist<!ids, owner>
     ```
   }];
   let arguments = (ins NeuroShard_DistType:$ids, NeuroShard_LookupArrayAttr:$lookups);
@@ -75,8 +75,8 @@ def NeuroShard_FusedLookupOp : NeuroShard_Op<"fused_lookup",
 
     ```mlir
     %p = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @user["user_id"]>]
-      : !neuroshard.dist<@plan, !ids, owner>
-      -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+      : !neuroshard.dist<!ids, owner>
+      -> !neuroshard.dist<tensor<?x128xf32>, owner>
     ```
   }];
   let arguments = (ins NeuroShard_DistType:$ids, NeuroShard_LookupArrayAttr:$lookups);
@@ -98,8 +98,8 @@ def NeuroShard_CombineOp : NeuroShard_Collective<"combine"> {
 
     ```mlir
     %r = neuroshard.combine %b partials(%p) [#neuroshard.lookup<sum @user["user_id"]>]
-      : !neuroshard.dist<@plan, !ids, batch>, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
-      -> !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
+      : !neuroshard.dist<!ids, batch>, !neuroshard.dist<tensor<?x128xf32>, owner>
+      -> !neuroshard.dist<tensor<?x128xf32>, batch>
     ```
   }];
   let arguments = (ins
@@ -125,8 +125,8 @@ def NeuroShard_DistributeGradientsOp
 
     ```mlir
     %o = neuroshard.distribute_gradients %b gradients(%g) [#neuroshard.lookup<sum @user["user_id"]>]
-      : !neuroshard.dist<@plan, !ids, batch>, !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
-      -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+      : !neuroshard.dist<!ids, batch>, !neuroshard.dist<tensor<?x128xf32>, batch>
+      -> !neuroshard.dist<tensor<?x128xf32>, owner>
     ```
   }];
   let arguments = (ins
@@ -153,8 +153,8 @@ def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
 
     ```mlir
     neuroshard.fused_update [#neuroshard.lookup<sum @user["user_id"]>]
-      ids(%o : !neuroshard.dist<@plan, !ids, owner>)
-      gradients(%g : !neuroshard.dist<@plan, tensor<?x128xf32>, owner>)
+      ids(%o : !neuroshard.dist<!ids, owner>)
+      gradients(%g : !neuroshard.dist<tensor<?x128xf32>, owner>)
       learning_rate %lr step %step
     ```
   }];
@@ -184,9 +184,9 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
 
     ```mlir
     %rows = neuroshard.reduce_rows [#neuroshard.lookup<sum @user["user_id"]>]
-      ids(%o : !neuroshard.dist<@plan, !ids, owner>)
-      gradients(%g : !neuroshard.dist<@plan, tensor<?x128xf32>, owner>)
-      -> !neuroshard.dist<@plan, !neuroshard.rows, owner>
+      ids(%o : !neuroshard.dist<!ids, owner>)
+      gradients(%g : !neuroshard.dist<tensor<?x128xf32>, owner>)
+      -> !neuroshard.dist<!neuroshard.rows, owner>
     ```
   }];
   let arguments = (ins
@@ -212,7 +212,7 @@ def NeuroShard_ExchangeCopiesOp
 
     ```mlir
     %all = neuroshard.exchange_copies %rows [@tag]
-      : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+      : !neuroshard.dist<!neuroshard.rows, owner>
     ```
   }];
   let arguments = (ins NeuroShard_DistType:$rows, FlatSymbolRefArrayAttr:$tables);
@@ -230,7 +230,7 @@ def NeuroShard_ExchangeNormsOp
 
     ```mlir
     %whole = neuroshard.exchange_norms %rows [@user]
-      : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+      : !neuroshard.dist<!neuroshard.rows, owner>
     ```
   }];
   let arguments = (ins NeuroShard_DistType:$rows, FlatSymbolRefArrayAttr:$tables);
@@ -248,7 +248,7 @@ def NeuroShard_ApplyRowsOp : NeuroShard_Op<"apply_rows",
 
     ```mlir
     neuroshard.apply_rows %whole [@user] learning_rate %lr step %step
-      : !neuroshard.dist<@plan, !neuroshard.rows, owner>
+      : !neuroshard.dist<!neuroshard.rows, owner>
     ```
   }];
   let arguments = (ins
@@ -275,8 +275,8 @@ def NeuroShard_FusedWeightsGradientOp : NeuroShard_Op<"fused_weights_gradient",
     ```mlir
     %p = neuroshard.fused_weights_gradient %o gradients(%g)
       [#neuroshard.lookup<sum @user["user_id"] weighted>]
-      : !neuroshard.dist<@plan, !ids, owner>, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
-      -> !neuroshard.dist<@plan, tensor<?xf32>, owner>
+      : !neuroshard.dist<!ids, owner>, !neuroshard.dist<tensor<?x128xf32>, owner>
+      -> !neuroshard.dist<tensor<?xf32>, owner>
     ```
   }];
   let arguments = (ins
@@ -302,8 +302,8 @@ def NeuroShard_CombineWeightsGradientOp
     ```mlir
     %w = neuroshard.combine_weights_gradient %b partials(%p)
       [#neuroshard.lookup<sum @user["user_id"] weighted>]
-      : !neuroshard.dist<@plan, !ids, batch>, !neuroshard.dist<@plan, tensor<?xf32>, owner>
-      -> !neuroshard.dist<@plan, tensor<?xf32>, batch>
+      : !neuroshard.dist<!ids, batch>, !neuroshard.dist<tensor<?xf32>, owner>
+      -> !neuroshard.dist<tensor<?xf32>, batch>
     ```
   }];
   let arguments = (ins

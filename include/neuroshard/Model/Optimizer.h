@@ -47,12 +47,13 @@ enum class WeightDecayMode { Default, L2, Decoupled, AdagradW };
 /// ratios.
 enum class OptimizerSemantics { Exact, PerShard };
 
-/// An optimizer and its hyperparameters; those it does not use stay at their
-/// defaults. `beta1` is the decay of the first moment, for momentum the factor
-/// of its buffer. `eps` is FTRL's beta, and the penalties its lambda1 and
-/// lambda2. `eta` is the factor of LARS's trust ratio. `counterHalflife`,
-/// `adjustmentIter` and `adjustmentUb` are those of FBGEMM's
-/// CounterBasedRegularizationDefinition; docs/kernels.md says what they do.
+/// An optimizer and its hyperparameters; those that its kind does not have
+/// (kNumberSettings) must stay at their defaults. `beta1` is the decay of the
+/// first moment, for momentum the factor of its buffer. `eps` is FTRL's beta,
+/// and the penalties its lambda1 and lambda2. `eta` is the factor of LARS's
+/// trust ratio. `counterHalflife`, `adjustmentIter` and `adjustmentUb` are
+/// those of FBGEMM's CounterBasedRegularizationDefinition; docs/kernels.md says
+/// what they do.
 struct Optimizer {
   OptimizerKind kind = OptimizerKind::SGD;
   double eps = 1e-8;
@@ -223,6 +224,44 @@ inline constexpr std::array<OptimizerProperties, 13> kOptimizers = {{
 constexpr const OptimizerProperties &propertiesOf(OptimizerKind kind) {
   return kOptimizers[static_cast<size_t>(kind)];
 }
+
+/// A setting that is a number.
+struct NumberSetting {
+  /// As files, the IR and Python name it.
+  const char *name;
+  double Optimizer::*value;
+  /// Which kinds have it; null: all.
+  bool OptimizerProperties::*isOf = nullptr;
+};
+
+/// All of them, in the order of the members of Optimizer.
+inline constexpr std::array<NumberSetting, 12> kNumberSettings = {{
+    {"eps", &Optimizer::eps, &OptimizerProperties::hasEps},
+    {"beta1", &Optimizer::beta1, &OptimizerProperties::hasBeta1},
+    {"beta2", &Optimizer::beta2, &OptimizerProperties::hasBeta2},
+    {"initial_accumulator", &Optimizer::initialAccumulator,
+     &OptimizerProperties::accumulates},
+    {"weight_decay", &Optimizer::weightDecay},
+    {"l1_penalty", &Optimizer::l1Penalty, &OptimizerProperties::hasPenalties},
+    {"l2_penalty", &Optimizer::l2Penalty, &OptimizerProperties::hasPenalties},
+    {"eta", &Optimizer::eta, &OptimizerProperties::hasEta},
+    {"counter_halflife", &Optimizer::counterHalflife,
+     &OptimizerProperties::hasCounters},
+    {"adjustment_iter", &Optimizer::adjustmentIter,
+     &OptimizerProperties::hasCounters},
+    {"adjustment_ub", &Optimizer::adjustmentUb,
+     &OptimizerProperties::hasCounters},
+    {"max_gradient", &Optimizer::maxGradient},
+}};
+
+/// Whether optimizers of a kind have a setting.
+constexpr bool hasSetting(OptimizerKind kind, const NumberSetting &setting) {
+  return !setting.isOf || propertiesOf(kind).*setting.isOf;
+}
+
+/// "sgd has no eps; it has weight_decay, ...": the error on a setting that a
+/// kind does not have, with all that it has.
+std::string noSuchSetting(OptimizerKind kind, std::string_view setting);
 
 /// Whether a number, such as one from a file, is that of a kind.
 constexpr bool isOptimizerKind(OptimizerKind kind) {

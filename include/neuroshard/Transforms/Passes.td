@@ -188,7 +188,8 @@ def Shard : Pass<"neuroshard-shard", "::mlir::ModuleOp"> {
     updated from the ids and gradients of all samples. Rows travel as f32. A
     row-wise optimizer with exact semantics whose table is split by columns is
     updated in two phases. Each op does one lookup or table; `neuroshard-fuse`
-    merges them. The plan must cover every table.
+    merges them. The plan must cover every table; `@embeddings_start` names it
+    afterwards, by the attribute `neuroshard.plan`.
 
     ```mlir
     // Before:
@@ -199,12 +200,12 @@ def Shard : Pass<"neuroshard-shard", "::mlir::ModuleOp"> {
     func.func @embeddings_wait(%p: !neuroshard.pending<!b, !o>) -> tensor<?x128xf32> {
       %b, %o = neuroshard.resume %p : !neuroshard.pending<!b, !o> -> !b, !o
       %partial = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @user["user_id"]>]
-        : !o -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+        : !o -> !neuroshard.dist<tensor<?x128xf32>, owner>
       %r = neuroshard.combine %b partials(%partial) [#neuroshard.lookup<sum @user["user_id"]>]
-        : !b, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
-        -> !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
+        : !b, !neuroshard.dist<tensor<?x128xf32>, owner>
+        -> !neuroshard.dist<tensor<?x128xf32>, batch>
       %u = neuroshard.gather_batch %r
-        : !neuroshard.dist<@plan, tensor<?x128xf32>, batch> -> tensor<?x128xf32>
+        : !neuroshard.dist<tensor<?x128xf32>, batch> -> tensor<?x128xf32>
     ```
   }];
   let options = [

@@ -34,6 +34,9 @@ struct StepFunctions {
   llvm::MutableArrayRef<mlir::BlockArgument> getGradients();
   mlir::Value getLearningRate();
   mlir::Value getStep();
+  /// The plan that distributes the values of the step, which start names from
+  /// the sharded level on; an error if it names none of the module.
+  mlir::FailureOr<ir::PlanOp> getPlan();
   /// The argument of start that distributed ids of any of the functions come
   /// from; nullopt if there is none.
   std::optional<unsigned> getInput(mlir::Value ids);

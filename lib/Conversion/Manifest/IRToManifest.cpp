@@ -139,8 +139,10 @@ void ArtifactDescriber::addTables() {
   module.walk([&](ir::LocalTableOp slot) {
     if (!slot.getOptimizer())
       return;
+    // bind() reports names that the plan does not have.
     for (auto name : slot.getShards().getAsRange<StringAttr>())
-      trained.insert(result.shards[shards.lookup(name.getValue())].table);
+      if (auto shard = shards.find(name.getValue()); shard != shards.end())
+        trained.insert(result.shards[shard->second].table);
   });
   for (auto [i, table] : llvm::enumerate(module.getOps<ir::TableOp>())) {
     TableSpec described;

@@ -102,17 +102,6 @@ LogicalResult Partitioner::collect(int64_t numDevices) {
 
 namespace {
 
-/// The plan that the sharded functions are written for.
-FailureOr<PlanOp> findPlanOfStep(StepFunctions &step) {
-  for (Value carried : step.suspend.getValues())
-    if (auto dist = dyn_cast<DistType>(carried.getType()))
-      return step.start->getParentOfType<ModuleOp>().lookupSymbol<PlanOp>(
-          dist.getPlan().getAttr());
-  return step.start.emitError("'@")
-         << kStartName
-         << "' has no distributed values; run neuroshard-shard first";
-}
-
 struct Partition : neuroshard::impl::PartitionBase<Partition> {
   using PartitionBase::PartitionBase;
 
@@ -120,7 +109,7 @@ struct Partition : neuroshard::impl::PartitionBase<Partition> {
     FailureOr<StepFunctions> step = StepFunctions::find(getOperation());
     if (failed(step))
       return signalPassFailure();
-    FailureOr<PlanOp> plan = findPlanOfStep(*step);
+    FailureOr<PlanOp> plan = step->getPlan();
     if (failed(plan))
       return signalPassFailure();
     FailureOr<PlacedTables> placement = PlacedTables::of(*plan);
@@ -132,6 +121,8 @@ struct Partition : neuroshard::impl::PartitionBase<Partition> {
         (!localReductions && failed(partitioner.checkReductions(numDevices))))
       return signalPassFailure();
 
+    // From here on the exchanges name the plan.
+    step->start->removeAttr(NeuroShardDialect::kPlanAttrName);
     partitioner.createExchanges(*plan);
     auto [programs, slots] = createDevicePrograms(
         *placement, partitioner.getExchanges(), step->isTraining());

@@ -3,6 +3,7 @@
 #include "Levels.h"
 #include "Planning/PlacedTables.h"
 #include "VerifyHandles.h"
+#include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
@@ -35,6 +36,7 @@ private:
   LogicalResult verifyProgram(DeviceProgramOp program);
   LogicalResult verifySlot(LocalTableOp slot, size_t index, int64_t device);
   LogicalResult verifyStructure(LocalTableOp slot, ShardOp shard);
+  LogicalResult refuseUnknownShard(LocalTableOp slot, StringAttr name);
   LogicalResult verifyLookups(DeviceProgramOp program, size_t index);
   LogicalResult verifyLookup(LocalLookupOp op, LocalTableOp slot,
                              ExchangeLookup bound, size_t index);
@@ -94,12 +96,24 @@ LogicalResult PartitionedVerifier::verifyStructure(LocalTableOp slot,
   return diagnostic;
 }
 
+LogicalResult PartitionedVerifier::refuseUnknownShard(LocalTableOp slot,
+                                                      StringAttr name) {
+  PlanOp plan = placement.plan;
+  std::vector<std::string> names;
+  for (auto shard : plan.getOps<ShardOp>())
+    names.push_back(shard.getName().str());
+  InFlightDiagnostic diagnostic = slot.emitOpError("binds shard ")
+                                  << name << ", which the plan does not have"
+                                  << didYouMean(name.getValue(), names);
+  diagnostic.attachNote(plan.getLoc()) << "the plan is here";
+  return diagnostic;
+}
+
 LogicalResult PartitionedVerifier::verifySlot(LocalTableOp slot, size_t index,
                                               int64_t device) {
   ShardOp shard = shardOf(slot, index);
   if (!shard)
-    return slot.emitOpError("binds shard ")
-           << slot.getShards()[index] << ", which the plan does not have";
+    return refuseUnknownShard(slot, cast<StringAttr>(slot.getShards()[index]));
   if (llvm::is_contained(shard.getDevices(), device))
     return verifyStructure(slot, shard);
   InFlightDiagnostic diagnostic = slot.emitOpError("binds shard ")

@@ -18,12 +18,10 @@ using namespace neuroshard;
 using namespace neuroshard::ir;
 
 Sharder::Sharder(StepFunctions &step, const PlacedTables &placement)
-    : step(step), placement(placement), context(step.start.getContext()),
-      planRef(FlatSymbolRefAttr::get(PlanOp(placement.plan).getSymNameAttr())) {
-}
+    : step(step), placement(placement), context(step.start.getContext()) {}
 
 DistType Sharder::dist(Type type, Distribution distribution) const {
-  return DistType::get(context, planRef, type, distribution);
+  return DistType::get(context, type, distribution);
 }
 
 RankedTensorType Sharder::f32Rows(RankedTensorType type) const {
@@ -61,6 +59,9 @@ LogicalResult Sharder::collect() {
 //===----------------------------------------------------------------------===//
 
 void Sharder::shardStart() {
+  step.start->setAttr(
+      NeuroShardDialect::kPlanAttrName,
+      FlatSymbolRefAttr::get(PlanOp(placement.plan).getSymNameAttr()));
   OpBuilder builder(step.suspend);
   SmallVector<Value> carried;
   for (Value ids : step.suspend.getValues())

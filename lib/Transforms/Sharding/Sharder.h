@@ -66,7 +66,6 @@ private:
   StepFunctions &step;
   const PlacedTables &placement;
   mlir::MLIRContext *context;
-  mlir::FlatSymbolRefAttr planRef;
   llvm::SmallVector<ShardedLookup> lookups;
   llvm::SmallVector<ir::WeightsGradientOp> weightsGradients;
   llvm::SmallVector<ir::UpdateOp> updates;

@@ -125,6 +125,21 @@ Value StepFunctions::getLearningRate() {
 
 Value StepFunctions::getStep() { return update.getArguments().back(); }
 
+FailureOr<PlanOp> StepFunctions::getPlan() {
+  auto name =
+      start->getAttrOfType<FlatSymbolRefAttr>(NeuroShardDialect::kPlanAttrName);
+  if (!name)
+    return start.emitError("'@") << kStartName << "' names no plan by '"
+                                 << NeuroShardDialect::kPlanAttrName
+                                 << "'; run neuroshard-shard first";
+  if (auto plan = start->getParentOfType<ModuleOp>().lookupSymbol<PlanOp>(
+          name.getAttr()))
+    return plan;
+  return start.emitError("'@")
+         << kStartName << "' is distributed by the plan '@"
+         << printable(name.getValue()) << "', which the module does not have";
+}
+
 std::optional<unsigned> StepFunctions::getInput(Value ids) {
   auto result = dyn_cast<OpResult>(ids);
   if (result && restore && result.getOwner() == restore)

@@ -236,34 +236,6 @@ LogicalResult ShardedVerifier::verifyUpdate() {
   return verifyPhases();
 }
 
-/// The plan of all distributed values.
-FailureOr<PlanOp> verifyOnePlan(ModuleOp module) {
-  FlatSymbolRefAttr plan;
-  WalkResult result = module.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes()) {
-      auto dist = dyn_cast<DistType>(type);
-      if (!dist || dist.getPlan() == plan)
-        continue;
-      if (!plan) {
-        plan = dist.getPlan();
-        continue;
-      }
-      op->emitOpError("makes a value distributed by ")
-          << dist.getPlan() << ", others are by " << plan;
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
-  auto op = plan ? module.lookupSymbol<PlanOp>(plan.getAttr()) : PlanOp();
-  if (!op)
-    return emitError(module.getLoc(),
-                     "the module has no value distributed by a plan of "
-                     "it; run neuroshard-shard first");
-  return op;
-}
-
 struct VerifySharded : neuroshard::impl::VerifyShardedBase<VerifySharded> {
   using VerifyShardedBase::VerifyShardedBase;
 
@@ -272,11 +244,11 @@ struct VerifySharded : neuroshard::impl::VerifyShardedBase<VerifySharded> {
           return isLogicalStep(op) || isPartitioned(op);
         })))
       return failure();
-    FailureOr<PlanOp> plan = verifyOnePlan(getOperation());
-    if (failed(plan))
-      return failure();
     FailureOr<StepFunctions> step = StepFunctions::find(getOperation());
     if (failed(step))
+      return failure();
+    FailureOr<PlanOp> plan = step->getPlan();
+    if (failed(plan))
       return failure();
     FailureOr<PlacedTables> placement = PlacedTables::of(*plan);
     if (failed(placement))

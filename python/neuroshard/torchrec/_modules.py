@@ -158,4 +158,5 @@ def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharde
         raise Unsupported(f"table \"{name}\": its optimizer {shown} is not known; give the one "
                           "nearest to it in memory, optimizer=\"adam\" for instance")
     eps = settings.get("eps")
-    return Optimizer(kind, eps=eps) if eps is not None and kind != "sgd" else Optimizer(kind)
+    # TorchRec hands it to every kernel, also of those that do not use it.
+    return Optimizer(kind, eps=eps) if eps is not None and kind not in ("sgd", "lars_sgd") else Optimizer(kind)

@@ -10,8 +10,8 @@ neuroshard.table @t : 10 x 3 x f32
 neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "s" of @t rows [0, 10) cols [0, 3) on [0]
 }
-func.func @f(%ids: !ids) -> !neuroshard.dist<@plan, !ids, batch> {
+func.func @f(%ids: !ids) -> !neuroshard.dist<!ids, batch> {
   // expected-error @+1 {{is not logical IR: the reference is lowered before 'neuroshard-shard'}}
-  %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<@plan, !ids, batch>
-  return %b : !neuroshard.dist<@plan, !ids, batch>
+  %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<!ids, batch>
+  return %b : !neuroshard.dist<!ids, batch>
 }

@@ -217,7 +217,7 @@ module {}
 
 // A value is still distributed.
 !ids = !neuroshard.jagged<["a"], i64>
-!batch_ids = !neuroshard.dist<@plan, !ids, batch>
+!batch_ids = !neuroshard.dist<!ids, batch>
 func.func @f(%ids: !batch_ids) -> !batch_ids {
   // expected-error@below {{does not belong in a module of the partitioned level}}
   return %ids : !batch_ids

@@ -238,19 +238,20 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32
 neuroshard.table private @r : 10 x 4 x f32
+// expected-note@below {{the plan is here}}
 neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t0" of @t rows [0, 100) cols [0, 4) on [0]
   neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
-  neuroshard.shard "r" of @r rows [0, 10) cols [0, 4) on [0, 1]
+  neuroshard.shard "small" of @r rows [0, 10) cols [0, 4) on [0, 1]
 }
 neuroshard.exchange @e of !ids on @plan
   lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<unpooled @r["b"]>]
   results [tensor<?x8xf32>, tensor<?x4xf32>]
 neuroshard.device_program @program0 for [0, 1] {
-  // expected-error@below {{binds shard "x", which the plan does not have}}
-  neuroshard.local_table 0 : 4 x f32 of 8 shards ["x", "t1"]
+  neuroshard.local_table 0 : 4 x f32 of 8 shards ["t0", "t1"]
   neuroshard.local_lookup pooled of 0 in @e binds [0, 0]
-  neuroshard.local_table 1 : 4 x f32 of 4 shards ["r", "r"]
+  // expected-error@below {{binds shard "smal", which the plan does not have; did you mean 'small'?}}
+  neuroshard.local_table 1 : 4 x f32 of 4 shards ["small", "smal"]
   neuroshard.local_lookup of 1 in @e binds [1, 1]
 }
 func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending {

@@ -56,9 +56,13 @@ private:
 
   Optimizer optimizer(ElementType weights) {
     auto kinds = static_cast<int64_t>(kOptimizers.size());
-    Optimizer result{
-        static_cast<OptimizerKind>(below(kinds)), 0.1, 0.875, 0.3, 0.25, 1e-3};
+    Optimizer result{.kind = static_cast<OptimizerKind>(below(kinds)),
+                     .weightDecay = 1e-3};
     const OptimizerProperties &known = propertiesOf(result.kind);
+    result.eps = known.hasEps ? 0.1 : result.eps;
+    result.beta1 = known.hasBeta1 ? 0.875 : result.beta1;
+    result.beta2 = known.hasBeta2 ? 0.3 : result.beta2;
+    result.initialAccumulator = known.accumulates ? 0.25 : 0;
     if (below(2))
       result.weightDecayMode = known.isOneWeightDecayMode
                                    ? known.weightDecayMode

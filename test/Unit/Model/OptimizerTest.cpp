@@ -110,16 +110,6 @@ TEST(OptimizerTest, CountersAreOfOneOptimizer) {
     OptimizerKind kind = *parseOptimizerKind(known.name);
     std::string name(known.name);
     bool has = kind == OptimizerKind::RowWiseAdagradWithCounter;
-    std::string none = has ? "" : name + " has no counters";
-    auto expected = [&](const char *setting) {
-      return has ? std::string() : setting + (": " + none);
-    };
-    EXPECT_EQ(counterMessage({.kind = kind, .counterHalflife = 4}),
-              expected("counter_halflife"));
-    EXPECT_EQ(counterMessage({.kind = kind, .adjustmentIter = 4}),
-              expected("adjustment_iter"));
-    EXPECT_EQ(counterMessage({.kind = kind, .adjustmentUb = 4}),
-              expected("adjustment_ub"));
     EXPECT_EQ(counterMessage(
                   {.kind = kind, .weightDecayMode = WeightDecayMode::AdagradW}),
               has ? ""
@@ -154,36 +144,46 @@ TEST(OptimizerTest, HalflivesFitTheirWeightDecay) {
                 HasSubstr("must be a number of steps"));
 }
 
-TEST(OptimizerTest, PenaltiesAreOfFTRLAlone) {
-  for (const OptimizerProperties &known : kOptimizers) {
-    OptimizerKind kind = *parseOptimizerKind(known.name);
-    std::optional<SettingError> first =
-        settingError({.kind = kind, .l1Penalty = 0.5});
-    std::optional<SettingError> second =
-        settingError({.kind = kind, .l2Penalty = 0.5});
-    if (kind == OptimizerKind::FTRL) {
-      EXPECT_FALSE(first || second);
-      continue;
+/// By torch.optim, FBGEMM and the papers that docs/kernels.md names.
+TEST(OptimizerTest, EachTakesItsOwnNumbersAlone) {
+  const std::map<std::string_view, std::set<std::string_view>> own = {
+      {"sgd", {}},
+      {"adagrad", {"eps", "initial_accumulator"}},
+      {"rowwise_adagrad", {"eps", "initial_accumulator"}},
+      {"adam", {"eps", "beta1", "beta2"}},
+      {"momentum", {"beta1"}},
+      {"adamw", {"eps", "beta1", "beta2"}},
+      {"partial_rowwise_adam", {"eps", "beta1", "beta2"}},
+      {"rowwise_rmsprop", {"eps", "beta2"}},
+      {"ftrl", {"eps", "initial_accumulator", "l1_penalty", "l2_penalty"}},
+      {"lars_sgd", {"beta1", "eta"}},
+      {"lamb", {"eps", "beta1", "beta2"}},
+      {"partial_rowwise_lamb", {"eps", "beta1", "beta2"}},
+      {"rowwise_adagrad_with_counter",
+       {"eps", "initial_accumulator", "counter_halflife", "adjustment_iter",
+        "adjustment_ub"}}};
+  ASSERT_EQ(own.size(), kOptimizers.size());
+  for (const OptimizerProperties &known : kOptimizers)
+    for (const NumberSetting &setting : kNumberSettings) {
+      std::string_view name = setting.name;
+      bool has = own.at(known.name).contains(name) || name == "weight_decay" ||
+                 name == "max_gradient";
+      Optimizer optimizer{.kind = *parseOptimizerKind(known.name)};
+      EXPECT_FALSE(settingError(optimizer));
+      optimizer.*setting.value = 4;
+      // Which weight decay fits which halflife is another rule.
+      if (name == "weight_decay")
+        optimizer.counterHalflife =
+            known.hasCounters ? 4 : optimizer.counterHalflife;
+      std::optional<SettingError> error = settingError(optimizer);
+      ASSERT_EQ(!error, has) << known.name << " " << name;
+      if (!has) {
+        EXPECT_EQ(error->setting, name);
+        EXPECT_THAT(error->message,
+                    testing::StartsWith(std::string(known.name) + " has no " +
+                                        setting.name + "; it has "));
+      }
     }
-    ASSERT_TRUE(first && second);
-    EXPECT_STREQ(first->setting, "l1_penalty");
-    EXPECT_STREQ(second->setting, "l2_penalty");
-    EXPECT_EQ(first->message, std::string(known.name) + " has no penalties");
-  }
-}
-
-TEST(OptimizerTest, EtaIsOfLARSAlone) {
-  for (const OptimizerProperties &known : kOptimizers) {
-    OptimizerKind kind = *parseOptimizerKind(known.name);
-    EXPECT_FALSE(settingError({.kind = kind}));
-    std::optional<SettingError> error =
-        settingError({.kind = kind, .eta = 0.5});
-    EXPECT_EQ(error.has_value(), kind != OptimizerKind::LARS);
-    if (error) {
-      EXPECT_STREQ(error->setting, "eta");
-      EXPECT_EQ(error->message, std::string(known.name) + " has no eta");
-    }
-  }
 }
 
 TEST(OptimizerTest, ExchangesNormsOfSplitColumnsOnlyIfTheStepNeedsThem) {

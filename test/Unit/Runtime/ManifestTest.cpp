@@ -88,10 +88,10 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
        "$.tables[0].optimizer.weight_decay_mode"},
       {"/tables/0/optimizer/l1_penalty", 0.5,
        "$.tables[0].optimizer.l1_penalty: expected another value: "
-       "rowwise_adagrad has no penalties"},
+       "rowwise_adagrad has no l1_penalty; it has eps"},
       {"/tables/0/optimizer/eta", 0.5,
        "$.tables[0].optimizer.eta: expected another value: "
-       "rowwise_adagrad has no eta"},
+       "rowwise_adagrad has no eta; it has eps"},
       {"/tables/0/optimizer/max_gradient", -1,
        "$.tables[0].optimizer.max_gradient: expected a number in [0, 1e30]"},
       {"/optimizer_semantics", "both", "$.optimizer_semantics"},

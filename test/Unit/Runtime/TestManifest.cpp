@@ -19,8 +19,6 @@ ElementType typeOf(Element type) { return static_cast<ElementType>(type); }
 
 std::optional<neuroshard::Optimizer> optimizerOf(const Model &model) {
   neuroshard::Optimizer optimizer;
-  optimizer.beta1 = kBeta1;
-  optimizer.beta2 = kBeta2;
   switch (model.optimizer) {
   case Optimizer::None:
     return std::nullopt;
@@ -35,6 +33,8 @@ std::optional<neuroshard::Optimizer> optimizerOf(const Model &model) {
     break;
   case Optimizer::Adam:
     optimizer.kind = OptimizerKind::Adam;
+    optimizer.beta1 = kBeta1;
+    optimizer.beta2 = kBeta2;
     return optimizer;
   }
   optimizer.initialAccumulator = model.initialAccumulator;

@@ -50,7 +50,7 @@ ShardingProblem everything() {
   problem.cacheLoadFactor = 0.2;
   Table &table = problem.tables[0];
   table.elementType = ElementType::BF16;
-  table.optimizer = {OptimizerKind::Adam,       1e-7, 0.8, 0.99, 0.1, 0.01,
+  table.optimizer = {OptimizerKind::Adam,       1e-7, 0.8, 0.99, 0, 0.01,
                      WeightDecayMode::Decoupled};
   table.hashed = true;
   AccessStatistics access;
@@ -364,13 +364,30 @@ TEST(JsonTest, StochasticRoundingIsOfNarrowTypes) {
 TEST(JsonTest, PenaltiesAreOfFTRLAlone) {
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "adam", "l1_penalty": 1}})")),
-            "tables[0].optimizer.l1_penalty: adam has no penalties");
+            "tables[0].optimizer.l1_penalty: " +
+                noSuchSetting(OptimizerKind::Adam, "l1_penalty"));
 }
 
 TEST(JsonTest, EtaIsOfLARSAlone) {
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "lamb", "eta": 1}})")),
-            "tables[0].optimizer.eta: lamb has no eta");
+            "tables[0].optimizer.eta: " +
+                noSuchSetting(OptimizerKind::LAMB, "eta"));
+}
+
+TEST(JsonTest, OptimizersTakeTheirOwnSettingsAlone) {
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "sgd", "beta2": 0.5}})")),
+            "tables[0].optimizer.beta2: sgd has no beta2; it has "
+            "weight_decay, max_gradient, weight_decay_mode and "
+            "stochastic_rounding");
+  // Files of earlier builds have the defaults of all settings.
+  Expected<ShardingProblem> problem =
+      parseWorkload(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
+                "optimizer": {"kind": "sgd", "beta2": 0.999,
+                              "weight_decay": 0.5}})"));
+  ASSERT_TRUE(problem.has_value()) << text(problem.error());
+  EXPECT_EQ(problem->tables[0].optimizer.weightDecay, 0.5);
 }
 
 TEST(JsonTest, HistogramOfWrongLength) {

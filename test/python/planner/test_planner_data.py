@@ -371,7 +371,7 @@ def test_penalties_are_of_ftrl():
 
     assert problem("ftrl").tables[0].optimizer.l1_penalty == 0.5
     with pytest.raises(ns.InvalidProblem, match=re.escape(
-            "tables[0].optimizer.l1_penalty: adam has no penalties")):
+            "tables[0].optimizer.l1_penalty: adam has no l1_penalty; it has eps, beta1,")):
         problem("adam")
 
 
@@ -383,8 +383,17 @@ def test_eta_is_of_lars():
     assert problem("lars_sgd").tables[0].optimizer.eta == 0.5
     assert ns.Optimizer("lars_sgd").eta == 0.001
     with pytest.raises(ns.InvalidProblem, match=re.escape(
-            "tables[0].optimizer.eta: lamb has no eta")):
+            "tables[0].optimizer.eta: lamb has no eta; it has eps, beta1,")):
         problem("lamb")
+
+
+def test_optimizers_take_their_own_settings_alone():
+    for setting in ({"eps": 0.5}, {"beta1": 0.5}, {"beta2": 0.5}, {"initial_accumulator": 0.5}):
+        message = (f"tables[0].optimizer.{next(iter(setting))}: sgd has no {next(iter(setting))}; it has "
+                   "weight_decay, max_gradient, weight_decay_mode and stochastic_rounding")
+        with pytest.raises(ns.InvalidProblem, match=re.escape(message)):
+            small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer("sgd", **setting))],
+                          features=[ns.Feature("f", "a")])
 
 
 def test_modes_of_weight_decay_are_named():
