@@ -221,6 +221,9 @@ def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, st
     if missing:
         raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
                           f"there is no {missing[0]}")
+    if len(set(keys)) < len(keys) and (twice := [key for key in wanted if keys.count(key) > 1]):
+        raise TensorError(f"input \"{expected.name}\": expected each feature once, found {twice[0]} twice among the keys "
+                          f"{keys}")
     check_id_type(features.values(), f"input \"{expected.name}\"")
     require_lengths(features)
     return from_keyed(features.permute([keys.index(key) for key in wanted]), expected,

@@ -24,7 +24,7 @@ from neuroshard.distributed._dynamic_ids.opening import open_dynamic_ids
 from neuroshard.distributed._dynamic_ids.translation import Ahead
 from neuroshard.distributed._engine import Engine, tensors_of
 from neuroshard.distributed._initial_values import Function, check_initial_values, fill
-from neuroshard.distributed._inputs import as_tensors, fill_weights, require_values
+from neuroshard.distributed._inputs import as_tensors, fill_weights, require_mode, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
@@ -303,6 +303,7 @@ class _Sharded(Learning, torch.nn.Module):
 
     def _checked(self, features: object) -> tuple[Jagged, bool]:
         """The ids, and whether they have the interface of a KeyedJaggedTensor."""
+        require_mode(self._learns(), self._problem.mode)
         keyed, ids = is_keyed(features), self._as_jagged(features)
         if keyed:
             self._check_keyed(ids)

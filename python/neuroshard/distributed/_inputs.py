@@ -119,6 +119,14 @@ def fill_weights(features: object, expected: Input) -> object:
     return filled
 
 
+def require_mode(learns: bool, mode: str) -> None:
+    """Raises a TensorError for a lookup that a backward would follow, in a problem of lookups alone."""
+    if learns and mode == "inference":
+        raise TensorError("the problem is of mode inference, which has lookups alone, so that neither its plan nor its "
+                          "optimizers are for training: call eval(), or look up under torch.no_grad(); to train, plan "
+                          "the problem with mode=\"training\"")
+
+
 def require_values(ids: Jagged, learns: bool) -> None:
     """Raises a TensorError for tensors on the meta device, and for those that a backward cannot
     keep."""

@@ -378,8 +378,13 @@ def disagreement(folder):
     message = refusal(lambda: checkpoint.save(folder / f"mine-{min(rank, 1)}", {"a": trained}))
     assert "but rank 1 is saving" in message and "mine-1" in message
     message = refusal(lambda: checkpoint.save(folder / "keys", {"a": 1, f"b{min(rank, 1)}": 2}))
-    assert "with a, b0, but rank 1" in message
+    assert "with a, b0, keep=None, but rank 1" in message
     assert not (folder / "keys").exists()
+    message = refusal(lambda: checkpoint.save(folder / "keys-1", {"a": 1}, keep=1 + min(rank, 1)))
+    assert "with a, keep=1, but rank 1" in message and message.endswith("with the same path, names and keep")
+    only = ("optimizer", "weights")[min(rank, 1)]
+    message = refusal(lambda: checkpoint.load(folder / "keys", {"a": trained}, only=only))
+    assert "with a, only='optimizer', but rank 1 is" in message and "with a, only='weights';" in message
     for action in (checkpoint.save, checkpoint.load):
         message = refusal(lambda: action(folder / "keys", {"a": 1} if rank != 1 else None))
         assert "rank 1: state: expected a dict" in message and "got: None" in message

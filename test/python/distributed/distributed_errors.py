@@ -246,6 +246,11 @@ def case_construction(context):
             plan, problem, **{"name": "again", name: value}))
     raises(ValueError, "is not an artifact of",
            lambda: context.make(plan, problem, artifact=context.folder / "none"))
+    serving = context.make(plan, problem.served())
+    ids = (torch.ones(4).long(), torch.arange(5))
+    raises(TensorError, "the problem is of mode inference", lambda: serving(ids))
+    with torch.no_grad():
+        assert all(torch.equal(one, serving.eval()(ids)[name]) for name, one in serving.train()(ids).items())
     tables = context.make(plan, problem, name="again")
     for count in (-1, 2**63 - 1, 1.5, "3", None, True):
         kind = ValueError if type(count) is int else TypeError

@@ -343,6 +343,9 @@ def case_full_state(context, optimizer="rowwise_adagrad", semantics="exact"):
         expected = whole(tables)[name]
         assert torch.equal(weights, expected[0]) and all(map(torch.equal, states, expected[1]))
     raises(ValueError, "rank: expected", lambda: ns.distributed.full_state_dict(model, rank=context.size))
+    if context.size > 1:
+        raises(ns.distributed.GroupError, "rank 1 has another argument rank than rank 0",
+               lambda: ns.distributed.full_state_dict(model, rank=context.rank))
 
 
 def case_closed(context):

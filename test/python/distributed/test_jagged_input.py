@@ -60,6 +60,15 @@ def test_features_have_batches_of_their_own():
     assert found.batches == [4, 4, 2]
 
 
+def test_a_key_of_a_batch_is_there_once():
+    torchrec = pytest.importorskip("torchrec")
+    twice = torchrec.KeyedJaggedTensor(["a", "c", "b", "c", "a"], IDS.repeat(5), lengths=torch.ones(20, dtype=torch.int64))
+    with pytest.raises(TensorError, match=r'input "x": expected each feature once, found a twice among the keys'):
+        pick_features(twice, Input(), {"a": "a", "b": "b"})
+    # Keys that no feature has may be there twice.
+    assert pick_features(twice, Input(features=("b",)), {"b": "b"}).offsets.tolist() == [0, 1, 2, 3, 4]
+
+
 @pytest.mark.parametrize(("batches", "offsets", "expected"), [
     ([0, 2], [0, 1, 3], [0, 0, 0, 1, 3]), ([2, 0], [0, 1, 3], [0, 1, 3, 3, 3]), ([0, 0], [0], [0]),
     ([1, 3, 2], [0, 2, 2, 3, 5, 5, 6], [0, 2, 2, 2, 2, 3, 5, 5, 6, 6])])

@@ -54,7 +54,7 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
         raise ValueError(f"save: keep: expected at least 1, got: {keep}")
     run = Run(process_group, f"saving {path}")
     run.on_each(lambda: _check_state(state, Mapping))
-    run.compare(_named(state))
+    run.compare(_named(state), f"keep={keep}")
     partial = files.beside(path, files.PARTIAL)
     run.on_first(lambda: files.prepare(path))
     try:
@@ -87,7 +87,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
         raise ValueError(f"load: only: expected 'weights' or 'optimizer', got: {only!r}")
     run = Run(process_group, f"loading {path}")
     run.on_each(lambda: _check_state(state, MutableMapping))
-    run.compare(_named(state))
+    run.compare(_named(state), f"only={only!r}")
     folder = run.on_first(lambda: files.locate(path))
     metadata = run.on_each(lambda: files.Reader(folder).read_metadata())
     target = run.on_each(lambda: _target(state, only))

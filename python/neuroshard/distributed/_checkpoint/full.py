@@ -6,18 +6,21 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from neuroshard._group.agreement import rank_of, size_of
+from neuroshard._group.agreement import rank_of, require_same, size_of
 from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 
 
 def full_state_dict(module: nn.Module, *, rank: int = 0,
                     process_group: dist.ProcessGroup | None = None) -> dict[str, Tensor]:
     """The state_dict() of a module with sharded tables as one of whole tensors in memory of the host, on
-    one rank of process_group (None: the default one); {} on the others. torch.save writes it, and load_state_dict() of any plan, of
-    TorchRec and of torch read what they know of it.
+    one rank of process_group (None: the default one); {} on the others. torch.save writes it, and load_state_dict() of
+    any plan, of TorchRec and of torch read what they know of it.
 
-    All ranks of the group call it. Raises a ValueError if `rank` is not one of them. Tables come one after the other, so that only `rank` needs memory
-    for all of them, and the others for their part of one."""
+    All ranks of the group call it with the same `rank`. Raises a ValueError if that is not one of them, and a
+    GroupError if ranks differ in it. Tables come one after the other, so that only `rank` needs memory for all of
+    them, and the others for their part of one."""
+    require_same({"argument rank": str(rank)}, process_group,
+                 "all ranks must call full_state_dict() with the one that gets the state dict")
     size, own = size_of(process_group), rank_of(process_group)
     if not 0 <= rank < size:
         raise ValueError(f"rank: expected a rank of the group of {size}, found {rank}")

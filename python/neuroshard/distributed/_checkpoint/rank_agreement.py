@@ -62,15 +62,16 @@ class Run:
         except RuntimeError as error:
             self._raise_lost(error)
 
-    def compare(self, names: Iterable[str]) -> None:
-        """Raises unless all ranks called with the same errand and names; otherwise their
-        collectives would not match."""
-        first, *others = self.gather((self.errand, sorted(names)))
+    def compare(self, names: Iterable[str], option: str) -> None:
+        """Raises unless all ranks called with the same errand, names and option; otherwise their
+        collectives would not match, or each would have a part of what another has. option: name=value."""
+        first, *others = self.gather((self.errand, sorted(names), option))
         for rank, other in enumerate(others, start=1):
             if other != first:
-                raise CheckpointError(f"rank 0 is {first[0]} with {', '.join(first[1])}, but rank "
-                                      f"{rank} is {other[0]} with {', '.join(other[1])}; all ranks "
-                                      "must call with the same path and names")
+                mine, theirs = (f"{errand} with {', '.join([*listed, given])}"
+                                for errand, listed, given in (first, other))
+                raise CheckpointError(f"rank 0 is {mine}, but rank {rank} is {theirs}; all ranks must call with the same "
+                                      f"path, names and {option.partition('=')[0]}")
 
     def _raise_first(self, failures: Mapping[int, str]) -> None:
         """Raises the first failure on all ranks; names the rank unless all failed alike."""

@@ -15,7 +15,7 @@ from neuroshard._jagged import Jagged
 from neuroshard.distributed._collection import _Sharded
 from neuroshard.distributed._distinct_ids import Sent
 from neuroshard.distributed._dynamic_ids.translation import Ahead
-from neuroshard.distributed._inputs import as_tensors, require_values
+from neuroshard.distributed._inputs import as_tensors, require_mode, require_values
 from neuroshard.distributed._modules.joint_updates import Backward, JointUpdates
 from neuroshard.distributed._modules.members import Call, Member, join
 from neuroshard.distributed._outputs import make_jagged_tensors, make_keyed, split_rows
@@ -116,6 +116,7 @@ class JointTables(_Sharded):
 
     def _checked(self, features: object) -> tuple[Jagged, Calls]:
         self._called = [not isinstance(features, Mapping) or path in features for path in self.member_of]
+        require_mode(self._learns(), self.problem.mode)
         calls = self._calls_of(features)
         ids = self._joined(calls)
         require_values(ids, self._learns() and not torch.compiler.is_compiling())
