@@ -16,9 +16,9 @@ def run_step(model, plan, folder, generator):
     compare_step(artifact.compile_model(model, plan, folder), model, plan, generator)
 
 
-def compare_step(folder, model, plan, generator):
+def compare_step(folder, model, plan, generator, emulated=False):
     """One forward and one update, on integers and on reals."""
-    with Session(folder, model, plan) as session:
+    with Session(folder, model, plan, emulated=emulated) as session:
         for integers in (True, False):
             session.fill(generator, integers)
             before = session.tables()
@@ -89,6 +89,19 @@ def test_everything_replicated(tmp_path, generator):
     model = matrix.model((matrix.seed() + 7) % matrix.COUNT)
     plan = plans.random_plan(model, 4, 1, kinds=("replicated",))
     run_step(model, plan, tmp_path / "model", generator)
+
+
+@pytest.mark.parametrize(("devices", "emulated"), [(2, False), (3, False), (3, True)],
+                         ids=lambda value: str(value))
+def test_hot_rows_on_all_devices(devices, emulated, tmp_path, generator):
+    """The first rows of each table have a copy on each device, the others are whole or cut."""
+    model = matrix.model((matrix.seed() + 11 + devices) % matrix.COUNT)
+    plan = plans.random_plan(model, devices, matrix.seed(), kinds=("hot_rows",))
+    assert all(any(shard.table == table.name and len(shard.devices) == devices for shard in plan.shards)
+               for table in model.tables if table.rows > 1)
+    folder = artifact.compile_model(model, plan, tmp_path / "model",
+                                    *(artifact.EMULATED if emulated else ()))
+    compare_step(folder, model, plan, generator, emulated)
 
 
 @pytest.mark.parametrize(("devices", "emulated"), [(2, True), (3, False), (3, True), (5, False)],

@@ -6,7 +6,7 @@ from dataclasses import replace
 from support.model import Plan, Shard
 
 KINDS = ("table_wise", "columns", "rows", "rows_and_columns", "replicated", "copies",
-         "copies_of_rows_and_columns")
+         "copies_of_rows_and_columns", "hot_rows")
 
 
 def cuts(size, pieces, unit, chooser):
@@ -36,6 +36,8 @@ def cut_table(table, kind, devices, world, chooser):
     if "copies" in kind:
         shards = cut_table(table, kind.removeprefix("copies").removeprefix("_of_"), devices, world, chooser)
         return [replace(shard, devices=some(devices, chooser)) for shard in shards]
+    if kind == "hot_rows" and table.rows > 1:
+        return cut_hot_rows(table, devices, world, chooser)
     whole_rows, whole_cols = [(0, table.rows)], [(0, table.dim)]
     if kind == "replicated":
         return [Shard(table.name, whole_rows[0], whole_cols[0], tuple(range(world)))]
@@ -45,6 +47,15 @@ def cut_table(table, kind, devices, world, chooser):
     places = [(r, c) for r in rows for c in cols]
     return [Shard(table.name, r, c, owner)
             for (r, c), owner in zip(places, owners(len(places), devices, chooser))]
+
+
+def cut_hot_rows(table, devices, world, chooser):
+    """A copy of the first rows on each device, and the others whole or cut."""
+    hot = chooser.randint(1, table.rows - 1)
+    kind = chooser.choice(("table_wise", "columns", "rows", "rows_and_columns"))
+    cold = cut_table(replace(table, rows=table.rows - hot), kind, devices, world, chooser)
+    return [Shard(table.name, (0, hot), (0, table.dim), tuple(sorted(devices))),
+            *(replace(shard, rows=(shard.rows[0] + hot, shard.rows[1] + hot)) for shard in cold)]
 
 
 def random_plan(model, devices, seed, semantics="exact", kinds=KINDS, idle=()):
