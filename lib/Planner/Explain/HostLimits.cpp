@@ -60,25 +60,39 @@ std::optional<PlanningError>
 neuroshard::checkHosts(const SearchContext &context,
                        const std::vector<UnitPtr> &units) {
   const Topology &topology = context.problem.topology;
-  std::vector<Footprint> used(topology.hosts.size());
-  Footprint all;
+  std::vector<Footprint> onDevices(topology.devices.size());
+  Footprint least, held;
   for (const UnitPtr &unit : units) {
-    auto add = [&](int device) {
-      int host = topology.devices[static_cast<size_t>(device)].host;
-      used[static_cast<size_t>(host)] += unit->footprint;
-    };
-    bool isEverywhere = unit->forcedDevice == Unit::kEverywhere;
     if (unit->forcedDevice >= 0)
-      add(unit->forcedDevice);
-    for (int device = 0; isEverywhere && device < context.deviceCount; ++device)
-      add(device);
-    all += footprintOf(leastOf(context, *unit));
+      onDevices[static_cast<size_t>(unit->forcedDevice)] += unit->footprint;
+    if (unit->forcedDevice == Unit::kEverywhere)
+      for (Footprint &device : onDevices)
+        device += unit->footprint;
+    least += footprintOf(leastOf(context, *unit));
+    held += unit->footprint;
   }
-  for (size_t host = 0; host < used.size(); ++host)
-    if (auto error = checkHost(used[host], topology.hosts[host],
-                               "shards that can only be there",
+  std::vector<Footprint> onHosts(topology.hosts.size());
+  CacheBytes shared;
+  for (size_t i = 0; i < onDevices.size(); ++i) {
+    auto host = static_cast<size_t>(topology.devices[i].host);
+    onHosts[host].hostBytes += context.hostBytesOf(onDevices[i]) +
+                               context.baseOf(static_cast<int>(i)).hostBytes;
+    onHosts[host].diskBytes += onDevices[i].diskBytes;
+    shared.host += context.sharedBytesOf(onDevices[i]).host;
+    least.hostBytes += context.baseOf(static_cast<int>(i)).hostBytes;
+  }
+  for (size_t host = 0; host < onHosts.size(); ++host) {
+    onHosts[host].hostBytes += context.hostBaseOf(host);
+    least.hostBytes += context.hostBaseOf(host);
+    bool isOfIds = context.hostBaseOf(host) > topology.hosts[host].memoryBytes;
+    if (auto error = checkHost(onHosts[host], topology.hosts[host],
+                               isOfIds ? "maps of dynamic ids"
+                                       : "shards that can only be there",
                                "on host " + std::to_string(host)))
       return error;
-  return checkHost(all, sumOf(topology.hosts), "tables below device memory",
+  }
+  // Those that may be anywhere share what one device has at least.
+  least.hostBytes += mostOf(shared, context.sharedBytesOf(held)).host;
+  return checkHost(least, sumOf(topology.hosts), "tables below device memory",
                    "on all hosts together");
 }

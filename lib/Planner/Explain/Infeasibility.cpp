@@ -69,7 +69,7 @@ const Unit *largerThanAnyDevice(const SearchContext &context,
                               context.baseOf(device).peakBytes());
   const Unit *largest = nullptr;
   for (const UnitPtr &unit : units)
-    if (unit->peakBytes() > room &&
+    if (context.peakOf(unit->footprint) > room &&
         (!largest || unit->peakBytes() > largest->peakBytes()))
       largest = unit.get();
   return largest;
@@ -189,8 +189,10 @@ Limits::checkSubset(const std::vector<int> &devices,
                     const std::vector<const Unit *> &inside,
                     const std::string &what) const {
   MemoryTerms tables, base;
+  Footprint held;
   int64_t capacity = 0;
   for (const Unit *unit : inside) {
+    held += unit->footprint;
     // Count only the replicas on these devices.
     bool everywhere = unit->forcedDevice == Unit::kEverywhere;
     tables += everywhere
@@ -201,6 +203,8 @@ Limits::checkSubset(const std::vector<int> &devices,
     base += context.baseOf(device);
     capacity += context.memoryOf(device);
   }
+  // All row caches may be on one device.
+  tables.weightsBytes += context.sharedBytesOf(held).device;
   int64_t stored = tables.weightsBytes + tables.optimizerStateBytes;
   MemoryTerms all = tables;
   all += base;
@@ -311,10 +315,10 @@ std::optional<PlanningError> Limits::checkUncuttable() const {
     for (int device = 0; device < context.deviceCount && !fits; ++device) {
       if (!allowsDevice(context, *unit, device))
         continue;
-      MemoryTerms terms = context.baseOf(device);
-      int64_t room = context.memoryOf(device) - terms.peakBytes();
-      terms += unit->memory;
-      fits = terms.peakBytes() <= context.memoryOf(device);
+      Footprint all = footprintOf(context.baseOf(device));
+      int64_t room = context.memoryOf(device) - all.peakBytes();
+      all += unit->footprint;
+      fits = context.peakOf(all) <= context.memoryOf(device);
       if (where < 0 || room > most) {
         most = room;
         where = device;
@@ -323,7 +327,8 @@ std::optional<PlanningError> Limits::checkUncuttable() const {
     if (!fits)
       return PlanningError{
           Limit::DeviceMemory,
-          unitName(*unit) + " needs " + formatBytes(unit->peakBytes()) +
+          unitName(*unit) + " needs " +
+              formatBytes(context.peakOf(unit->footprint)) +
               " and its constraints allow no cut; the roomiest device it may "
               "be on, device " +
               std::to_string(where) + ", has " + formatBytes(most) +

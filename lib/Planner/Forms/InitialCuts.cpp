@@ -41,14 +41,20 @@ double resultBytesOf(const Unit &unit) {
   return unit.load.forwardBytes + unit.load.backwardBytes;
 }
 
-/// The largest ratio of the unit's memory to its limits.
-double memoryRatioOf(const Unit &unit, const CutLimits &limits) {
-  auto ratio = [](int64_t bytes, double limit) {
-    return static_cast<double>(bytes) / limit;
+/// The largest ratio of the unit's memory to its limits, of which each part of
+/// a unit takes what row caches share.
+double memoryRatioOf(const SearchContext &context, const Unit &unit,
+                     const CutLimits &limits) {
+  auto ratio = [](int64_t bytes, double limit, int64_t shared = 0) {
+    return static_cast<double>(bytes) /
+           std::max(1.0, limit - static_cast<double>(shared));
   };
-  return std::max({ratio(unit.peakBytes(), static_cast<double>(limits.bytes)),
-                   ratio(unit.footprint.hostBytes, limits.hostBytes),
-                   ratio(unit.footprint.diskBytes, limits.diskBytes)});
+  CacheBytes shared = context.sharedBytesOf(unit.footprint);
+  return std::max(
+      {ratio(unit.peakBytes(), static_cast<double>(limits.bytes),
+             shared.device),
+       ratio(unit.footprint.hostBytes, limits.hostBytes, shared.host),
+       ratio(unit.footprint.diskBytes, limits.diskBytes)});
 }
 
 /// The largest ratio of the unit's costs to their limits.
@@ -151,7 +157,7 @@ int rangesForCache(const SearchContext &context, const Unit &unit) {
 /// memory. Parts that are still too large are cut again.
 void cutUnit(const SearchContext &context, const UnitPtr &unit,
              const CutLimits &limits, Way way, std::vector<UnitPtr> &out) {
-  double memoryRatio = memoryRatioOf(*unit, limits);
+  double memoryRatio = memoryRatioOf(context, *unit, limits);
   double costRatio = costRatioOf(*unit, limits);
   if (int ranges = rangesForCache(context, *unit); ranges > 1)
     if (auto pieces = splitRows(context, *unit, ranges)) {

@@ -87,8 +87,12 @@ Average ReplicaChooser::replaced(const Average &average, size_t unit) const {
 /// Free memory of the smallest device if all units were spread evenly.
 int64_t ReplicaChooser::freeBytes() const {
   double tables = 0;
-  for (const UnitPtr &unit : units)
+  Footprint all;
+  for (const UnitPtr &unit : units) {
     tables += static_cast<double>(unit->peakBytes()) / context.deviceCount;
+    all += unit->footprint;
+  }
+  tables += static_cast<double>(context.sharedBytesOf(all).device);
   double least = 1e300;
   for (int device = 0; device < context.deviceCount; ++device)
     least = std::min(least,

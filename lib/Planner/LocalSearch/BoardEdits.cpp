@@ -209,14 +209,15 @@ bool Board::fits(const Edit &edit) const {
   if (!hostsHold(first.device, here, edit.target, there))
     return false;
   int64_t permute = permuteBytesAfter(edit);
-  if (there.peakBytes() + permute > context().memoryOf(edit.target) ||
-      (!same && here.peakBytes() + permute > context().memoryOf(first.device)))
+  auto isOver = [&](int device, const Footprint &memory) {
+    return context().peakOf(memory) + permute > context().memoryOf(device);
+  };
+  if (isOver(edit.target, there) || (!same && isOver(first.device, here)))
     return false;
   if (permute > cuts.permuteBytes())
     for (int device = 0; device < context().deviceCount; ++device)
       if (device != first.device && device != edit.target &&
-          sums.memoryOf(device).peakBytes() + permute >
-              context().memoryOf(device))
+          isOver(device, sums.memoryOf(device)))
         return false;
   // Part of a piece that is exchanged stays on its device.
   int leaving = edit.kind == Edit::Swap ? edit.piece : -1;

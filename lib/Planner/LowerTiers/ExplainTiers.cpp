@@ -208,7 +208,10 @@ void neuroshard::adviseTiers(const ShardingProblem &given,
   if (tiers.empty())
     return;
   std::vector<TieredTable> tables = tierOptions(problem, tiers);
-  if (!chooseTiers(tables, roomForTables(problem, tiers)))
+  auto isEnough = [&](const TierBytes &room) {
+    return chooseTiers(tables, room).has_value();
+  };
+  if (std::ranges::none_of(roomsForTables(problem, tiers), isEnough))
     return;
   std::string names = "hbm";
   for (Tier tier : tiers)

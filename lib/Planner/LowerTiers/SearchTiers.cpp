@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <span>
+#include <utility>
 
 using namespace neuroshard;
 
@@ -24,6 +26,8 @@ constexpr double kSmallFilled[] = {1, 0.97, 0.93, 0.88, 0.8, 0.7};
 /// Problems of up to so many tables times devices are searched for each choice
 /// of tiers that differs from the best in one table.
 constexpr size_t kSmallProblem = 64;
+/// A plan is better if its cost is below the best one's times this.
+constexpr double kGain = 1 - 1e-6;
 
 Cuts cutsOf(Algorithm algorithm) {
   switch (algorithm) {
@@ -89,20 +93,18 @@ public:
       : problem(problem), model(model), options(options), search(search),
         tables(
             tierOptions(summarized(problem), tiers, cutsOf(options.algorithm))),
-        room(roomForTables(summarized(problem), tiers)) {}
+        rooms(roomsForTables(summarized(problem), tiers)) {}
 
   /// `why`: why there is no plan without lower tiers.
   tl::expected<SearchResult, PlanningError> run(PlanningError why) {
-    for (double share : shares()) {
-      if (auto found = tryChoice(tables, share))
-        best = better(std::move(best), std::move(found));
-      if (best && !isSmall())
-        break;
-    }
+    for (double share : shares())
+      for (const TierBytes &room : rooms)
+        if (isSmall() || !best)
+          tryChoice(tables, room, share);
     if (!best && search.isOver())
       failure = "the search was ended before there was one";
     if (!best) {
-      why.details.push_back(whyNoTiers(tables, room, failure));
+      why.details.push_back(whyNoTiers(tables, rooms.front(), failure));
       return tl::unexpected(std::move(why));
     }
     if (isSmall())
@@ -122,34 +124,47 @@ private:
                      : std::span<const double>(kFilled);
   }
 
-  static std::optional<SearchResult> better(std::optional<SearchResult> a,
-                                            std::optional<SearchResult> b) {
-    if (!a || (b && b->breakdown.costMs < a->breakdown.costMs))
-      return b;
-    return a;
+  /// Tier and rows of the cache of each table.
+  using Tiers = std::vector<std::pair<Tier, int64_t>>;
+
+  static Tiers tiersOf(const std::vector<TieredTable> &some,
+                       const TierChoice &choice) {
+    Tiers tiers;
+    for (size_t i = 0; i < some.size(); ++i) {
+      const TierOption &option = some[i].options[choice.options[i]];
+      tiers.emplace_back(option.tier, option.cacheRows);
+    }
+    return tiers;
   }
 
   /// One host holds all to the last byte.
-  TierBytes roomWith(double share) const {
+  TierBytes partOf(const TierBytes &room, double share) const {
     double ofHosts = problem.topology.hosts.size() == 1 ? 1 : share;
     return {share * room.device, ofHosts * room.host, ofHosts * room.disk};
   }
 
-  /// The plan of the chosen options of `some` with this share of the room.
-  std::optional<SearchResult> tryChoice(const std::vector<TieredTable> &some,
-                                        double share) {
-    std::optional<TierChoice> choice = chooseTiers(some, roomWith(share));
+  /// Plans with the chosen options of `some` with this share of the room, and
+  /// keeps the plan if it is the best. Returns whether there is one.
+  bool tryChoice(const std::vector<TieredTable> &some, const TierBytes &room,
+                 double share) {
+    std::optional<TierChoice> choice = chooseTiers(some, partOf(room, share));
     if (!choice || search.isOver())
-      return std::nullopt;
+      return false;
+    auto [tried, isNew] = hasPlan.try_emplace(tiersOf(some, *choice), false);
+    if (!isNew)
+      return tried->second;
     auto result = search(withTiers(problem, some, *choice));
     if (!result) {
       failure = result.error().message;
-      return std::nullopt;
+      return false;
     }
+    tried->second = true;
     evaluations += result->evaluations;
     seconds += result->seconds;
     finish(*result);
-    return std::move(*result);
+    if (!best || result->breakdown.costMs < best->breakdown.costMs * kGain)
+      best = std::move(*result);
+    return true;
   }
 
   void finish(SearchResult &result) const {
@@ -174,16 +189,14 @@ private:
           });
           if (other[i].options.empty())
             continue;
-          for (double share : shares()) {
-            auto found = tryChoice(other, share);
-            if (!found)
-              continue;
-            if (found->breakdown.costMs < best->breakdown.costMs * (1 - 1e-6)) {
-              best = std::move(found);
-              forced = other;
-              improves = true;
-            }
-            break;
+          double before = best->breakdown.costMs;
+          for (const TierBytes &room : rooms)
+            std::ranges::any_of(shares(), [&](double share) {
+              return tryChoice(other, room, share);
+            });
+          if (best->breakdown.costMs < before) {
+            forced = other;
+            improves = true;
           }
         }
     }
@@ -194,8 +207,10 @@ private:
   const SearchOptions &options;
   SearchesInTime &search;
   const std::vector<TieredTable> tables;
-  const TierBytes room;
+  const std::vector<TierBytes> rooms;
   std::optional<SearchResult> best;
+  /// Of what was tried, whether there is a plan.
+  std::map<Tiers, bool> hasPlan;
   std::string failure; ///< of the last search without a plan.
   int64_t evaluations = 0;
   double seconds = 0;

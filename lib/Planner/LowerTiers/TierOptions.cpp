@@ -64,17 +64,35 @@ bool isUncut(const ShardingProblem &problem, size_t table) {
       });
 }
 
-/// Bytes that each device has for tables, some of which are in `tiers`.
-std::vector<int64_t> roomOfDevices(const ShardingProblem &problem,
-                                   std::span<const Tier> tiers) {
-  int64_t staging = cacheStagingBytes(problem, tiers).device;
+/// Bytes that each device has for tables and what row caches share.
+std::vector<int64_t> roomOfDevices(const ShardingProblem &problem) {
   std::vector<MemoryTerms> base = deviceBaseMemory(problem);
   std::vector<int64_t> room;
   for (size_t i = 0; i < base.size(); ++i)
-    room.push_back(
-        std::max<int64_t>(0, problem.topology.devices[i].memoryBytes -
-                                 base[i].peakBytes() - staging));
+    room.push_back(std::max<int64_t>(
+        0, problem.topology.devices[i].memoryBytes - base[i].peakBytes()));
   return room;
+}
+
+/// How many devices have row caches, and how many of them such of tier "ssd".
+struct CachedDevices {
+  int all = 0;
+  int ofDisk = 0;
+};
+
+/// What these caches share, on all devices and all hosts.
+TierBytes sharedBy(const ShardingProblem &problem, CachedDevices caches) {
+  CacheBytes host = cacheStagingBytes(problem, Tier::Dram);
+  CacheBytes disk = cacheStagingBytes(problem, Tier::Ssd);
+  int ofHost = caches.all - caches.ofDisk;
+  auto sum = [&](int64_t one, int64_t other) {
+    return static_cast<double>(ofHost * one + caches.ofDisk * other);
+  };
+  return {sum(host.device, disk.device), sum(host.host, disk.host), 0};
+}
+
+bool contains(std::span<const Tier> tiers, Tier tier) {
+  return std::ranges::find(tiers, tier) != tiers.end();
 }
 
 /// The options of one table.
@@ -169,8 +187,7 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
   std::vector<TableRules> rules = tableRules(problem, {});
   TotalRates rates = ratesOf(problem.topology);
   std::vector<TieredTable> tables;
-  auto room =
-      static_cast<double>(std::ranges::max(roomOfDevices(problem, tiers)));
+  auto room = static_cast<double>(std::ranges::max(roomOfDevices(problem)));
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     if (!isFree(rules[i]))
       continue;
@@ -178,7 +195,10 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
     table.table = static_cast<int>(i);
     table.options = OptionMaker(problem, i, features[i], rates).make(tiers);
     auto isTooLarge = [&](const TierOption &option) {
-      return option.bytes.device > room;
+      return option.bytes.device +
+                 static_cast<double>(
+                     cacheStagingBytes(problem, option.tier).device) >
+             room;
     };
     if ((cuts == Cuts::None || isUncut(problem, i)) &&
         !std::ranges::all_of(table.options, isTooLarge))
@@ -187,14 +207,13 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
   return tables;
 }
 
-TierBytes neuroshard::roomForTables(const ShardingProblem &problem,
-                                    std::span<const Tier> tiers) {
+/// Without what row caches share.
+static TierBytes roomWithoutCaches(const ShardingProblem &problem) {
   TierBytes room;
-  for (int64_t bytes : roomOfDevices(problem, tiers))
+  for (int64_t bytes : roomOfDevices(problem))
     room.device += static_cast<double>(bytes);
-  int64_t staging = cacheStagingBytes(problem, tiers).host;
-  room.host -= static_cast<double>(staging) *
-               static_cast<double>(problem.topology.devices.size());
+  for (int64_t bytes : idMapMemory(problem))
+    room.host -= static_cast<double>(bytes);
   for (const Host &host : problem.topology.hosts) {
     room.host += static_cast<double>(host.memoryBytes);
     room.disk += host.disk.bytes == 0 ? std::numeric_limits<double>::infinity()
@@ -206,6 +225,45 @@ TierBytes neuroshard::roomForTables(const ShardingProblem &problem,
     if (!isFree(rules[i]))
       room -= givenBytes(problem, i, features[i], rules[i]);
   return room;
+}
+
+TierBytes neuroshard::roomForTables(const ShardingProblem &problem,
+                                    std::span<const Tier> tiers) {
+  return roomsForTables(problem, tiers).front();
+}
+
+std::vector<TierBytes>
+neuroshard::roomsForTables(const ShardingProblem &problem,
+                           std::span<const Tier> tiers) {
+  // Less of a room is not worth a search with other numbers of devices.
+  constexpr double kMuch = 0.01;
+  const TierBytes room = roomWithoutCaches(problem);
+  int devices = problem.topology.deviceCount();
+  std::vector<TierBytes> rooms;
+  auto add = [&](CachedDevices caches) {
+    TierBytes one = room;
+    one -= sharedBy(problem, caches);
+    if (caches.ofDisk == 0)
+      one.disk = std::min(0.0, one.disk);
+    rooms.push_back(one);
+  };
+  bool hasDisk = contains(tiers, Tier::Ssd);
+  add({devices, hasDisk ? devices : 0});
+  const TierBytes &least = rooms.front();
+  if (room.device - least.device < kMuch * room.device &&
+      room.host - least.host < kMuch * room.host)
+    return rooms;
+  for (int all = devices; all > 0; all -= std::max(1, devices / 4)) {
+    if (hasDisk && all < devices)
+      add({all, all});
+    if (!contains(tiers, Tier::Dram))
+      continue;
+    if (hasDisk && all > 1)
+      add({all, 1});
+    if (hasDisk || all < devices)
+      add({all, 0});
+  }
+  return rooms;
 }
 
 std::vector<Tier> neuroshard::usableTiers(const ShardingProblem &problem,

@@ -63,10 +63,15 @@ std::vector<TieredTable> tierOptions(const ShardingProblem &problem,
                                      Cuts cuts = Cuts::Any);
 
 /// What the devices and hosts of a problem have for the tables of
-/// tierOptions(problem, tiers). Where a disk's size is not known, it is without
-/// limit.
+/// tierOptions(problem, tiers), if all devices have row caches. Where a disk's
+/// size is not known, it is without limit.
 TierBytes roomForTables(const ShardingProblem &problem,
                         std::span<const Tier> tiers);
+
+/// That, and where what row caches share is much of it, what there is if fewer
+/// devices have caches, or fewer or none of them such of tier "ssd".
+std::vector<TierBytes> roomsForTables(const ShardingProblem &problem,
+                                      std::span<const Tier> tiers);
 
 /// The tiers among `tiers` that the target runs on the problem's devices, with
 /// caches of rows.

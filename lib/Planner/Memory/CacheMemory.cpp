@@ -50,19 +50,3 @@ CacheBytes neuroshard::cacheStagingBytes(const ShardingProblem &problem,
     most = mostOf(most, cacheStagingBytes(problem, tier));
   return most;
 }
-
-CacheBytes neuroshard::plannedStagingBytes(const ShardingProblem &problem,
-                                           std::span<const Shard> previous) {
-  CacheBytes most;
-  auto add = [&](Tier tier) {
-    most = mostOf(most, cacheStagingBytes(problem, tier));
-  };
-  for (const Shard &shard : problem.constraints.fixedShards)
-    add(shard.tier);
-  for (const Shard &shard : previous)
-    add(shard.tier);
-  for (const TableConstraint &constraint : problem.constraints.tables)
-    if (constraint.cacheShare > 0)
-      add(cacheTier(problem.topology, constraint));
-  return most;
-}

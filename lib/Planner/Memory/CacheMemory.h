@@ -38,11 +38,6 @@ CacheBytes cacheStagingBytes(const ShardingProblem &problem, Tier tier);
 CacheBytes cacheStagingBytes(const ShardingProblem &problem,
                              std::span<const Tier> tiers);
 
-/// The most of cacheStagingBytes() that a device takes if it holds shards that
-/// the constraints, or those of the previous plan, put into a lower tier.
-CacheBytes plannedStagingBytes(const ShardingProblem &problem,
-                               std::span<const Shard> previous);
-
 } // namespace neuroshard
 
 #endif // NEUROSHARD_LIB_PLANNER_MEMORY_CACHEMEMORY_H

@@ -137,7 +137,7 @@ bool LockStep::allows(const Run &run, int device, const Unit &unit) const {
 bool LockStep::fits(const Run &run, int device, const Unit &unit) const {
   Footprint used = run.totals.memoryOf(device);
   used += unit.footprint;
-  return used.peakBytes() + facts[run.job].permuteBytes <=
+  return context.peakOf(used) + facts[run.job].permuteBytes <=
              context.memoryOf(device) &&
          run.totals.hostHolds(device, unit.footprint);
 }

@@ -9,6 +9,11 @@
 
 using namespace neuroshard;
 
+/// Does it change what a device takes of its host?
+static bool usesHost(const Footprint &change) {
+  return (change.hostBytes | change.diskBytes) != 0 || change.hasCaches();
+}
+
 DemandTotals::DemandTotals(const SearchContext &context)
     : deviceLoads(static_cast<size_t>(context.deviceCount)) {
   if (const SumEmbedding *embedding = context.model.sumEmbedding())
@@ -39,19 +44,22 @@ void DeviceTotals::takeBase() {
     devices[d] = {footprintOf(context->baseOf(device)), 0};
     hosts[hostOf(device)].memoryBytes += context->baseOf(device).hostBytes;
   }
+  for (size_t host = 0; host < hosts.size(); ++host)
+    hosts[host].memoryBytes += context->hostBaseOf(host);
 }
 
 template <int kSign>
 void DeviceTotals::change(int device, const ShardFacts &facts) {
   DeviceTotal &total = devices[static_cast<size_t>(device)];
+  int64_t hostBytesBefore = context->hostBytesOf(total.footprint);
   if constexpr (kSign > 0)
     total.footprint += facts.footprint;
   else
     total.footprint -= facts.footprint;
   total.shards += kSign * facts.shardCount();
-  if (facts.footprint.hostBytes > 0 || facts.footprint.diskBytes > 0) {
+  if (usesHost(facts.footprint)) {
     HostTotal &host = hosts[hostOf(device)];
-    host.memoryBytes += kSign * facts.footprint.hostBytes;
+    host.memoryBytes += context->hostBytesOf(total.footprint) - hostBytesBefore;
     host.diskBytes += kSign * facts.footprint.diskBytes;
   }
   size_t classIndex = context->classIndexOf(device);
@@ -92,18 +100,30 @@ bool DeviceTotals::withinHosts() const {
   return true;
 }
 
+int64_t DeviceTotals::hostBytesAdded(int device,
+                                     const Footprint &change) const {
+  const Footprint &before = memoryOf(device);
+  Footprint after = before;
+  after += change;
+  return context->hostBytesOf(after) - context->hostBytesOf(before);
+}
+
+bool DeviceTotals::hostHolds(int device, const Footprint &change) const {
+  return !usesHost(change) ||
+         holds(hostOf(device), hostBytesAdded(device, change),
+               change.diskBytes);
+}
+
 bool DeviceTotals::hostsHold(int device, const Footprint &change, int other,
                              const Footprint &otherChange) const {
-  bool changes = (change.hostBytes | change.diskBytes | otherChange.hostBytes |
-                  otherChange.diskBytes) != 0;
-  if (!changes)
-    return true;
-  size_t host = hostOf(device), otherHost = hostOf(other);
-  if (host == otherHost)
-    return holds(host, change.hostBytes + otherChange.hostBytes,
-                 change.diskBytes + otherChange.diskBytes);
-  return holds(host, change.hostBytes, change.diskBytes) &&
-         holds(otherHost, otherChange.hostBytes, otherChange.diskBytes);
+  size_t host = hostOf(device);
+  if (host != hostOf(other))
+    return hostHolds(device, change) && hostHolds(other, otherChange);
+  return (!usesHost(change) && !usesHost(otherChange)) ||
+         holds(host,
+               hostBytesAdded(device, change) +
+                   hostBytesAdded(other, otherChange),
+               change.diskBytes + otherChange.diskBytes);
 }
 
 int64_t DeviceTotals::freeHostBytes(int device) const {

@@ -66,7 +66,8 @@ public:
   void clear();
 
   /// With what every device holds whatever the plan, but without what joining
-  /// columns takes (ColumnCuts).
+  /// columns takes (ColumnCuts), nor what row caches share
+  /// (SearchContext::peakOf()).
   const Footprint &memoryOf(int device) const {
     return devices[static_cast<size_t>(device)].footprint;
   }
@@ -75,13 +76,11 @@ public:
   }
   /// Do hosts have room for all, in memory and on disks?
   bool withinHosts() const;
-  /// Would they, of those of two devices, which may be the same, after these
-  /// changes?
+  /// Would they, of those of two devices, after these changes?
   bool hostsHold(int device, const Footprint &change, int other,
                  const Footprint &otherChange) const;
-  bool hostHolds(int device, const Footprint &more) const {
-    return hostsHold(device, more, device, {});
-  }
+  /// Would that of a device, after this change?
+  bool hostHolds(int device, const Footprint &change) const;
   /// What is left on the host of a device.
   int64_t freeHostBytes(int device) const;
   int64_t freeDiskBytes(int device) const;
@@ -108,6 +107,7 @@ private:
   size_t hostOf(int device) const;
   void takeBase();
   bool holds(size_t host, int64_t memoryBytes, int64_t diskBytes) const;
+  int64_t hostBytesAdded(int device, const Footprint &change) const;
 
   const SearchContext *context;
   std::vector<DeviceTotal> devices;

@@ -4,7 +4,6 @@
 
 #include "ComputeCache.h"
 #include "Cost/RowDemands.h"
-#include "Memory/CacheMemory.h"
 #include "PlanMemory/AverageMemory.h"
 #include "PlanMemory/RelayMemory.h"
 #include "SearchThreads.h"
@@ -65,6 +64,7 @@ SearchContext::SearchContext(const ShardingProblem &given,
       innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
       features(featuresOfTables(problem)),
       rules(tableRules(problem, previousShards(options))),
+      hostBase(idMapMemory(problem)), sharedByCaches(problem),
       ofProblem(std::make_unique<RowDemands>(problem, features)),
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),
@@ -79,12 +79,9 @@ SearchContext::SearchContext(const ShardingProblem &given,
   base = deviceBaseMemory(problem);
   int64_t relayed = roomForRelayedIds(problem);
   int64_t averages = roomForAverages(problem);
-  CacheBytes staging = plannedStagingBytes(problem, previousShards(options));
   for (MemoryTerms &terms : base) {
     terms.idsBytes += relayed;
     terms.backwardBytes += averages;
-    terms.weightsBytes += staging.device;
-    terms.hostBytes += staging.host;
   }
   for (int device = 0; device < deviceCount; ++device) {
     const std::string &name =

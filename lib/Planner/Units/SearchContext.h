@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHCONTEXT_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHCONTEXT_H
 
+#include "Footprint.h"
 #include "TableRules.h"
 #include "neuroshard/Planner/Search.h"
 
@@ -88,6 +89,19 @@ public:
   const MemoryTerms &baseOf(int device) const {
     return base[static_cast<size_t>(device)];
   }
+  /// What every host holds whatever the plan: maps of dynamic ids.
+  int64_t hostBaseOf(size_t host) const { return hostBase[host]; }
+  /// What the row caches share on a device that holds the shards of this sum.
+  CacheBytes sharedBytesOf(const Footprint &sum) const {
+    return sharedByCaches.bytesOf(sum);
+  }
+  /// With that the peak of the device, and what it takes of its host.
+  int64_t peakOf(const Footprint &sum) const {
+    return sum.peakBytes() + sharedBytesOf(sum).device;
+  }
+  int64_t hostBytesOf(const Footprint &sum) const {
+    return sum.hostBytes + sharedBytesOf(sum).host;
+  }
   /// Row demands of the problem's tables.
   RowDemands *demands() const { return ofProblem.get(); }
   /// Row demands of the tables in a period.
@@ -135,6 +149,8 @@ private:
   std::vector<TableRules> rules;
   std::vector<size_t> classIndices;
   std::vector<MemoryTerms> base;
+  std::vector<int64_t> hostBase;
+  SharedByCaches sharedByCaches;
   std::unique_ptr<RowDemands> ofProblem;
   std::vector<std::unique_ptr<RowDemands>> ofPeriods;
   std::unique_ptr<UnitStore> pieces;

@@ -104,7 +104,7 @@ void SearchState::erase(size_t unit) {
 }
 
 int64_t SearchState::usedBytes(int device) const {
-  return sums.memoryOf(device).peakBytes() + permuteBytes();
+  return context().peakOf(sums.memoryOf(device)) + permuteBytes();
 }
 
 int64_t SearchState::freeBytes(int device) const {
@@ -117,16 +117,24 @@ double SearchState::roomFor(int device, const Unit &unit) const {
                            static_cast<double>(bytes)
                      : std::numeric_limits<double>::infinity();
   };
+  // What caches share comes once.
+  Footprint after = sums.memoryOf(device);
+  CacheBytes before = context().sharedBytesOf(after);
+  after += unit.footprint;
+  CacheBytes shared = context().sharedBytesOf(after);
   return std::min(
-      {timesIn(freeBytes(device), unit.peakBytes()),
-       timesIn(sums.freeHostBytes(device), unit.footprint.hostBytes),
+      {timesIn(freeBytes(device) - (shared.device - before.device),
+               unit.peakBytes()),
+       timesIn(sums.freeHostBytes(device) - (shared.host - before.host),
+               unit.footprint.hostBytes),
        timesIn(sums.freeDiskBytes(device), unit.footprint.diskBytes)});
 }
 
 bool SearchState::fits(int device, const Unit &unit) const {
   Footprint memory = sums.memoryOf(device);
   memory += unit.footprint;
-  return memory.peakBytes() + permuteBytes() <= context().memoryOf(device) &&
+  return context().peakOf(memory) + permuteBytes() <=
+             context().memoryOf(device) &&
          sums.hostHolds(device, unit.footprint) && admits(device, unit);
 }
 

@@ -3,46 +3,15 @@
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNIT_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_UNIT_H
 
+#include "Footprint.h"
 #include "neuroshard/Model/Shard.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
 
-#include <algorithm>
 #include <memory>
 #include <vector>
 
 namespace neuroshard {
-
-/// The sums of MemoryTerms that decide whether a placement fits.
-struct Footprint {
-  /// Alive all the time / in the forward / in the backward phase.
-  int64_t fixedBytes = 0;
-  int64_t forwardBytes = 0;
-  int64_t backwardBytes = 0;
-  /// In the memory of the device's host, and on its disks.
-  int64_t hostBytes = 0;
-  int64_t diskBytes = 0;
-
-  int64_t peakBytes() const {
-    return fixedBytes + std::max(forwardBytes, backwardBytes);
-  }
-  Footprint &operator+=(const Footprint &other) {
-    fixedBytes += other.fixedBytes;
-    forwardBytes += other.forwardBytes;
-    backwardBytes += other.backwardBytes;
-    hostBytes += other.hostBytes;
-    diskBytes += other.diskBytes;
-    return *this;
-  }
-  Footprint &operator-=(const Footprint &other) {
-    fixedBytes -= other.fixedBytes;
-    forwardBytes -= other.forwardBytes;
-    backwardBytes -= other.backwardBytes;
-    hostBytes -= other.hostBytes;
-    diskBytes -= other.diskBytes;
-    return *this;
-  }
-};
 
 /// The statistics that a search looks at: one of SearchContext::periods, by
 /// index, or their summary.

@@ -108,6 +108,15 @@ Footprint neuroshard::footprintOf(const MemoryTerms &terms) {
           terms.hostBytes, terms.diskBytes};
 }
 
+/// Of one shard, which memory terms of its own are of.
+static Footprint footprintOf(const SearchContext &context,
+                             const MemoryTerms &terms, Tier tier) {
+  Footprint footprint = footprintOf(terms);
+  if (hasRowCache(context.problem.target, tier))
+    ++(tier == Tier::Ssd ? footprint.diskCaches : footprint.hostCaches);
+  return footprint;
+}
+
 static ComputeMs computeAlone(const SearchContext &context,
                               std::span<const ShardWork> works) {
   ShardSet alone{context.usedClasses.front(), {}};
@@ -147,7 +156,7 @@ describeFacts(const SearchContext &context, int table, const Shard &shard) {
   facts->memory = shardMemory(context.problem, context.table(table),
                               context.featuresOf(table), shard,
                               context.exchangesNormsOf(table, shard));
-  facts->footprint = footprintOf(facts->memory);
+  facts->footprint = footprintOf(context, facts->memory, shard.tier);
   return facts;
 }
 
@@ -190,6 +199,7 @@ static UnitPtr buildUnit(const SearchContext &context,
                       : factsOf(context, table, shard);
     unit->tables.push_back(table);
     unit->memory += facts->memory;
+    unit->footprint += facts->footprint;
     addDemand(*unit, *facts);
     unit->periods.resize(facts->periods.size());
     for (size_t p = 0; p < facts->periods.size(); ++p)
@@ -198,7 +208,6 @@ static UnitPtr buildUnit(const SearchContext &context,
   }
   if (shards.size() > 1)
     unit->load.compute = computeAlone(context, unit->works);
-  unit->footprint = footprintOf(unit->memory);
   for (size_t i = 0; i < shards.size(); ++i) {
     const TableRules &rules = context.rulesOf(unit->tables[i]);
     unit->restricted = unit->restricted || !rules.devices.empty() ||

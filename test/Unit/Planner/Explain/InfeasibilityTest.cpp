@@ -4,6 +4,7 @@
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
@@ -141,9 +142,21 @@ TEST(InfeasibilityTest, HostsWithoutRoomForLowerTiers) {
   problem.constraints.tables = {{.table = 0, .cacheShare = 0.5}};
   PlanningError error = refusal(problem);
   EXPECT_EQ(error.limit, Limit::HostMemory);
-  // 64,000 bytes of rows, 512 places, and three times the ids that are pinned.
-  EXPECT_EQ(error.message, "tables below device memory need 74.1 KiB of host "
+  // 64,000 bytes of rows, 512 places, three times the ids that are pinned, and
+  // 8 MiB through which rows pass.
+  EXPECT_EQ(error.message, "tables below device memory need 8.1 MiB of host "
                            "memory on all hosts together; there are 62.5 KiB");
+  problem.topology.hosts[0].memoryBytes = 8 * kMiB;
+  error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::HostMemory);
+  EXPECT_EQ(error.message, "tables below device memory need 8.1 MiB of host "
+                           "memory on all hosts together; there are 8.0 MiB");
+  // Enough for caches on one of the devices.
+  problem.topology.hosts[0].memoryBytes += 80 * 1024;
+  auto found = search(problem, *makeRooflineModel(), {});
+  ASSERT_TRUE(found) << found.error().str();
+  EXPECT_EQ(text(verify(found->plan, problem)), "");
+  problem.topology.hosts[0].memoryBytes = 32 * kMiB;
   problem.constraints.tables[0].tier = Tier::Ssd;
   error = refusal(problem);
   EXPECT_EQ(error.limit, Limit::Disk);
