@@ -378,7 +378,10 @@ void RaiseLookups::runOnOperation() {
     return signalPassFailure();
   raiser.rewrite();
   if (!weightsFile.empty()) {
-    std::string error = writeWeights(raiser.weights, weightsFile);
+    auto *dialect = getContext().getLoadedDialect<ir::NeuroShardDialect>();
+    std::string error =
+        writeWeights(raiser.weights, weightsFile,
+                     dialect->getRegisteredInterface<WeightsFilePlace>());
     if (!error.empty()) {
       emitError(getOperation().getLoc(), "weights-file: ") << printable(error);
       return signalPassFailure();
