@@ -5,8 +5,6 @@
 #include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Support/Printable.h"
 
-#include "mlir/IR/PatternMatch.h"
-
 using namespace mlir;
 using namespace neuroshard::ir;
 
@@ -96,54 +94,6 @@ LogicalResult NumIdsOp::verify() {
   if (!getFeatureAttr())
     return success();
   return verifyFeature(*this, getJagged().getType(), getFeatureAttr());
-}
-
-namespace {
-/// The ids of the only feature are all ids.
-struct NumIdsOfOnlyFeature : OpRewritePattern<NumIdsOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(NumIdsOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getFeatureAttr() ||
-        op.getJagged().getType().getFeatures().size() > 1)
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.removeFeatureAttr(); });
-    return success();
-  }
-};
-
-/// Replaces unpack(pack(ids, offsets), f) by the ids and offsets of f.
-struct UnpackOfPack : OpRewritePattern<UnpackOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(UnpackOp op,
-                                PatternRewriter &rewriter) const override {
-    auto pack = op.getJagged().getDefiningOp<PackOp>();
-    if (!pack)
-      return failure();
-    int64_t index = *pack.getResult().getType().indexOf(op.getFeatureAttr());
-    SmallVector<Value> packed = {pack.getIds()[index],
-                                 pack.getOffsets()[index]};
-    if (op.getWeights())
-      packed.push_back(pack.getWeights()[index]);
-    for (auto [result, value] : llvm::zip(op.getResults(), packed))
-      if (result.getType() != value.getType())
-        return failure();
-    rewriter.replaceOp(op, packed);
-    return success();
-  }
-};
-} // namespace
-
-void NumIdsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                           MLIRContext *context) {
-  patterns.add<NumIdsOfOnlyFeature>(context);
-}
-
-void UnpackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                           MLIRContext *context) {
-  patterns.add<UnpackOfPack>(context);
 }
 
 //===----------------------------------------------------------------------===//

@@ -80,7 +80,8 @@ def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
   let description = [{
     Feature k of the result has ids `ids[k]` and offsets `offsets[k]` with
     batch + 1 entries, the first 0 and the last the number of ids
-    (`include_last_offset`); all features have the same batch.
+    (`include_last_offset`); all features have the same batch. Of all features
+    that were unpacked, in their order, it folds to what they were unpacked from.
 
     ```mlir
     %j = neuroshard.pack ids(%a, %b : tensor<?xi64>, tensor<?xi64>)
@@ -100,6 +101,7 @@ def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
     attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NeuroShard_FromKeyedOp : NeuroShard_PureOp<"from_keyed"> {
@@ -128,7 +130,8 @@ def NeuroShard_FromKeyedOp : NeuroShard_PureOp<"from_keyed"> {
 def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
   let summary = "ids, offsets and weights of one feature";
   let description = [{
-    Offsets have batch + 1 entries and start at 0.
+    Offsets have batch + 1 entries and start at 0. Of `pack`, and of `from_keyed`
+    with one feature, it folds to the tensors.
 
     ```mlir
     %ids, %offsets = neuroshard.unpack %j["a"]
@@ -146,13 +149,14 @@ def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
     type($ids) `,` type($offsets) (`,` type($weights)^)?
   }];
   let hasVerifier = 1;
-  let hasCanonicalizer = 1;
+  let hasFolder = 1;
 }
 
 def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
   let summary = "number of samples";
   let description = [{
-    The same for all features.
+    The same for all features. Of ids that are packed in the same function it
+    is canonicalised to the number of their offsets, less one.
 
     ```mlir
     %n = neuroshard.batch_size %ids : !neuroshard.jagged<["user_id"], i64>
@@ -160,13 +164,16 @@ def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
   }];
   let arguments = (ins NeuroShard_JaggedType:$jagged);
   let results = (outs Index:$size);
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let assemblyFormat = "$jagged attr-dict `:` qualified(type($jagged))";
 }
 
 def NeuroShard_NumIdsOp : NeuroShard_PureOp<"num_ids"> {
   let summary = "number of ids of one feature, or of all, in the batch";
   let description = [{
-    Of the only feature it is that of all, and canonicalised to it.
+    Of the only feature it is that of all, and canonicalised to it; of ids that
+    are packed in the same function, to the size of their tensor.
 
     ```mlir
     %a = neuroshard.num_ids %ids["a"] : !neuroshard.jagged<["a", "b"], i64>
@@ -177,6 +184,7 @@ def NeuroShard_NumIdsOp : NeuroShard_PureOp<"num_ids"> {
   let results = (outs Index:$size);
   let assemblyFormat = "$jagged (`[` $feature^ `]`)? attr-dict `:` qualified(type($jagged))";
   let hasVerifier = 1;
+  let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
 
