@@ -61,8 +61,8 @@ def NeuroShard_TableOp : NeuroShard_Op<"table", [Symbol]> {
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     OptionalAttr<StrAttr>:$sym_visibility,
-    ConfinedAttr<I64Attr, [IntPositive]>:$rows,
-    ConfinedAttr<I64Attr, [IntPositive]>:$dim,
+    ConfinedAttr<NeuroShard_I64Attr, [IntPositive]>:$rows,
+    ConfinedAttr<NeuroShard_I64Attr, [IntPositive]>:$dim,
     TypeAttr:$element_type,
     OptionalAttr<NeuroShard_OptimizerAttr>:$optimizer,
     OptionalAttr<NeuroShard_AccessAttr>:$access,
@@ -73,6 +73,12 @@ def NeuroShard_TableOp : NeuroShard_Op<"table", [Symbol]> {
     custom<TableShape>($rows, $dim, $element_type) attr-dict
   }];
   let hasVerifier = 1;
+  let builders = [
+    // A private table.
+    OpBuilder<(ins "::llvm::StringRef":$name, "int64_t":$rows, "int64_t":$dim,
+                   "::mlir::Type":$elementType,
+                   CArg<"::neuroshard::ir::OptimizerAttr", "{}">:$optimizer)>
+  ];
 }
 
 def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
@@ -101,6 +107,11 @@ def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
     attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let builders = [
+    // The type has the element type of the first ids, and weights if there are any.
+    OpBuilder<(ins "::llvm::ArrayRef<::llvm::StringRef>":$features, "::mlir::ValueRange":$ids,
+                   "::mlir::ValueRange":$offsets, CArg<"::mlir::ValueRange", "{}">:$weights)>
+  ];
   let hasFolder = 1;
 }
 
@@ -125,6 +136,10 @@ def NeuroShard_FromKeyedOp : NeuroShard_PureOp<"from_keyed"> {
     (`,` type($weights)^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::llvm::ArrayRef<::llvm::StringRef>":$features, "::mlir::Value":$ids,
+                   "::mlir::Value":$offsets, CArg<"::mlir::Value", "{}">:$weights)>
+  ];
 }
 
 def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
@@ -149,6 +164,10 @@ def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
     type($ids) `,` type($offsets) (`,` type($weights)^)?
   }];
   let hasVerifier = 1;
+  let builders = [
+    // Tensors of dynamic size; offsets are i64.
+    OpBuilder<(ins "::mlir::Value":$jagged, "::llvm::StringRef":$feature)>
+  ];
   let hasFolder = 1;
 }
 
@@ -214,7 +233,7 @@ def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
     NeuroShard_JaggedType:$ids,
     StrAttr:$feature,
     UnitAttr:$weighted,
-    OptionalAttr<I64Attr>:$padding_idx,
+    OptionalAttr<NeuroShard_I64Attr>:$padding_idx,
     OptionalAttr<NeuroShard_FeatureAttr>:$stats
   );
   let results = (outs NeuroShard_RowTensor:$result);
@@ -224,6 +243,11 @@ def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
     `:` qualified(type($ids)) `->` type($result)
   }];
   let hasVerifier = 1;
+  let builders = [
+    // Gives f32, for a dynamic number of samples; sets neither weights nor padding.
+    OpBuilder<(ins "::neuroshard::Pooling":$pooling, "::neuroshard::ir::TableOp":$table,
+                   "::mlir::Value":$ids, "::llvm::StringRef":$feature)>
+  ];
   let extraClassDeclaration = [{
     /// The lookup without its operands, for ops that do many at once.
     ::neuroshard::ir::LookupAttr getLookup();

@@ -207,10 +207,8 @@ ir::TableOp Raiser::createTable(const RaisedTable &raised) {
   if (lastTable)
     builder.setInsertionPointAfter(lastTable);
   auto table = ir::TableOp::create(
-      builder, locationOf(raised), name, builder.getStringAttr("private"),
-      source.type.getDimSize(0), source.type.getDimSize(1),
-      source.type.getElementType(), ir::OptimizerAttr(), ir::AccessAttr(),
-      /*hashed=*/false);
+      builder, locationOf(raised), name, source.type.getDimSize(0),
+      source.type.getDimSize(1), source.type.getElementType());
   // Renames it if the name is taken.
   symbols.insert(table);
   lastTable = table;
