@@ -25,7 +25,7 @@ struct CapRows : impl::CapRowsBase<CapRows> {
       return signalPassFailure();
     }
     for (auto table : module.getOps<neuroshard::ir::TableOp>()) {
-      if (table.getRows() <= static_cast<uint64_t>(rows))
+      if (table.getRows() <= rows)
         continue;
       table.setRows(rows);
       table.removeAccessAttr();

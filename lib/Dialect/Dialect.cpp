@@ -4,6 +4,8 @@
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Support/Printable.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include "Bytecode.h"
@@ -23,6 +25,12 @@ void NeuroShardDialect::initialize() {
 #include "neuroshard/Dialect/NeuroShardOps.cpp.inc"
       >();
   addInterfaces<InlinerInterface, AsmInterface, BytecodeInterface>();
+}
+
+Operation *NeuroShardDialect::materializeConstant(OpBuilder &builder,
+                                                  Attribute value, Type type,
+                                                  Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 LogicalResult

@@ -5,7 +5,7 @@
 #include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Support/Printable.h"
 
-#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace neuroshard::ir;
@@ -32,9 +32,56 @@ LogicalResult TableOp::verify() {
   return success();
 }
 
+void TableOp::build(OpBuilder &builder, OperationState &state,
+                    llvm::StringRef name, int64_t rows, int64_t dim,
+                    Type elementType, OptimizerAttr optimizer) {
+  build(builder, state, name, builder.getStringAttr("private"), rows, dim,
+        elementType, optimizer, AccessAttr(), /*hashed=*/false);
+}
+
 //===----------------------------------------------------------------------===//
 // PackOp, FromKeyedOp, UnpackOp, NumIdsOp
 //===----------------------------------------------------------------------===//
+
+/// The type of jagged ids that are made of `ids`.
+static JaggedType jaggedOf(OpBuilder &builder,
+                           ArrayRef<llvm::StringRef> features, Value ids,
+                           bool weighted) {
+  SmallVector<StringAttr> names =
+      llvm::map_to_vector(features, [&](llvm::StringRef name) {
+        return builder.getStringAttr(name);
+      });
+  return JaggedType::get(builder.getContext(), names,
+                         getElementTypeOrSelf(ids.getType()), weighted);
+}
+
+void PackOp::build(OpBuilder &builder, OperationState &state,
+                   ArrayRef<llvm::StringRef> features, ValueRange ids,
+                   ValueRange offsets, ValueRange weights) {
+  build(builder, state,
+        jaggedOf(builder, features, ids.front(), !weights.empty()), ids,
+        offsets, weights);
+}
+
+void FromKeyedOp::build(OpBuilder &builder, OperationState &state,
+                        ArrayRef<llvm::StringRef> features, Value ids,
+                        Value offsets, Value weights) {
+  build(builder, state,
+        jaggedOf(builder, features, ids, static_cast<bool>(weights)), ids,
+        offsets, weights);
+}
+
+void UnpackOp::build(OpBuilder &builder, OperationState &state, Value jagged,
+                     llvm::StringRef feature) {
+  auto type = cast<JaggedType>(jagged.getType());
+  auto tensorOf = [](Type element) {
+    return RankedTensorType::get({ShapedType::kDynamic}, element);
+  };
+  build(builder, state, tensorOf(type.getIdType()),
+        tensorOf(builder.getI64Type()),
+        type.getWeighted() ? tensorOf(builder.getF32Type()) : Type(), jagged,
+        feature);
+}
 
 static LogicalResult verifyIdTypes(Operation *op, JaggedType jagged,
                                    TypeRange ids, bool hasWeights) {
@@ -98,57 +145,18 @@ LogicalResult NumIdsOp::verify() {
   return verifyFeature(*this, getJagged().getType(), getFeatureAttr());
 }
 
-namespace {
-/// The ids of the only feature are all ids.
-struct NumIdsOfOnlyFeature : OpRewritePattern<NumIdsOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(NumIdsOp op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.getFeatureAttr() ||
-        op.getJagged().getType().getFeatures().size() > 1)
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.removeFeatureAttr(); });
-    return success();
-  }
-};
-
-/// Replaces unpack(pack(ids, offsets), f) by the ids and offsets of f.
-struct UnpackOfPack : OpRewritePattern<UnpackOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(UnpackOp op,
-                                PatternRewriter &rewriter) const override {
-    auto pack = op.getJagged().getDefiningOp<PackOp>();
-    if (!pack)
-      return failure();
-    int64_t index = *pack.getResult().getType().indexOf(op.getFeatureAttr());
-    SmallVector<Value> packed = {pack.getIds()[index],
-                                 pack.getOffsets()[index]};
-    if (op.getWeights())
-      packed.push_back(pack.getWeights()[index]);
-    for (auto [result, value] : llvm::zip(op.getResults(), packed))
-      if (result.getType() != value.getType())
-        return failure();
-    rewriter.replaceOp(op, packed);
-    return success();
-  }
-};
-} // namespace
-
-void NumIdsOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                           MLIRContext *context) {
-  patterns.add<NumIdsOfOnlyFeature>(context);
-}
-
-void UnpackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
-                                           MLIRContext *context) {
-  patterns.add<UnpackOfPack>(context);
-}
-
 //===----------------------------------------------------------------------===//
 // LookupOp
 //===----------------------------------------------------------------------===//
+
+void LookupOp::build(OpBuilder &builder, OperationState &state,
+                     neuroshard::Pooling pooling, TableOp table, Value ids,
+                     llvm::StringRef feature) {
+  auto rows = RankedTensorType::get({ShapedType::kDynamic, table.getDim()},
+                                    builder.getF32Type());
+  build(builder, state, rows, pooling, table.getSymName(), ids, feature,
+        /*weighted=*/false, /*padding_idx=*/IntegerAttr(), FeatureAttr());
+}
 
 LookupAttr LookupOp::getLookup() {
   return LookupAttr::get(getContext(), getPooling(), getTableAttr(),

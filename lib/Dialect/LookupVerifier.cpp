@@ -74,16 +74,15 @@ LogicalResult neuroshard::ir::verifyLookupRows(Operation *op, LookupAttr lookup,
   FailureOr<TableOp> table = resolveTable(op, lookup.getTable(), symbols);
   if (failed(table))
     return failure();
-  if (lookup.getPaddingIdx() &&
-      (*lookup.getPaddingIdx() < 0 ||
-       *lookup.getPaddingIdx() >= static_cast<int64_t>(table->getRows())))
+  if (lookup.getPaddingIdx() && (*lookup.getPaddingIdx() < 0 ||
+                                 *lookup.getPaddingIdx() >= table->getRows()))
     return op->emitOpError("padding_idx must be a row of table '")
            << neuroshard::printable(table->getSymName()) << "' with "
            << table->getRows() << " rows, got: " << *lookup.getPaddingIdx();
   auto tensor = dyn_cast<RankedTensorType>(rows);
   if (!tensor || tensor.getRank() != 2)
     return op->emitOpError("rows must be a 2-D tensor, got: ") << rows;
-  if (tensor.getDimSize(1) == static_cast<int64_t>(table->getDim()))
+  if (tensor.getDimSize(1) == table->getDim())
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError("rows of table '")
                                   << neuroshard::printable(table->getSymName())

@@ -96,7 +96,7 @@ LogicalResult DeviceProgramOp::verify() {
   int64_t numSlots = 0;
   for (Operation &op : *getBody().begin()) {
     if (auto table = dyn_cast<LocalTableOp>(op)) {
-      if (static_cast<int64_t>(table.getSlot()) != numSlots++)
+      if (table.getSlot() != numSlots++)
         return table.emitOpError(
                    "slots must be numbered from 0 in order, got: ")
                << table.getSlot();
@@ -125,7 +125,7 @@ static LogicalResult verifyBindings(OpT op, size_t bindings) {
 LogicalResult LocalTableOp::verify() {
   if (failed(verifyElementType(*this, getElementType())))
     return failure();
-  if (static_cast<int64_t>(getDim()) < 1 || getDim() > getTableDim())
+  if (getDim() < 1 || getDim() > getTableDim())
     return emitOpError("dim must be in [1, ")
            << getTableDim() << "], got: " << getDim();
   return verifyBindings(*this, getShards().size());

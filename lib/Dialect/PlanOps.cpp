@@ -153,20 +153,19 @@ LogicalResult PlanOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // ShardOp
 //===----------------------------------------------------------------------===//
 
-/// The accessors of the bounds have no sign.
-static LogicalResult verifyRange(ShardOp op, StringRef what, IntegerAttr begin,
-                                 IntegerAttr end) {
-  if (begin.getInt() >= 0 && begin.getInt() < end.getInt())
+static LogicalResult verifyRange(ShardOp op, StringRef what, int64_t begin,
+                                 int64_t end) {
+  if (begin >= 0 && begin < end)
     return success();
   return op.emitOpError(what) << " must be a non-empty range from 0, got: ["
-                              << begin.getInt() << ", " << end.getInt() << ")";
+                              << begin << ", " << end << ")";
 }
 
 LogicalResult ShardOp::verify() {
   if (getName().empty())
     return emitOpError("name must not be empty");
-  if (failed(verifyRange(*this, "rows", getRowBeginAttr(), getRowEndAttr())) ||
-      failed(verifyRange(*this, "columns", getColBeginAttr(), getColEndAttr())))
+  if (failed(verifyRange(*this, "rows", getRowBegin(), getRowEnd())) ||
+      failed(verifyRange(*this, "columns", getColBegin(), getColEnd())))
     return failure();
   if (getColBegin() % kColumnAlignment != 0)
     return emitOpError("inner column boundary must be a multiple of ")
@@ -175,8 +174,8 @@ LogicalResult ShardOp::verify() {
                                      static_cast<int64_t>(getDevices().size()));
       !error.empty())
     return emitOpError() << error;
-  if (std::string error = syncError(static_cast<int64_t>(getSyncEvery()),
-                                    static_cast<int64_t>(getDevices().size()));
+  if (std::string error =
+          syncError(getSyncEvery(), static_cast<int64_t>(getDevices().size()));
       !error.empty())
     return emitOpError() << error;
   return verifyDeviceList(*this, getDevices());
@@ -184,8 +183,7 @@ LogicalResult ShardOp::verify() {
 
 bool ShardOp::isReplicated(TableOp table, TopologyOp topology) {
   return isWholeOnAll({getNumRows(), getWidth()},
-                      {static_cast<int64_t>(table.getRows()),
-                       static_cast<int64_t>(table.getDim())},
+                      {table.getRows(), table.getDim()},
                       static_cast<int64_t>(getDevices().size()),
                       topology.getNumDevices()) &&
          getSyncEvery() == 0;

@@ -118,6 +118,14 @@ LogicalResult GatherBatchOp::verify() {
   return verifyBatchMove(*this, getResult().getType(), getInput().getType());
 }
 
+/// Splitting is the same each time.
+OpFoldResult ScatterBatchOp::fold(FoldAdaptor) {
+  auto gather = getInput().getDefiningOp<GatherBatchOp>();
+  if (gather && gather.getInput().getType() == getResult().getType())
+    return gather.getInput();
+  return {};
+}
+
 OpFoldResult GatherBatchOp::fold(FoldAdaptor) {
   if (auto scatter = getInput().getDefiningOp<ScatterBatchOp>())
     return scatter.getInput();
@@ -235,6 +243,10 @@ LogicalResult ReduceRowsOp::verify() {
 
 LogicalResult ReduceRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
+}
+
+void ReduceRowsOp::getEffects(Effects &effects) {
+  addTableEffects(getLookups(), MemoryEffects::Read::get(), effects);
 }
 
 LogicalResult ExchangeCopiesOp::verify() {

@@ -30,6 +30,49 @@ func.func @unpack_converts(%a: tensor<?xi64>, %o: tensor<?xi32>) -> tensor<?xi64
   return %u#1 : tensor<?xi64>
 }
 
+// CHECK-LABEL: func.func @unpack_keyed(
+// CHECK-SAME:    %[[IDS:[^:]*]]: tensor<?xi64>, %[[OFFSETS:[^:]*]]: tensor<?xi64>)
+// CHECK-NEXT:    return %[[IDS]], %[[OFFSETS]]
+func.func @unpack_keyed(%ids: tensor<?xi64>, %offsets: tensor<?xi64>) -> (tensor<?xi64>, tensor<?xi64>) {
+  %k = neuroshard.from_keyed %ids, %offsets : tensor<?xi64>, tensor<?xi64> -> !neuroshard.jagged<["a"], i64>
+  %u:2 = neuroshard.unpack %k["a"] : !neuroshard.jagged<["a"], i64> -> tensor<?xi64>, tensor<?xi64>
+  return %u#0, %u#1 : tensor<?xi64>, tensor<?xi64>
+}
+
+// Of several features the tensors have more than the one that is unpacked.
+// CHECK-LABEL: func.func @unpack_one_of_keyed(
+// CHECK:         neuroshard.unpack
+func.func @unpack_one_of_keyed(%ids: tensor<?xi64>, %offsets: tensor<?xi64>, %w: tensor<?xf32>) -> tensor<?xi64> {
+  %k = neuroshard.from_keyed %ids, %offsets weights %w : tensor<?xi64>, tensor<?xi64>, tensor<?xf32> -> !ids
+  %u:3 = neuroshard.unpack %k["b"] : !ids -> tensor<?xi64>, tensor<?xi64>, tensor<?xf32>
+  return %u#0 : tensor<?xi64>
+}
+
+// CHECK-LABEL: func.func @pack_unpack(
+// CHECK-SAME:    %[[IDS:.*]]: !ids1)
+// CHECK-NEXT:    return %[[IDS]]
+func.func @pack_unpack(%ids: !ids) -> !ids {
+  %a:3 = neuroshard.unpack %ids["a"] : !ids -> tensor<?xi64>, tensor<?xi64>, tensor<?xf32>
+  %b:3 = neuroshard.unpack %ids["b"] : !ids -> tensor<?xi64>, tensor<?xi64>, tensor<?xf32>
+  %p = neuroshard.pack ids(%a#0, %b#0 : tensor<?xi64>, tensor<?xi64>) offsets(%a#1, %b#1 : tensor<?xi64>, tensor<?xi64>)
+    weights(%a#2, %b#2 : tensor<?xf32>, tensor<?xf32>) : !ids
+  return %p : !ids
+}
+
+// Another order, a part, or the ids of one feature with the offsets of another are other values.
+// CHECK-LABEL: func.func @pack_other(
+// CHECK-COUNT-3: neuroshard.pack
+func.func @pack_other(%ids: !ids) -> (!neuroshard.jagged<["b", "a"], i64>, !neuroshard.jagged<["a"], i64>, !neuroshard.jagged<["a", "b"], i64>) {
+  %a:3 = neuroshard.unpack %ids["a"] : !ids -> tensor<?xi64>, tensor<?xi64>, tensor<?xf32>
+  %b:3 = neuroshard.unpack %ids["b"] : !ids -> tensor<?xi64>, tensor<?xi64>, tensor<?xf32>
+  %0 = neuroshard.pack ids(%b#0, %a#0 : tensor<?xi64>, tensor<?xi64>) offsets(%b#1, %a#1 : tensor<?xi64>, tensor<?xi64>)
+    : !neuroshard.jagged<["b", "a"], i64>
+  %1 = neuroshard.pack ids(%a#0 : tensor<?xi64>) offsets(%a#1 : tensor<?xi64>) : !neuroshard.jagged<["a"], i64>
+  %2 = neuroshard.pack ids(%a#0, %b#0 : tensor<?xi64>, tensor<?xi64>) offsets(%b#1, %a#1 : tensor<?xi64>, tensor<?xi64>)
+    : !neuroshard.jagged<["a", "b"], i64>
+  return %0, %1, %2 : !neuroshard.jagged<["b", "a"], i64>, !neuroshard.jagged<["a"], i64>, !neuroshard.jagged<["a", "b"], i64>
+}
+
 // CHECK-LABEL: func.func @resume_suspend(
 // CHECK-SAME:    %[[A:.*]]: !ids1, %[[B:.*]]: !ids1)
 // CHECK-NEXT:    return %[[B]], %[[A]]
@@ -55,6 +98,15 @@ func.func @gather_scatter(%a: tensor<?x4xf32>) -> tensor<?x4xf32> {
   %s = neuroshard.scatter_batch %a : tensor<?x4xf32> -> !neuroshard.dist<tensor<?x4xf32>, batch>
   %g = neuroshard.gather_batch %s : !neuroshard.dist<tensor<?x4xf32>, batch> -> tensor<?x4xf32>
   return %g : tensor<?x4xf32>
+}
+
+// CHECK-LABEL: func.func @scatter_gather(
+// CHECK-SAME:    %[[S:.*]]: !neuroshard.dist<tensor<?x4xf32>, batch>)
+// CHECK-NEXT:    return %[[S]]
+func.func @scatter_gather(%s: !neuroshard.dist<tensor<?x4xf32>, batch>) -> !neuroshard.dist<tensor<?x4xf32>, batch> {
+  %g = neuroshard.gather_batch %s : !neuroshard.dist<tensor<?x4xf32>, batch> -> tensor<?x4xf32>
+  %0 = neuroshard.scatter_batch %g : tensor<?x4xf32> -> !neuroshard.dist<tensor<?x4xf32>, batch>
+  return %0 : !neuroshard.dist<tensor<?x4xf32>, batch>
 }
 
 // A context that is discarded is not dead: what it holds must be given back.

@@ -5,6 +5,7 @@
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !b = !neuroshard.dist<!ids, batch>
 !o = !neuroshard.dist<!ids, owner>
+!rows = !neuroshard.dist<!neuroshard.rows, owner>
 
 neuroshard.topology @cluster devices [#neuroshard.devices<1 x "H200">]
   levels [#neuroshard.level<"n", groups = [1], bandwidth = 1.0>]
@@ -37,6 +38,20 @@ func.func @update_between(%ids: !ids, %lr: f32, %step: i64) -> (tensor<?x4xf32>,
     gradients(%0 : tensor<?x4xf32>) learning_rate %lr step %step
   %1 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>
   return %0, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// Sums of rows come with norms of weights, so an update between two of them counts.
+// CHECK-LABEL: func.func @reduce_rows(
+// CHECK-NEXT:    %[[BEFORE:.*]] = neuroshard.reduce_rows
+// CHECK-NEXT:    neuroshard.apply_rows
+// CHECK-NEXT:    %[[AFTER:.*]] = neuroshard.reduce_rows
+// CHECK-NEXT:    return %[[BEFORE]], %[[AFTER]], %[[AFTER]]
+func.func @reduce_rows(%o: !o, %g: !neuroshard.dist<tensor<?x4xf32>, owner>, %rows: !rows, %lr: f32, %step: i64) -> (!rows, !rows, !rows) {
+  %0 = neuroshard.reduce_rows [#neuroshard.lookup<sum @t["a"]>] ids(%o : !o) gradients(%g : !neuroshard.dist<tensor<?x4xf32>, owner>) -> !rows
+  neuroshard.apply_rows %rows [@t] learning_rate %lr step %step : !rows
+  %1 = neuroshard.reduce_rows [#neuroshard.lookup<sum @t["a"]>] ids(%o : !o) gradients(%g : !neuroshard.dist<tensor<?x4xf32>, owner>) -> !rows
+  %2 = neuroshard.reduce_rows [#neuroshard.lookup<sum @t["a"]>] ids(%o : !o) gradients(%g : !neuroshard.dist<tensor<?x4xf32>, owner>) -> !rows
+  return %0, %1, %2 : !rows, !rows, !rows
 }
 
 // Every rank takes part in every collective, so none is merged or dropped.

@@ -39,7 +39,7 @@ struct FaultPass : public neuroshard::impl::FaultBase<FaultPass> {
       ir::TableOp table = tableOf(shard);
       auto optimizer = table.getOptimizerAttr();
       if (!optimizer || optimizer.getKind() != OptimizerKind::Adam ||
-          shard.getWidth() == static_cast<int64_t>(table.getDim()))
+          shard.getWidth() == table.getDim())
         return;
       shard.emitError("fault: Adam is cut by columns");
       signalPassFailure();

@@ -121,4 +121,12 @@ def LinkModules : Pass<"neuroshard-test-link-modules", "::mlir::ModuleOp"> {
   let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
 }
 
+def BuildLookup : Pass<"neuroshard-test-build-lookup", "::mlir::ModuleOp"> {
+  let summary = "Build tables and a function with lookups";
+  let description = [{
+    With the builders of the dialect that derive types.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::neuroshard::ir::NeuroShardDialect"];
+}
+
 #endif // NEUROSHARD_TEST_TESTPASSES_PASSES

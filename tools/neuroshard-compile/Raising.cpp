@@ -64,8 +64,6 @@ LogicalResult checkWeightsFile(const CompileOptions &options, Location loc) {
   const std::string &path = options.raise.weightsFile;
   if (path.empty())
     return success();
-  if (Expected<void> writable = checkWritable(path); !writable)
-    return refuseWeightsFile(toString(writable.error()), loc);
   if (std::string reason = whyNotWeightsFile(path); !reason.empty())
     return refuseWeightsFile(reason, loc);
   return success();

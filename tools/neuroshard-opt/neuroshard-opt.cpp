@@ -1,6 +1,7 @@
 //===- neuroshard-opt.cpp - Run passes on a module ------------------------===//
 
 #include "DialectVersion.h"
+#include "WeightsFiles.h"
 #include "WriteFailure.h"
 #include "neuroshard/InitAll.h"
 #include "neuroshard/Transforms/CostModelPluginOption.h"
@@ -26,6 +27,14 @@ int main(int argc, char **argv) {
   }
   // The standard output is flushed after main().
   static neuroshard::WriteFailure failure("neuroshard-opt", output);
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, input, output, registry));
+  neuroshard::WeightsFiles weights;
+  weights.addTo(registry);
+  if (failed(mlir::MlirOptMain(argc, argv, input, output, registry)))
+    return EXIT_FAILURE;
+  std::string error = weights.keep();
+  if (error.empty())
+    return EXIT_SUCCESS;
+  llvm::WithColor::error(llvm::errs(), "neuroshard-opt")
+      << "weights-file: " << neuroshard::printable(error) << "\n";
+  return EXIT_FAILURE;
 }

@@ -61,8 +61,8 @@ def NeuroShard_TableOp : NeuroShard_Op<"table", [Symbol]> {
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     OptionalAttr<StrAttr>:$sym_visibility,
-    ConfinedAttr<I64Attr, [IntPositive]>:$rows,
-    ConfinedAttr<I64Attr, [IntPositive]>:$dim,
+    ConfinedAttr<NeuroShard_I64Attr, [IntPositive]>:$rows,
+    ConfinedAttr<NeuroShard_I64Attr, [IntPositive]>:$dim,
     TypeAttr:$element_type,
     OptionalAttr<NeuroShard_OptimizerAttr>:$optimizer,
     OptionalAttr<NeuroShard_AccessAttr>:$access,
@@ -73,6 +73,12 @@ def NeuroShard_TableOp : NeuroShard_Op<"table", [Symbol]> {
     custom<TableShape>($rows, $dim, $element_type) attr-dict
   }];
   let hasVerifier = 1;
+  let builders = [
+    // A private table.
+    OpBuilder<(ins "::llvm::StringRef":$name, "int64_t":$rows, "int64_t":$dim,
+                   "::mlir::Type":$elementType,
+                   CArg<"::neuroshard::ir::OptimizerAttr", "{}">:$optimizer)>
+  ];
 }
 
 def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
@@ -80,7 +86,8 @@ def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
   let description = [{
     Feature k of the result has ids `ids[k]` and offsets `offsets[k]` with
     batch + 1 entries, the first 0 and the last the number of ids
-    (`include_last_offset`); all features have the same batch.
+    (`include_last_offset`); all features have the same batch. Of all features
+    that were unpacked, in their order, it folds to what they were unpacked from.
 
     ```mlir
     %j = neuroshard.pack ids(%a, %b : tensor<?xi64>, tensor<?xi64>)
@@ -100,6 +107,12 @@ def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
     attr-dict `:` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let builders = [
+    // The type has the element type of the first ids, and weights if there are any.
+    OpBuilder<(ins "::llvm::ArrayRef<::llvm::StringRef>":$features, "::mlir::ValueRange":$ids,
+                   "::mlir::ValueRange":$offsets, CArg<"::mlir::ValueRange", "{}">:$weights)>
+  ];
+  let hasFolder = 1;
 }
 
 def NeuroShard_FromKeyedOp : NeuroShard_PureOp<"from_keyed"> {
@@ -123,12 +136,17 @@ def NeuroShard_FromKeyedOp : NeuroShard_PureOp<"from_keyed"> {
     (`,` type($weights)^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let builders = [
+    OpBuilder<(ins "::llvm::ArrayRef<::llvm::StringRef>":$features, "::mlir::Value":$ids,
+                   "::mlir::Value":$offsets, CArg<"::mlir::Value", "{}">:$weights)>
+  ];
 }
 
 def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
   let summary = "ids, offsets and weights of one feature";
   let description = [{
-    Offsets have batch + 1 entries and start at 0.
+    Offsets have batch + 1 entries and start at 0. Of `pack`, and of `from_keyed`
+    with one feature, it folds to the tensors.
 
     ```mlir
     %ids, %offsets = neuroshard.unpack %j["a"]
@@ -146,13 +164,18 @@ def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
     type($ids) `,` type($offsets) (`,` type($weights)^)?
   }];
   let hasVerifier = 1;
-  let hasCanonicalizer = 1;
+  let builders = [
+    // Tensors of dynamic size; offsets are i64.
+    OpBuilder<(ins "::mlir::Value":$jagged, "::llvm::StringRef":$feature)>
+  ];
+  let hasFolder = 1;
 }
 
 def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
   let summary = "number of samples";
   let description = [{
-    The same for all features.
+    The same for all features. Of ids that are packed in the same function it
+    is canonicalised to the number of their offsets, less one.
 
     ```mlir
     %n = neuroshard.batch_size %ids : !neuroshard.jagged<["user_id"], i64>
@@ -160,13 +183,16 @@ def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
   }];
   let arguments = (ins NeuroShard_JaggedType:$jagged);
   let results = (outs Index:$size);
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let assemblyFormat = "$jagged attr-dict `:` qualified(type($jagged))";
 }
 
 def NeuroShard_NumIdsOp : NeuroShard_PureOp<"num_ids"> {
   let summary = "number of ids of one feature, or of all, in the batch";
   let description = [{
-    Of the only feature it is that of all, and canonicalised to it.
+    Of the only feature it is that of all, and canonicalised to it; of ids that
+    are packed in the same function, to the size of their tensor.
 
     ```mlir
     %a = neuroshard.num_ids %ids["a"] : !neuroshard.jagged<["a", "b"], i64>
@@ -177,6 +203,7 @@ def NeuroShard_NumIdsOp : NeuroShard_PureOp<"num_ids"> {
   let results = (outs Index:$size);
   let assemblyFormat = "$jagged (`[` $feature^ `]`)? attr-dict `:` qualified(type($jagged))";
   let hasVerifier = 1;
+  let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
 
@@ -206,7 +233,7 @@ def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
     NeuroShard_JaggedType:$ids,
     StrAttr:$feature,
     UnitAttr:$weighted,
-    OptionalAttr<I64Attr>:$padding_idx,
+    OptionalAttr<NeuroShard_I64Attr>:$padding_idx,
     OptionalAttr<NeuroShard_FeatureAttr>:$stats
   );
   let results = (outs NeuroShard_RowTensor:$result);
@@ -216,6 +243,11 @@ def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
     `:` qualified(type($ids)) `->` type($result)
   }];
   let hasVerifier = 1;
+  let builders = [
+    // Gives f32, for a dynamic number of samples; sets neither weights nor padding.
+    OpBuilder<(ins "::neuroshard::Pooling":$pooling, "::neuroshard::ir::TableOp":$table,
+                   "::mlir::Value":$ids, "::llvm::StringRef":$feature)>
+  ];
   let extraClassDeclaration = [{
     /// The lookup without its operands, for ops that do many at once.
     ::neuroshard::ir::LookupAttr getLookup();

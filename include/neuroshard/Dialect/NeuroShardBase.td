@@ -17,6 +17,10 @@ include "neuroshard/Dialect/NeuroShardTypes.td"
 class NeuroShard_PureOp<string mnemonic, list<Trait> traits = []>
     : NeuroShard_Op<mnemonic, !listconcat(traits, [Pure])>;
 
+// As I64Attr, with accessors and builders that take and give int64_t.
+def NeuroShard_I64Attr
+    : TypedSignlessIntegerAttrBase<I64, "int64_t", "64-bit signless integer attribute">;
+
 // Anonymous, so that the reference names MLIR's interfaces and not these.
 defvar NeuroShard_SymbolUser = DeclareOpInterfaceMethods<SymbolUserOpInterface>;
 defvar NeuroShard_Effects = DeclareOpInterfaceMethods<MemoryEffectsOpInterface>;

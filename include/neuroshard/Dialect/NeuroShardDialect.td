@@ -40,6 +40,9 @@ def NeuroShard_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  // Sizes of jagged ids fold to constants and sizes of tensors.
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+  let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     /// Version of the bytecode this build writes. Older versions are read.
     static constexpr int64_t kBytecodeVersion = 9;

@@ -78,11 +78,11 @@ def NeuroShard_LocalTableOp : NeuroShard_Op<"local_table",
     ```
   }];
   let arguments = (ins
-    I64Attr:$slot,
-    I64Attr:$dim,
+    NeuroShard_I64Attr:$slot,
+    NeuroShard_I64Attr:$dim,
     TypeAttr:$element_type,
     StrArrayAttr:$shards,
-    I64Attr:$table_dim,
+    NeuroShard_I64Attr:$table_dim,
     OptionalAttr<NeuroShard_OptimizerAttr>:$optimizer,
     UnitAttr:$two_phase
   );
@@ -105,7 +105,7 @@ def NeuroShard_LocalLookupOp : NeuroShard_Op<"local_lookup",
     ```
   }];
   let arguments = (ins
-    I64Attr:$slot,
+    NeuroShard_I64Attr:$slot,
     FlatSymbolRefAttr:$exchange,
     DenseI64ArrayAttr:$binds,
     UnitAttr:$pooled,

@@ -76,17 +76,17 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
   let arguments = (ins
     StrAttr:$name,
     FlatSymbolRefAttr:$table,
-    I64Attr:$row_begin, I64Attr:$row_end,
-    I64Attr:$col_begin, I64Attr:$col_end,
+    NeuroShard_I64Attr:$row_begin, NeuroShard_I64Attr:$row_end,
+    NeuroShard_I64Attr:$col_begin, NeuroShard_I64Attr:$col_end,
     DenseI64ArrayAttr:$devices,
     DefaultValuedAttr<NeuroShard_TierAttr,
       "::neuroshard::Tier::Hbm">:$tier,
-    DefaultValuedAttr<I64Attr, "0">:$cache,
+    DefaultValuedAttr<NeuroShard_I64Attr, "0">:$cache,
     DefaultValuedAttr<NeuroShard_CachePolicyAttr,
       "::neuroshard::CachePolicy::Lru">:$policy,
     DefaultValuedAttr<NeuroShard_RouteAttr,
       "::neuroshard::Route::Auto">:$route,
-    DefaultValuedAttr<I64Attr, "0">:$sync_every
+    DefaultValuedAttr<NeuroShard_I64Attr, "0">:$sync_every
   );
   let assemblyFormat = [{
     $name `of` $table `rows` custom<HalfOpen>($row_begin, $row_end)
@@ -103,10 +103,10 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     int64_t getWidth() { return getColEnd() - getColBegin(); }
     bool hasCopies() { return getDevices().size() > 1; }
     CacheSpec getCacheSpec() {
-      return {static_cast<int64_t>(getCache()), getPolicy()};
+      return {getCache(), getPolicy()};
     }
     SyncedCopies getSyncedCopies() {
-      return {static_cast<int64_t>(getSyncEvery()),
+      return {getSyncEvery(),
               static_cast<int64_t>(getDevices().size())};
     }
     /// A whole table on all devices whose copies do not drift.

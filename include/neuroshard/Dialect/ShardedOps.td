@@ -14,6 +14,7 @@ def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
   let summary = "split a batch over the devices";
   let description = [{
     The first `batch mod devices` devices get one sample more than the others.
+    Of `gather_batch` it folds to the distributed value.
 
     ```mlir
     %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<!ids, batch>
@@ -23,12 +24,13 @@ def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
   let results = (outs NeuroShard_DistType:$result);
   let assemblyFormat = "$input attr-dict `:` qualified(type($input)) `->` qualified(type($result))";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NeuroShard_GatherBatchOp : NeuroShard_PureOp<"gather_batch"> {
   let summary = "collect all samples, in the order of the batch";
   let description = [{
-    The reverse of `scatter_batch`.
+    The reverse of `scatter_batch`; of one it folds to the batch.
 
     ```mlir
     %u = neuroshard.gather_batch %r
@@ -174,13 +176,14 @@ def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
 }
 
 def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
-    [SameVariadicOperandSize, NeuroShard_SymbolUser, Pure]> {
+    [SameVariadicOperandSize, NeuroShard_SymbolUser, NeuroShard_Effects]> {
   let summary = "sum the gradients of each unique row, with the norm of its columns";
   let description = [{
     First phase of the update of tables that exchange something in between:
     copies of shards their sums (`exchange_copies`), column shards their norms
     (`exchange_norms`) where an exact optimizer needs those of whole rows:
-    row-wise ones, LARS and LAMB. `apply_rows` is the last.
+    row-wise ones, LARS and LAMB. It reads the tables: norms of trust ratios, and
+    of gradients with weight decay, are also of weights. `apply_rows` is the last.
 
     ```mlir
     %rows = neuroshard.reduce_rows [#neuroshard.lookup<sum @user["user_id"]>]

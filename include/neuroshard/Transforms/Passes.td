@@ -410,8 +410,7 @@ def VerifySharded : Pass<"neuroshard-verify-sharded", "::mlir::ModuleOp"> {
   let description = [{
     - No logical lookup, update or gradient of weights is left, and no op of
       the partitioned level is there; start, wait and update have their form.
-    - All distributed values are distributed by one plan, which covers all
-      tables.
+    - `@embeddings_start` names a plan of the module, which covers all tables.
     - Sharded tables are looked up at their owners, replicated ones at the
       batch. Every lookup at the owners has its ids distributed in start and
       its rows combined in wait, exactly once each.

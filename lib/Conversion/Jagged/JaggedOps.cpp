@@ -111,7 +111,7 @@ struct LowerFromKeyed : OpConversionPattern<ir::FromKeyedOp> {
     SmallVector<Type> types;
     if (failed(
             getTypeConverter()->convertType(op.getResult().getType(), types)))
-      return failure();
+      return rewriter.notifyMatchFailure(op, "its type has no conversion");
     LoopBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> results;
     for (auto [value, type] : llvm::zip(adaptor.getOperands(), types))
@@ -225,7 +225,8 @@ template <typename OpT> struct LowerUnbundle : OpConversionPattern<OpT> {
     for (Type type : op.getValues().getTypes()) {
       SmallVector<Type> types;
       if (failed(this->getTypeConverter()->convertType(type, types)))
-        return failure();
+        return rewriter.notifyMatchFailure(op,
+                                           "a type of it has no conversion");
       results.push_back(parts.take_front(types.size()));
       parts = parts.drop_front(types.size());
     }

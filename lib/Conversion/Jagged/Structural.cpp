@@ -31,7 +31,8 @@ public:
     for (auto [i, type] : llvm::enumerate(op.getArgumentTypes())) {
       SmallVector<Type> types;
       if (failed(getTypeConverter()->convertType(type, types)))
-        return failure();
+        return rewriter.notifyMatchFailure(
+            op, "an argument's type has no conversion");
       signature.addInputs(i, types);
       addAttrs(argumentAttrs, attrsOf(op.getArgAttrDict(i), type, rewriter),
                types.size());
@@ -39,14 +40,16 @@ public:
     for (auto [i, type] : llvm::enumerate(op.getResultTypes())) {
       size_t before = resultTypes.size();
       if (failed(getTypeConverter()->convertType(type, resultTypes)))
-        return failure();
+        return rewriter.notifyMatchFailure(op,
+                                           "a result's type has no conversion");
       addAttrs(resultAttrs, op.getResultAttrDict(i),
                resultTypes.size() - before);
     }
     if (!op.isExternal() &&
         failed(rewriter.convertRegionTypes(&op.getBody(), *getTypeConverter(),
                                            &signature)))
-      return failure();
+      return rewriter.notifyMatchFailure(
+          op, "blocks have types without a conversion");
     rewriter.modifyOpInPlace(op, [&] {
       op.setType(
           rewriter.getFunctionType(signature.getConvertedTypes(), resultTypes));

@@ -16,8 +16,7 @@ namespace neuroshard {
 TableInfos collectTables(ModuleOp module) {
   TableInfos tables;
   for (auto table : module.getOps<ir::TableOp>())
-    tables[table.getSymNameAttr()] = {static_cast<int64_t>(table.getRows()),
-                                      static_cast<int64_t>(table.getDim()),
+    tables[table.getSymNameAttr()] = {table.getRows(), table.getDim(),
                                       table.getElementType(),
                                       table.getOptimizer()};
   return tables;
@@ -103,8 +102,7 @@ static LogicalResult addArguments(ModuleOp module, func::FuncOp function,
     if (!needs.read.contains(table.getSymNameAttr()))
       continue;
     ElementType values = valueType(elementTypeOf(table.getElementType()));
-    auto weights = MemRefType::get({static_cast<int64_t>(table.getRows()),
-                                    static_cast<int64_t>(table.getDim())},
+    auto weights = MemRefType::get({table.getRows(), table.getDim()},
                                    typeOf(values, module.getContext()));
     if (failed(addArgument(function, table, weights, kWeightsArgumentAttr)))
       return failure();

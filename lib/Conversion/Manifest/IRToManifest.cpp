@@ -52,16 +52,14 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
   ShardSpec shard;
   shard.name = op.getName();
   shard.table = static_cast<int32_t>(tables.at(op.getTableAttr().getAttr()));
-  shard.rows = {static_cast<int64_t>(op.getRowBegin()),
-                static_cast<int64_t>(op.getRowEnd())};
-  shard.cols = {static_cast<int64_t>(op.getColBegin()),
-                static_cast<int64_t>(op.getColEnd())};
+  shard.rows = {op.getRowBegin(), op.getRowEnd()};
+  shard.cols = {op.getColBegin(), op.getColEnd()};
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
   std::ranges::sort(shard.devices);
   shard.tier = op.getTier();
   shard.cache = op.getCacheSpec();
   shard.route = op.getRoute();
-  shard.syncEvery = static_cast<int64_t>(op.getSyncEvery());
+  shard.syncEvery = op.getSyncEvery();
   return shard;
 }
 

@@ -6,6 +6,8 @@
 #include "neuroshard/Support/OptionText.h"
 #include "neuroshard/Support/Printable.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 using namespace mlir;
 
 namespace neuroshard {
@@ -24,16 +26,16 @@ static SlotSpec describe(ir::LocalTableOp table) {
 
 /// Sets which slots hold replicated or copied shards. Only lookups name the
 /// plan; without any nothing reads a slot.
-static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
+static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program,
+                           const SymbolTable &symbols) {
   auto lookups = program.getOps<ir::LocalLookupOp>();
   if (lookups.empty())
     return;
-  auto module = program->getParentOfType<ModuleOp>();
-  auto exchange =
-      module.lookupSymbol<ir::ExchangeOp>((*lookups.begin()).getExchangeAttr());
-  auto plan = module.lookupSymbol<ir::PlanOp>(exchange.getPlanAttr());
+  auto exchange = symbols.lookup<ir::ExchangeOp>(
+      (*lookups.begin()).getExchangeAttr().getAttr());
+  auto plan = symbols.lookup<ir::PlanOp>(exchange.getPlanAttr().getAttr());
   auto topology =
-      module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
+      symbols.lookup<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   llvm::StringMap<ir::ShardOp> shards;
   for (auto shard : plan.getOps<ir::ShardOp>())
     shards[shard.getName()] = shard;
@@ -43,19 +45,19 @@ static void describeShards(ProgramSpec &spec, ir::DeviceProgramOp program) {
       if (ir::ShardOp shard = shards.lookup(name.getValue());
           shard && shard.hasCopies()) {
         auto whole =
-            module.lookupSymbol<ir::TableOp>(shard.getTableAttr().getAttr());
+            symbols.lookup<ir::TableOp>(shard.getTableAttr().getAttr());
         slot.replicated |= shard.isReplicated(whole, topology);
       }
 }
 
-static IdType idTypeOfKernels(ir::ExchangeOp exchange) {
-  auto module = exchange->getParentOfType<ModuleOp>();
-  auto plan = module.lookupSymbol<ir::PlanOp>(exchange.getPlanAttr());
+static IdType idTypeOfKernels(ir::ExchangeOp exchange,
+                              const SymbolTable &symbols) {
+  auto plan = symbols.lookup<ir::PlanOp>(exchange.getPlanAttr().getAttr());
   auto topology =
-      module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
+      symbols.lookup<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   int64_t mostRows = 0;
   for (auto lookup : exchange.getLookups().getAsRange<ir::LookupAttr>()) {
-    auto table = module.lookupSymbol<ir::TableOp>(lookup.getTable().getAttr());
+    auto table = symbols.lookup<ir::TableOp>(lookup.getTable().getAttr());
     mostRows = std::max<int64_t>(mostRows, table.getRows());
   }
   auto input = cast<ir::JaggedType>(exchange.getInput());
@@ -91,18 +93,21 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   for (auto table : program.getOps<ir::LocalTableOp>())
     spec.slots.push_back(describe(table));
+  SymbolTable symbols(module);
+  llvm::DenseMap<StringAttr, IdType> idTypes;
+  for (auto exchange : module.getOps<ir::ExchangeOp>())
+    idTypes[exchange.getSymNameAttr()] = idTypeOfKernels(exchange, symbols);
   for (auto op : program.getOps<ir::LocalLookupOp>()) {
-    auto exchange = module.lookupSymbol<ir::ExchangeOp>(op.getExchangeAttr());
     LookupSpec lookup;
     lookup.slot = op.getSlot();
-    lookup.id = idTypeOfKernels(exchange);
+    lookup.id = idTypes.at(op.getExchangeAttr().getAttr());
     lookup.pooled = op.getPooled();
     lookup.weighted = op.getWeighted();
     spec.lookups.push_back(lookup);
     if (lookup.weighted)
       spec.slots[lookup.slot].weighted = true;
   }
-  describeShards(spec, program);
+  describeShards(spec, program, symbols);
   module.walk(
       [&](ir::RunWeightsGradientOp) { spec.hasWeightGradients = true; });
   return spec;

@@ -80,7 +80,7 @@ LogicalResult PartitionedVerifier::verifyStructure(LocalTableOp slot,
   TableOp table = placed.table;
   OptimizerAttr optimizer =
       training ? table.getOptimizerAttr() : OptimizerAttr();
-  bool same = static_cast<int64_t>(slot.getDim()) == shard.getWidth() &&
+  bool same = slot.getDim() == shard.getWidth() &&
               slot.getElementType() == table.getElementType() &&
               slot.getTableDim() == table.getDim() &&
               slot.getOptimizerAttr() == optimizer &&

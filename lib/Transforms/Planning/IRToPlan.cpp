@@ -24,7 +24,7 @@ static Shard shardFrom(ShardOp op) {
   shard.tier = op.getTier();
   shard.cache = op.getCacheSpec();
   shard.route = op.getRoute();
-  shard.syncEvery = static_cast<int64_t>(op.getSyncEvery());
+  shard.syncEvery = op.getSyncEvery();
   return shard;
 }
 

@@ -28,7 +28,7 @@ FailureOr<PlacedTables> PlacedTables::of(PlanOp plan) {
     table.copied = hasCopies && !table.replicated;
     std::optional<OptimizerAttr> optimizer = table.table.getOptimizer();
     bool columnSplit = llvm::any_of(table.shards, [&](ShardOp shard) {
-      return shard.getWidth() < static_cast<int64_t>(table.table.getDim());
+      return shard.getWidth() < table.table.getDim();
     });
     table.twoPhase =
         optimizer && needsNormExchange(optimizer->getKind(),

@@ -273,13 +273,13 @@ void PlanPass::keepWireType(std::optional<WireType> chosen,
 
 /// A search plans around copies of whole tables on all devices alone.
 static LogicalResult checkCopies(PlanOp plan, int64_t devices) {
+  SymbolTableCollection symbols;
   for (ir::ShardOp shard : plan.getOps<ir::ShardOp>()) {
-    auto table = SymbolTable::lookupNearestSymbolFrom<ir::TableOp>(
+    auto table = symbols.lookupNearestSymbolFrom<ir::TableOp>(
         shard, shard.getTableAttr());
     auto copies = static_cast<int64_t>(shard.getDevices().size());
     Extent part{shard.getNumRows(), shard.getWidth()};
-    Extent whole{static_cast<int64_t>(table.getRows()),
-                 static_cast<int64_t>(table.getDim())};
+    Extent whole{table.getRows(), table.getDim()};
     if (copies == 1 || isWholeOnAll(part, whole, copies, devices))
       continue;
     return emitError(shard.getLoc())

@@ -54,14 +54,11 @@ DictionaryAttr provenanceAttr(const ShardingPlan &plan, Builder &builder) {
 
 bool isSame(ShardOp op, const Shard &shard) {
   return op.getTable() == llvm::StringRef(shard.table) &&
-         static_cast<int64_t>(op.getRowBegin()) == shard.rowBegin &&
-         static_cast<int64_t>(op.getRowEnd()) == shard.rowEnd &&
-         static_cast<int64_t>(op.getColBegin()) == shard.colBegin &&
-         static_cast<int64_t>(op.getColEnd()) == shard.colEnd &&
+         op.getRowBegin() == shard.rowBegin && op.getRowEnd() == shard.rowEnd &&
+         op.getColBegin() == shard.colBegin && op.getColEnd() == shard.colEnd &&
          llvm::equal(op.getDevices(), shard.devices) &&
          op.getTier() == shard.tier && op.getCacheSpec() == shard.cache &&
-         op.getRoute() == shard.route &&
-         static_cast<int64_t>(op.getSyncEvery()) == shard.syncEvery;
+         op.getRoute() == shard.route && op.getSyncEvery() == shard.syncEvery;
 }
 
 void createShard(OpBuilder &builder, Location loc, const Shard &shard) {

@@ -114,16 +114,15 @@ void ModuleWriter::writeTables() {
   MLIRContext *context = builder.getContext();
   builder.setInsertionPointToEnd(module->getBody());
   for (const Table &table : problem.tables) {
-    auto op = TableOp::create(
-        builder, loc, builder.getStringAttr(table.name),
-        builder.getStringAttr("private"), builder.getI64IntegerAttr(table.rows),
-        builder.getI64IntegerAttr(table.dim),
-        TypeAttr::get(typeOf(table.elementType, context)),
-        isQuantized(table.elementType)
-            ? ir::OptimizerAttr()
-            : ir::OptimizerAttr::get(context, table.optimizer),
-        table.access ? accessAttr(*table.access, context) : ir::AccessAttr(),
-        table.hashed ? builder.getUnitAttr() : UnitAttr());
+    auto op =
+        TableOp::create(builder, loc, table.name, table.rows, table.dim,
+                        typeOf(table.elementType, context),
+                        isQuantized(table.elementType)
+                            ? ir::OptimizerAttr()
+                            : ir::OptimizerAttr::get(context, table.optimizer));
+    if (table.access)
+      op.setAccessAttr(accessAttr(*table.access, context));
+    op.setHashed(table.hashed);
     symbols.insert(op);
   }
 }

@@ -165,13 +165,10 @@ LookupEmitter::Packed LookupEmitter::packedIds(const FoundLookup &found) {
   SmallVector<Value> weights;
   if (found.weights)
     weights.push_back(flatten(b, loc, found.weights(b, loc)));
-  auto type = ir::JaggedType::get(
-      b.getContext(),
-      {b.getStringAttr(
-          featureName(found.idsName ? found.idsName : found.idsSource))},
-      tensorOf(ids).getElementType(), !weights.empty());
-  auto pack =
-      ir::PackOp::create(b, loc, type, flatten(b, loc, ids), offsets, weights);
+  std::string feature =
+      featureName(found.idsName ? found.idsName : found.idsSource);
+  auto pack = ir::PackOp::create(b, loc, llvm::StringRef(feature),
+                                 flatten(b, loc, ids), offsets, weights);
   cached = {pack, tensorOf(ids)};
   llvm::StringRef computed = found.guard;
   if (found.addsLastOffset)
@@ -244,9 +241,8 @@ ir::LookupOp LookupEmitter::emit(const FoundLookup &found, ir::TableOp table) {
   Location loc = found.op->getLoc();
   Packed ids = packedIds(found);
   auto jagged = cast<ir::JaggedType>(ids.jagged.getType());
-  auto rowType = RankedTensorType::get(
-      {rowsOf(found, ids.ids), static_cast<int64_t>(table.getDim())},
-      found.type.getElementType());
+  auto rowType = RankedTensorType::get({rowsOf(found, ids.ids), table.getDim()},
+                                       found.type.getElementType());
   IntegerAttr padding;
   if (found.paddingIdx)
     padding = b.getI64IntegerAttr(*found.paddingIdx);

@@ -207,10 +207,8 @@ ir::TableOp Raiser::createTable(const RaisedTable &raised) {
   if (lastTable)
     builder.setInsertionPointAfter(lastTable);
   auto table = ir::TableOp::create(
-      builder, locationOf(raised), name, builder.getStringAttr("private"),
-      source.type.getDimSize(0), source.type.getDimSize(1),
-      source.type.getElementType(), ir::OptimizerAttr(), ir::AccessAttr(),
-      /*hashed=*/false);
+      builder, locationOf(raised), name, source.type.getDimSize(0),
+      source.type.getDimSize(1), source.type.getElementType());
   // Renames it if the name is taken.
   symbols.insert(table);
   lastTable = table;
@@ -378,7 +376,10 @@ void RaiseLookups::runOnOperation() {
     return signalPassFailure();
   raiser.rewrite();
   if (!weightsFile.empty()) {
-    std::string error = writeWeights(raiser.weights, weightsFile);
+    auto *dialect = getContext().getLoadedDialect<ir::NeuroShardDialect>();
+    std::string error =
+        writeWeights(raiser.weights, weightsFile,
+                     dialect->getRegisteredInterface<WeightsFilePlace>());
     if (!error.empty()) {
       emitError(getOperation().getLoc(), "weights-file: ") << printable(error);
       return signalPassFailure();

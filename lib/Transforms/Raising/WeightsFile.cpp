@@ -3,6 +3,7 @@
 #include "WeightsFile.h"
 
 #include "neuroshard/CostModel/Safetensors.h"
+#include "neuroshard/Serialization/Files.h"
 #include "neuroshard/Transforms/WeightsFile.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -62,6 +63,8 @@ bool neuroshard::raising::canWrite(Attribute contents) {
 }
 
 std::string neuroshard::whyNotWeightsFile(const std::string &path) {
+  if (Expected<void> writable = checkWritable(path); !writable)
+    return toString(writable.error());
   // It may be the module itself, or a plan.
   if (llvm::sys::fs::is_regular_file(path) && !readTensorFile(path))
     return "'" + path +
@@ -71,7 +74,7 @@ std::string neuroshard::whyNotWeightsFile(const std::string &path) {
 
 std::string neuroshard::raising::writeWeights(
     const std::vector<std::pair<std::string, Attribute>> &rows,
-    const std::string &path) {
+    const std::string &path, const WeightsFilePlace *place) {
   if (std::string reason = whyNotWeightsFile(path); !reason.empty())
     return reason;
   TensorFile file;
@@ -84,6 +87,7 @@ std::string neuroshard::raising::writeWeights(
     file.tensors.emplace(
         name, makeTensor<float>(*values, {shape.begin(), shape.end()}));
   }
-  Expected<void> written = writeTensorFile(file, path);
+  Expected<void> written =
+      writeTensorFile(file, place ? place->placeFor(path) : path);
   return written ? "" : toString(written.error());
 }

@@ -13,6 +13,16 @@
 // RUN: diff %s %t/own.mlir
 // OWN: error: weights-file: '{{.*}}own.mlir' is there and is no safetensors file; name another file to write
 
+// A pass that fails afterwards leaves an earlier file, and none beside it.
+// RUN: cp %t/rows.safetensors %t/kept.safetensors
+// RUN: not neuroshard-opt %s --neuroshard-raise-lookups=weights-file=%t/new.safetensors --neuroshard-verify-sharded
+// RUN: sed 's/dense<0.5>/dense<0.25>/' %s > %t/other.mlir
+// RUN: not neuroshard-opt %t/other.mlir --neuroshard-raise-lookups=weights-file=%t/kept.safetensors --neuroshard-verify-sharded
+// RUN: cmp %t/rows.safetensors %t/kept.safetensors
+// RUN: ls %t | FileCheck %s --check-prefix=LEFT
+// LEFT-NOT: new.safetensors
+// LEFT-NOT: safetensors-
+
 // ROWS: "user"
 
 // CHECK:      neuroshard.table private @user : 10 x 4 x f32

@@ -37,5 +37,5 @@ def compare(values: dict[str, Any], profiled: str | None) -> Any:
         raise InputError("--torchrec compares costs of steps of embeddings alone: leave out options of the objective")
     known = load_workload(profiled) if profiled is not None else None
     return compare_planners(call(source), devices, batch // devices.device_count, optimizer=values["optimizer"],
-                            mean_pooling=pooling_of(dict(values["mean_pooling"])),
+                            mean_pooling=pooling_of(values["mean_pooling"]),
                             profiled=known, **model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -54,7 +54,7 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
     source = values.pop("workload")
     problem = load_workload(
         source, topology=values.pop("topology"), batch=values.pop("batch"),
-        optimizer=values.pop("optimizer"), mean_pooling=dict(values.pop("mean_pooling")),
+        optimizer=values.pop("optimizer"), mean_pooling=values.pop("mean_pooling"),
         needs_devices=needs_devices)
     mode = values.pop("mode")
     if mode and mode != problem.mode:
@@ -68,7 +68,7 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
 
 def load_workload(source: str, *, topology: str | None = None, batch: int | None = None,
                   optimizer: str | None = None,
-                  mean_pooling: Mapping[str, float] | None = None,
+                  mean_pooling: Sequence[tuple[str, float]] = (),
                   needs_devices: bool = True) -> ns.ShardingProblem:
     """The problem of workload.json or model.py:function. topology and batch replace its own;
     optimizer and mean_pooling complete a torch module, which does not have them."""
@@ -130,14 +130,20 @@ def _place(path: str, where: str) -> str:
     return f"{path}: {inner}" if inner else path
 
 
-def pooling_of(given: Mapping[str, float]) -> float | Mapping[str, float] | None:
-    """The ids per sample of options --mean-pooling, of all features (under "") or by feature; None without such."""
-    if "" not in given:
-        return given or None
-    if len(given) > 1:
+def pooling_of(given: Sequence[tuple[str, float]]) -> float | Mapping[str, float] | None:
+    """The ids per sample of options --mean-pooling, of all features (named "") or by feature; None without such."""
+    pooling: dict[str, float] = {}
+    for feature, number in given:
+        if feature in pooling:
+            raise InputError(f"--mean-pooling: expected one number for {f'feature {feature!r}' if feature else 'all'}, "
+                             f"found {pooling[feature]:g} and {number:g}")
+        pooling[feature] = number
+    if "" not in pooling:
+        return pooling or None
+    if len(pooling) > 1:
         raise InputError("--mean-pooling: expected either one number for all features, or feature=number for some, "
                          "found both")
-    return given[""]
+    return pooling[""]
 
 
 def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
@@ -148,7 +154,7 @@ def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProble
 
 
 def of_module(made: object, source: str, topology: str | None, batch: int | None,
-              optimizer: str | None, mean_pooling: Mapping[str, float] | None,
+              optimizer: str | None, mean_pooling: Sequence[tuple[str, float]],
               needs_devices: bool) -> ns.ShardingProblem:
     if not isinstance(made, Mapping) and not hasattr(made, "named_modules"):
         raise InputError(f"{source} gives a {type(made).__name__}; expected a ShardingProblem, a "
@@ -164,7 +170,7 @@ def of_module(made: object, source: str, topology: str | None, batch: int | None
     if topology is None and needs_devices:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
                          "--topology, for instance --topology 8xH200")
-    pooling = pooling_of(mean_pooling or {})
+    pooling = pooling_of(mean_pooling)
     try:
         return problem_of(made, batch=batch, topology=topology, optimizer=optimizer or "sgd",
                           mean_pooling=1 if pooling is None else pooling)
