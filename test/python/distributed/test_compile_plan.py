@@ -46,10 +46,9 @@ def test_what_cannot_be_compiled_is_told_without_the_compilers_own_files(tmp_pat
         compile_plan(plan, problem.replace(topology="3xCPU"), tmp_path / "artifact")
     with pytest.raises(TypeError, match="compile_plan: plan: expected a Plan, got: None"):
         compile_plan(None, problem, tmp_path / "artifact")
-    for options, folder, text in (([], tmp_path, f"output '{tmp_path}' is a directory that is not an artifact; choose "
-                                   "another, or remove it first"),
-    for options, folder, text in (([], tmp_path, f"output '{tmp_path}' is a directory that is not an artifact; "
-                                   "choose another, or remove it first"),
+    wrong = (([], tmp_path, f"output '{tmp_path}' is a directory that is not an artifact; choose another, or remove it"),
+             (["--target-cpu", "pentium99"], tmp_path / "artifact", "unknown target cpu 'pentium99'"))
+    for options, folder, text in wrong:
         (tmp_path / "something").write_text("")
         with pytest.raises(CompileError) as caught:
             compile_plan(plan, problem, folder, options)
