@@ -110,6 +110,11 @@ def test_plan_of_a_torch_module(run, tmp_path):
         both = run(*command, "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--mean-pooling", 5,
                    "--mean-pooling", "item=20")
         assert both.code == 1 and "expected either one number for all features, or feature=number" in both.err
+        twice = run(*command, "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--mean-pooling", "item=5",
+                    "--mean-pooling", "item=20")
+        assert twice.code == 1 and "--mean-pooling: a feature, or all, is given twice" in twice.err
+    other = run("compare", "--torchrec", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--mean-pooling", "item=5")
+    assert other.code == 1 and "the model has no module that one of the sharders takes" in other.err
     (tmp_path / "dense.py").write_text("import torch\nmodel = lambda: torch.nn.Linear(2, 2)\n")
     dense = run("plan", "dense.py:model", "--topology", "2xCPU", "--batch", 64)
     assert dense.code == 1 and "dense.py:model: a Linear without tables" in dense.err
@@ -149,6 +154,7 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
     (["plan", "model.py:build"], "ZeroDivisionError: division by zero (model.py, line 2)"),
     (["plan", "model.py:other"], "no function other; it has build, leave"),
     (["plan", "model.py:leave"], "model.py:leave: SystemExit: 0 (model.py, line 5)"),
+    (["plan", "asks.py:build"], "build() missing 1 required positional argument: 'rows' (asks.py)"),
     (["plan", "left.py:build"], "left.py:build: SystemExit: 0 (left.py, line 1)"),
     (["plan", "small.json", "--topology", "8xTPU"], "TPU"),
     (["plan", "small.json", "--topology", "1xCPU@1MiB"], "device memory"),
@@ -166,6 +172,7 @@ def test_wrong_input_is_one_error(run, tmp_path, arguments, said):
     (tmp_path / "model.py").write_text("def build():\n    1 / 0\n\n"
                                        "def leave():\n    raise SystemExit(0)\n")
     (tmp_path / "left.py").write_text("raise SystemExit(0)\n")
+    (tmp_path / "asks.py").write_text("def build(rows): pass\n")
     done = run(*arguments)
     assert done.code == 1
     assert done.err.startswith("error: ") and said in done.err

@@ -7,7 +7,7 @@ from typing import Any
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._input import search_options
 from neuroshard.cli._input.user_code import call, names_function
-from neuroshard.cli._input.workload import load_workload, pooling_of
+from neuroshard.cli._input.workload import load_workload, pooling_by_feature, pooling_of
 
 
 def compare(values: dict[str, Any], profiled: str | None) -> Any:
@@ -37,5 +37,5 @@ def compare(values: dict[str, Any], profiled: str | None) -> Any:
         raise InputError("--torchrec compares costs of steps of embeddings alone: leave out options of the objective")
     known = load_workload(profiled) if profiled is not None else None
     return compare_planners(call(source), devices, batch // devices.device_count, optimizer=values["optimizer"],
-                            mean_pooling=pooling_of(dict(values["mean_pooling"])),
+                            mean_pooling=pooling_of(pooling_by_feature(values["mean_pooling"])),
                             profiled=known, **model)

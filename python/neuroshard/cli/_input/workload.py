@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -54,7 +54,7 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
     source = values.pop("workload")
     problem = load_workload(
         source, topology=values.pop("topology"), batch=values.pop("batch"),
-        optimizer=values.pop("optimizer"), mean_pooling=dict(values.pop("mean_pooling")),
+        optimizer=values.pop("optimizer"), mean_pooling=pooling_by_feature(values.pop("mean_pooling")),
         needs_devices=needs_devices)
     mode = values.pop("mode")
     if mode and mode != problem.mode:
@@ -128,6 +128,13 @@ def _place(path: str, where: str) -> str:
         return where or path
     inner = where.removeprefix("constraints").removeprefix(".")
     return f"{path}: {inner}" if inner else path
+
+
+def pooling_by_feature(given: Sequence[tuple[str, float]]) -> dict[str, float]:
+    """The numbers of options --mean-pooling, of all features under ""."""
+    if len(dict(given)) < len(given):
+        raise InputError("--mean-pooling: a feature, or all, is given twice; expected one number for each")
+    return dict(given)
 
 
 def pooling_of(given: Mapping[str, float]) -> float | Mapping[str, float] | None:
