@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -27,13 +28,21 @@ def compiler_path() -> pathlib.Path:
         f"elsewhere, or build it: {_binaries.BUILD_WITH_COMPILER} (docs/install.md)")
 
 
-def run(*command: str | os.PathLike) -> None:
-    """Runs a tool. Raises a CompileError with its stderr if it fails."""
+def run(*command: str | os.PathLike, scratch: pathlib.Path | None = None) -> None:
+    """Runs a tool. Raises a CompileError with its stderr if it fails. scratch: a folder whose files nobody else knows;
+    errors in them are told without their place."""
     try:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
                               check=False, stdin=subprocess.DEVNULL)
     except OSError as error:
         raise CompileError(f"cannot run {command[0]}: {error.strerror}") from error
     if done.returncode:
-        raise CompileError(done.stderr.strip() or
+        raise CompileError(_told(done.stderr, scratch).strip() or
                            f"{command[0]} ended with status {done.returncode}")
+
+
+def _told(text: str, scratch: pathlib.Path | None) -> str:
+    """The first error of a text, if it has no place or one in scratch; else the text."""
+    files = "|".join(["<unknown>", *([rf"{re.escape(os.fspath(scratch))}/[^:\n]+"] if scratch else [])])
+    found = re.search(rf"^(?:{files}):\d+(?::\d+)?: error: (.*)$", text, re.MULTILINE)
+    return found.group(1) if found else text

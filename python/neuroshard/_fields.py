@@ -69,14 +69,19 @@ class Record:
     def _record(self, name: str, kind: type, optional: bool = False) -> None:
         value = getattr(self, name)
         if not isinstance(value, kind) and not (optional and value is None):
-            self._fail(name, f"a {kind.__name__}", value)
+            self._fail(name, _named(kind), value)
 
     def _records(self, name: str, kind: type) -> None:
         values = items(getattr(self, name), f"{type(self).__name__}.{name}", kind.__name__)
         for index, value in enumerate(values):
             if not isinstance(value, kind):
-                self._fail(f"{name}[{index}]", f"a {kind.__name__}", value)
+                self._fail(f"{name}[{index}]", _named(kind), value)
         self._set(name, values)
+
+
+def _named(kind: type) -> str:
+    article = "an" if kind.__name__[0] in "AEIOU" else "a"
+    return f"{article} {kind.__name__}"
 
 
 def shown(value: Any) -> str:

@@ -4,6 +4,7 @@
 
 #include "neuroshard/Support/Printable.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
@@ -47,6 +48,15 @@ USAGE: neuroshard-reduce INPUT -o OUTPUT [--error TEXT] [--seconds N] -- COMMAND
 MLIR's options:
 
 )";
+
+/// Whether the options of a pass name a program that tests modules, or the
+/// tool is only asked about itself.
+bool hasTest(llvm::ArrayRef<std::string> words) {
+  return llvm::any_of(words, [](llvm::StringRef word) {
+    return word.contains("test=") || word.starts_with("--help") ||
+           word == "-h" || word == "-help" || word.ends_with("-version");
+  });
+}
 
 /// Quoted for a shell.
 std::string quoted(llvm::StringRef text) {
@@ -109,6 +119,11 @@ std::vector<std::string> CommandTest::parse(int argc, char **argv) {
                      << ": has an effect only with a command after --\n";
         return {};
       }
+    if (!hasTest(all)) {
+      printError() << "expected what tells whether a module fails: a command "
+                      "after --, or test=PROGRAM of a pass; see --help\n";
+      return {};
+    }
     return all;
   }
   std::vector<std::string> command(end + 1, all.end()), rest;

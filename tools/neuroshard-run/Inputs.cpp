@@ -51,17 +51,29 @@ void fillUniform(Tensor &tensor, float low, float high,
 
 namespace {
 
+/// A tensor type as MLIR writes it.
+std::string typeText(const ValueSpec &spec) {
+  std::string text = "tensor<";
+  for (int64_t size : spec.shape)
+    text += (size < 0 ? "?" : std::to_string(size)) + "x";
+  return text + spec.type + ">";
+}
+
+/// where: what the tensor is, for errors.
 Tensor randomTensor(const ValueSpec &spec, int64_t batch,
-                    std::mt19937_64 &random) {
+                    const std::string &where, std::mt19937_64 &random) {
   std::vector<int64_t> shape = spec.shape;
   bool perSample = hasBatch(spec);
   if (perSample)
     shape[0] = batch;
   if (spec.type != "f32" ||
       std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n < 0; }))
-    throw std::runtime_error("can make up f32 tensors with one dynamic "
-                             "dimension, the first; got one of type " +
-                             spec.type);
+    throw std::runtime_error(
+        where + " is a " + typeText(spec) +
+        ": values can be made up for f32 tensors of which the first size alone "
+        "is unknown, and for jagged ids; ids of a raised module become jagged "
+        "by neuroshard-compile --jagged-arguments, some only with "
+        "--assume-valid-inputs");
   Tensor tensor("f32", shape);
   float bound = 1 / std::sqrt(static_cast<float>(
                         std::max<int64_t>(1, shape.empty() ? 1 : shape[0])));
@@ -213,7 +225,11 @@ std::vector<Value> randomInputs(const Signature &signature,
     case ValueKind::Device:
       break;
     case ValueKind::Tensor:
-      values.push_back({randomTensor(spec, batch, random)});
+      values.push_back(
+          {randomTensor(spec, batch,
+                        "argument " + std::to_string(values.size()) + " of '" +
+                            function.name + "'",
+                        random)});
       break;
     case ValueKind::Jagged:
       if (!spec.exchange)

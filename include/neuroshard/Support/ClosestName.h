@@ -28,15 +28,20 @@ inline size_t editDistance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-/// The name that `text` is closest to, the first of several; empty if more than
-/// a third of it is wrong, or if it has more than 100 characters.
+/// The first name that `text` of three or more characters begins; else the one
+/// that it is closest to, the first of several. Empty if more than a third of
+/// it is wrong, or if it has more than 100 characters.
 inline std::string closestName(std::string_view text,
                                const std::vector<std::string> &names) {
-  constexpr size_t kMostCharacters = 100;
+  constexpr size_t kMostCharacters = 100, kLeastOfBeginning = 3;
   std::string best;
   size_t least = text.size() / 3 + 1;
   if (text.size() > kMostCharacters)
     return best;
+  if (text.size() >= kLeastOfBeginning)
+    for (const std::string &name : names)
+      if (name.starts_with(text))
+        return name;
   for (const std::string &name : names)
     if (size_t distance = editDistance(text, name); distance < least) {
       least = distance;

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import torch.distributed as dist
 
+from neuroshard import _fields
 from neuroshard._group.host import boot_id
 from neuroshard._group.watched_group import watched_group_of
 from neuroshard.errors import GroupError
@@ -19,13 +20,22 @@ T = TypeVar("T")
 
 
 def rank_of(group: dist.ProcessGroup | None) -> int:
-    """The rank within the group; 0 without torch.distributed."""
+    """The rank within the group; 0 without torch.distributed. Raises a TypeError for what is no group."""
+    _require_group(group)
     return dist.get_rank(group) if dist.is_initialized() else 0
 
 
 def size_of(group: dist.ProcessGroup | None) -> int:
-    """Ranks of the group; 1 without torch.distributed."""
+    """Ranks of the group; 1 without torch.distributed. Raises a TypeError for what is no group."""
+    _require_group(group)
     return dist.get_world_size(group) if dist.is_initialized() else 1
+
+
+def _require_group(group: object) -> None:
+    # Of new_group() ranks outside of the group get a value of their own, which torch's functions know.
+    if group is not None and not isinstance(group, dist.ProcessGroup) and group != dist.GroupMember.NON_GROUP_MEMBER:
+        raise TypeError("process_group: expected a group of torch.distributed, as new_group() gives it, or None, got: "
+                        f"{_fields.shown(group)}")
 
 
 def gather(value: T, group: dist.ProcessGroup | None) -> list[T]:

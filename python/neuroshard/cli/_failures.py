@@ -60,10 +60,12 @@ def describe(error: Exception) -> Failure:
 
 
 def place_of(error: BaseException, file: str | None = None) -> str:
-    """File and line where it was raised; with `file`, the innermost line in that file."""
+    """File and line where it was raised; with `file`, the innermost line in that file, or the file where it was raised
+    in calling it."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [one for one in frames if file and os.path.abspath(one.filename) == file]
-    if not (own or frames):
-        return "unknown place"
-    frame = (own or frames)[-1]
+    if file:
+        frames = [one for one in frames if os.path.abspath(one.filename) == file]
+    if not frames:
+        return os.path.basename(file) if file else "unknown place"
+    frame = frames[-1]
     return f"{os.path.basename(frame.filename)}, line {frame.lineno}"

@@ -10,7 +10,7 @@ import stat
 import tempfile
 from collections.abc import Sequence
 
-from neuroshard import _planner
+from neuroshard import _fields, _planner
 from neuroshard._compiler import compiler_path, run
 from neuroshard.errors import CompileError, TensorError
 from neuroshard.plans import Plan
@@ -112,16 +112,20 @@ def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Pat
 def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,
                  options: Sequence[str] = (), *, training: bool = True) -> None:
     """Compiles a problem's tables and features by a plan into a folder, which appears once it is complete.
-    options: further options of neuroshard-compile. training: with updates. Raises a CompileError with what the
-    compiler says."""
+    options: further options of neuroshard-compile. training: with updates. Raises an InvalidPlan for a plan that is
+    none of the problem, and a CompileError with what the compiler says."""
+    for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem)):
+        if not isinstance(value, wanted):
+            raise TypeError(f"compile_plan: {what}: expected a {wanted.__name__}, got: {_fields.shown(value)}")
+    # Pins and fixed shards would become a second plan in the IR.
+    problem = problem.replace(constraints=problem.constraints.replace(pins=(), fixed_shards=()))
+    plan.verify(problem)
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        # Pins and fixed shards would become a second plan in the IR.
-        rules = problem.constraints.replace(pins=(), fixed_shards=())
-        problem.replace(constraints=rules).save(scratch / "workload.json")
+        problem.save(scratch / "workload.json")
         plan.save(scratch / "plan.json")
         run(compiler.with_name("neuroshard-translate"), "--workload-to-mlir",
-            scratch / "workload.json", "-o", scratch / "model.mlir")
+            scratch / "workload.json", "-o", scratch / "model.mlir", scratch=scratch)
         run(compiler, scratch / "model.mlir", "--plan", scratch / "plan.json",
-            *(["--training"] if training else []), *options, "-o", folder)
+            *(["--training"] if training else []), *options, "-o", folder, scratch=scratch)

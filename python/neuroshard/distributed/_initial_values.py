@@ -68,9 +68,14 @@ def made(function: Function, table: Table, shape: tuple[int, int], key: str) -> 
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         # Of the CPU alone: torch.manual_seed() is for all devices.
         torch.default_generator.manual_seed(int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], "big"))
-        result = function(block)
+        try:
+            result = function(block)
+        except Exception as error:
+            raise ValueError(f"initial_values: table \"{table.name}\": its function failed for zeros of {list(shape)}: "
+                             f"{type(error).__name__}: {error}") from error
     values = block if result is None else result
     if not isinstance(values, torch.Tensor) or values.shape != shape:
+        found = f"one of {list(values.shape)}" if isinstance(values, torch.Tensor) else _fields.shown(result)
         raise ValueError(f"initial_values: table \"{table.name}\": expected None or a tensor of {list(shape)}, "
-                         f"found {_fields.shown(result)}")
+                         f"found {found}")
     return values

@@ -17,7 +17,7 @@ from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 from neuroshard.serving._quantize import quantize
-from neuroshard.serving._scratch import MADE, put, scratch_beside
+from neuroshard.serving._scratch import MADE, put, scratch_beside, writing
 from neuroshard.serving._sources import Source, weights_of
 from neuroshard.shards import Shard
 from neuroshard.tables import Table, TableType
@@ -38,8 +38,8 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
     several devices is for ns.ShardedEmbeddingBagCollection(plan, served(problem), artifact=folder).
     target_cpu: LLVM's name of the CPU that will serve.
 
-    The folder appears once it is complete, in place of an earlier one. Raises a TensorError, a CheckpointError or
-    a CompileError, and then leaves what was there."""
+    The folder appears once it is complete, in place of an earlier one. Raises a TensorError, a CheckpointError, an
+    InvalidPlan, a CompileError, or an OSError where it cannot write, and then leaves what was there."""
     # Of a link to a folder the folder is replaced, not the link.
     folder = pathlib.Path(os.path.realpath(_fields.path(folder, "freeze: folder")))
     _require_one_input(problem)
@@ -50,8 +50,7 @@ def freeze(source: Source, problem: ShardingProblem, folder: str | os.PathLike, 
             Shard(table=table.name, rows=(0, table.rows), cols=(0, table.dim), devices=0)
             for table in problem.tables])
     _require_replaceable(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_beside(folder) as scratch:
+    with writing(folder), scratch_beside(folder) as scratch:
         compile_plan(plan, problem, scratch / MADE, ["--target-cpu", target_cpu], training=False)
         _write_weights(scratch / MADE, source, problem)
         put(scratch, folder)

@@ -17,9 +17,19 @@ MADE, BEFORE, LOCK = "frozen", "before", "lock"
 
 
 @contextlib.contextmanager
+def writing(folder: pathlib.Path) -> Iterator[None]:
+    """Names the folder to be written in errors of the system, in place of the files inside of the hidden one."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"freeze: cannot write {folder}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
 def scratch_beside(folder: pathlib.Path) -> Iterator[pathlib.Path]:
     """A hidden folder beside `folder`, on the same file system, that is gone in the end. Removes those of writers
     that were killed."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(folder.parent)
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=folder.parent) as name:
         scratch = pathlib.Path(name)

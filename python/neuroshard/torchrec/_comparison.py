@@ -138,7 +138,8 @@ def compare_planners(model: torch.nn.Module, topology: Topology | str, batch_siz
     pricer = Pricer(model, sharders, problem, batch_size, cost_model, facts)
     entries = [pricer.of_torchrec(TORCHREC, facts), pricer.under_our_rules(),
                pricer.entry(OURS, ours, seconds, failure)]
-    return PlannerComparison(problem=problem, entries=tuple(entries), notes=pricer.notes())
+    are_known = profiled is not None or (mean_pooling is not None and not isinstance(mean_pooling, Mapping))
+    return PlannerComparison(problem=problem, entries=tuple(entries), notes=pricer.notes(are_known))
 
 
 def torchrec_topology(topology: Topology) -> TorchRecTopology:
@@ -301,8 +302,9 @@ class Pricer:
             self._enumerator.populate_estimates(options)
         return float(NoopPerfModel(self._topology).rate(options))
 
-    def notes(self) -> tuple[str, ...]:
-        ones = sum(feature.mean_pooling == 1 for feature in self._problem.features)
+    def notes(self, ids_are_known: bool) -> tuple[str, ...]:
+        """ids_are_known: whether the caller has said how many ids a sample has, of every feature."""
+        ones = 0 if ids_are_known else sum(feature.mean_pooling == 1 for feature in self._problem.features)
         return ("our costs are those of whole steps; TorchRec's rating adds up the shards of the slowest rank, each "
                 "alone: compare within a column",
                 *((f"all take 1 id per sample for {ones} of {len(self._problem.features)} features; mean_pooling or a "

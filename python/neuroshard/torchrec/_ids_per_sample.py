@@ -29,6 +29,8 @@ def with_ids_per_sample(constraints: Constraints, model: torch.nn.Module, sharde
     if profiled is None and mean_pooling is None:
         return constraints
     tables = features_of_tables(model, sharders)
+    if not tables:
+        return constraints  # which the planner says
     if profiled is not None:
         checks.expect(profiled, "profiled", ShardingProblem, "a ShardingProblem of the same model, or None")
         ids = {one.name: one.mean_pooling * one.presence for one in profiled.features}

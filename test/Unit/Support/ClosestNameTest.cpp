@@ -28,6 +28,13 @@ TEST(ClosestNameTest, FindsTheClosest) {
   EXPECT_EQ(closestName(std::string(1000000, 't'), names), "");
 }
 
+TEST(ClosestNameTest, FindsWhatWasBegun) {
+  const std::vector<std::string> names = {"H100", "A100-80GB", "A100-40GB"};
+  EXPECT_EQ(closestName("A100", names), "A100-80GB");
+  EXPECT_EQ(closestName("H10", names), "H100");
+  EXPECT_EQ(closestName("A1", names), "");
+}
+
 TEST(ClosestNameTest, NamesTheOptionThatIsMeant) {
   EXPECT_EQ(unknownOptionError("plan", "<Parser>: no such option sed\n",
                                "plan{seed=0 tiers=\"a b\" x={y=1 z=2}}"),

@@ -4,8 +4,12 @@ saves, damage, and files that would run code."""
 import os
 import pickle
 import re
+from collections import OrderedDict
+from pathlib import Path, PosixPath
 
+import numpy
 import pytest
+import torch
 import torch.distributed.checkpoint as dcp
 
 from checkpoint_tables import BRICKS, GRID, make
@@ -180,7 +184,7 @@ def test_small_metadata_neither_crashes_nor_fills_the_memory(tmp_path, data, sai
 
 def test_code_among_the_values_does_not_run(tmp_path):
     state = {"n": (1, "text", None, {"rate": 2.5}), "code": Code(tmp_path / "ran")}
-    checkpoint.save(tmp_path / "a", state)
+    dcp.save(state, checkpoint_id=tmp_path / "a", no_dist=True)
     found = {"n": 0}
     checkpoint.load(tmp_path / "a", found)
     assert found["n"] == (1, "text", None, {"rate": 2.5})
@@ -188,6 +192,51 @@ def test_code_among_the_values_does_not_run(tmp_path):
                        r"add_safe_globals\(\) if you trust them: .*posix\.mkdir"):
         checkpoint.load(tmp_path / "a", {"code": 0})
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("begun", (None, {}, {"auc": 0.5, "steps": {}}, [1]))
+@pytest.mark.parametrize("saved", (
+    {"auc": 0.75, "steps": {3: [1, 2], "3": None}}, {}, {"of": {"levels": {}}}, [1, [2, {"a": 3}]], [], (4, 5), 1j, b"x",
+    OrderedDict(a=1), {7}, torch.float32, {0: torch.ones(2)}))
+def test_a_value_replaces_whatever_was_there(tmp_path, saved, begun):
+    """Dicts too, with other keys, and with keys that are no texts."""
+    checkpoint.save(tmp_path / "a", {"n": saved, "m": 1})
+    found = {"n": begun}
+    checkpoint.load(tmp_path / "a", found)
+    assert type(found["n"]) is type(saved)
+    if saved == {} or not (isinstance(saved, dict) and 0 in saved):
+        assert found["n"] == saved
+    else:
+        assert torch.equal(found["n"][0], saved[0])
+
+
+def test_tensors_in_dicts_and_lists_are_filled(tmp_path):
+    checkpoint.save(tmp_path / "a", {"ema": {"w": torch.ones(2), "decay": 0.5}, "list": [torch.ones(3)], "x": torch.ones(4)})
+    found = {"ema": {"w": torch.zeros(2), "decay": 0}, "list": [torch.zeros(3)]}
+    filled = found["ema"]["w"], found["list"][0]
+    checkpoint.load(tmp_path / "a", found)
+    assert [one.sum() for one in filled] == [2, 3] and found["ema"]["decay"] == 0.5
+    for wrong, text in (({"ema": {"w": torch.zeros(2)}}, r"the checkpoint has ema.decay, but state\['ema'\] does not"),
+                        ({"ema": {}}, "the checkpoint has ema.w, but"), ({"ema": None}, "the checkpoint has ema.w, but"),
+                        ({"list": []}, r"the checkpoint has list.0, but state\['list'\] does not"),
+                        ({"x": None}, r"x: expected a tensor of \[4\] to be filled, as the checkpoint has one, got: None")):
+        with pytest.raises(CheckpointError, match=text):
+            checkpoint.load(tmp_path / "a", wrong)
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    for value, text in ((numpy.float64(0.5), r"best: expected numbers, .* numpy.*scalar; make these of it, as float\(\)"),
+                        ({"a": [Path("x")]}, r"best: expected numbers, .* pathlib.PosixPath"),
+                        (Code(tmp_path / "ran"), r"best: expected numbers, .*posix\.mkdir"),
+                        (lambda: 3, "best: it cannot be written: .*lambda")):
+        with pytest.raises(CheckpointError, match=text):
+            checkpoint.save(tmp_path / "a", {"best": value})
+        assert not list(tmp_path.glob("a*"))
+    checkpoint.save(tmp_path / "a", {"best": 0.25})
+    with torch.serialization.safe_globals([PosixPath]):
+        checkpoint.save(tmp_path / "a", {"best": Path("x")})
+        checkpoint.load(tmp_path / "a", found := {"best": None})
+    assert found["best"] == Path("x")
 
 
 def test_files_of_another_disk_are_missed(tmp_path):

@@ -114,6 +114,8 @@ def test_plan_of_a_torch_module(run, tmp_path):
             twice = run(*command, "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--mean-pooling", f"{name}5",
                         "--mean-pooling", f"{name}6")
             assert twice.code == 1 and f"--mean-pooling: expected one number for {what}, found 5 and 6" in twice.err
+    other = run("compare", "--torchrec", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--mean-pooling", "item=5")
+    assert other.code == 1 and "the model has no module that one of the sharders takes" in other.err
     (tmp_path / "dense.py").write_text("import torch\nmodel = lambda: torch.nn.Linear(2, 2)\n")
     dense = run("plan", "dense.py:model", "--topology", "2xCPU", "--batch", 64)
     assert dense.code == 1 and "dense.py:model: a Linear without tables" in dense.err
@@ -153,6 +155,7 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
     (["plan", "model.py:build"], "ZeroDivisionError: division by zero (model.py, line 2)"),
     (["plan", "model.py:other"], "no function other; it has build, leave"),
     (["plan", "model.py:leave"], "model.py:leave: SystemExit: 0 (model.py, line 5)"),
+    (["plan", "asks.py:build"], "build() missing 1 required positional argument: 'rows' (asks.py)"),
     (["plan", "left.py:build"], "left.py:build: SystemExit: 0 (left.py, line 1)"),
     (["plan", "small.json", "--topology", "8xTPU"], "TPU"),
     (["plan", "small.json", "--topology", "1xCPU@1MiB"], "device memory"),
@@ -170,6 +173,7 @@ def test_wrong_input_is_one_error(run, tmp_path, arguments, said):
     (tmp_path / "model.py").write_text("def build():\n    1 / 0\n\n"
                                        "def leave():\n    raise SystemExit(0)\n")
     (tmp_path / "left.py").write_text("raise SystemExit(0)\n")
+    (tmp_path / "asks.py").write_text("def build(rows): pass\n")
     done = run(*arguments)
     assert done.code == 1
     assert done.err.startswith("error: ") and said in done.err

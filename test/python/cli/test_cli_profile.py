@@ -31,7 +31,10 @@ def save_batch(path, **features):
 def test_pooling_presence_and_p99(run, tmp_path):
     save_batch("a.npz", user_id=[[1], [], [2, 3], [4]], clicked=[[5], [5], [5], [5]])
     save_batch("b.npz", user_id=[[1, 1, 1, 1], [2, 2], [], []], clicked=[[6], [5], [7], [5]])
-    assert run("profile", "small.json", "a.npz", "b.npz", "-o", "new.json").code == 0
+    done = run("profile", "small.json", "a.npz", "b.npz", "-o", "new.json")
+    assert done.code == 0
+    # The mean beside p99 is of all samples, too.
+    assert "user_id user 2.00 62.5% 1.25 1.50" in [" ".join(line.split()[:6]) for line in done.out.splitlines()]
     made = ns.ShardingProblem.load(tmp_path / "new.json")
     user, clicked, page, _ = made.features
     assert (user.mean_pooling, user.presence, user.p99_pooling) == (2.0, 0.625, 1.5)

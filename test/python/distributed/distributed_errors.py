@@ -246,6 +246,13 @@ def case_construction(context):
             plan, problem, **{"name": "again", name: value}))
     raises(ValueError, "is not an artifact of",
            lambda: context.make(plan, problem, artifact=context.folder / "none"))
+    raises(TypeError, "process_group: expected a group of torch.distributed, as new_group() gives it, or None, got: 3",
+           lambda: context.make(plan, problem, process_group=3))
+    for function, text in ((lambda _: 1 / 0, "its function failed for zeros of [40, 8]: ZeroDivisionError: division by zero"),
+                           (lambda values: values[:3], "expected None or a tensor of [40, 8], found one of [3, 8]"),
+                           (lambda _: 3, "expected None or a tensor of [40, 8], found 3")):
+        raises(ValueError, f"initial_values: table \"a\": {text}", lambda function=function: context.make(
+            plan, problem, initial_values={"a": function}))
     serving = context.make(plan, problem.served())
     ids = (torch.ones(4).long(), torch.arange(5))
     raises(TensorError, "the problem is of mode inference", lambda: serving(ids))

@@ -87,7 +87,10 @@ def case_no_advice(context):
     """A search that fails warns on all ranks; one for a plan that is not in use any more is dropped;
     wrong arguments."""
     tables, plan = opened(context)
+    raises(TypeError, "tables: expected a module with sharded tables, got: None", lambda: ns.distributed.PlanMonitor(None))
     for options, kind, text in (({"every": 2, "batches": 3}, ValueError, "at most `every`"),
+                                ({"every": 0}, ValueError, "every: expected a number of steps from 1, got: 0"),
+                                ({"horizon_steps": -1}, ValueError, "horizon_steps: expected a number"),
                                 ({"warm_start": plan}, TypeError, "the monitor's own"),
                                 ({"every": 5 + context.rank, "batches": 1}, ns.distributed.GroupError,
                                  "another every")):

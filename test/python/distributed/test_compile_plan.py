@@ -10,7 +10,7 @@ import neuroshard as ns
 from distributed_models import kinds_of, make_plan, make_problem
 from neuroshard.distributed._artifact_check import check_artifact
 from neuroshard.distributed._compile_cache import compile_plan, make_artifact
-from neuroshard.errors import CompileError
+from neuroshard.errors import CompileError, InvalidPlan
 from support import artifact
 
 
@@ -37,6 +37,22 @@ def test_constraints_reach_the_compiler(tmp_path):
                            tmp_path / "artifact" / "ir" / "2-planned.mlir"],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_cannot_be_compiled_is_told_without_the_compilers_own_files(tmp_path):
+    problem = ruled_problem()
+    plan = ns.plan(problem, cost_model="roofline", progress=False).plan
+    with pytest.raises(InvalidPlan, match="made for 2 devices, the topology has 3"):
+        compile_plan(plan, problem.replace(topology="3xCPU"), tmp_path / "artifact")
+    with pytest.raises(TypeError, match="compile_plan: plan: expected a Plan, got: None"):
+        compile_plan(None, problem, tmp_path / "artifact")
+    wrong = (([], tmp_path, f"output '{tmp_path}' is a directory that is not an artifact; choose another, or remove it"),
+             (["--target-cpu", "pentium99"], tmp_path / "artifact", "unknown target cpu 'pentium99'"))
+    for options, folder, text in wrong:
+        (tmp_path / "something").write_text("")
+        with pytest.raises(CompileError) as caught:
+            compile_plan(plan, problem, folder, options)
+        assert str(caught.value).startswith(text) and "\n" not in str(caught.value)
 
 
 @pytest.fixture

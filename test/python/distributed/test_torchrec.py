@@ -275,6 +275,11 @@ def test_table_row_wise_is_over_one_host():
         (one.name, one.groups, one.latency_us) for one in ours]
 
 
+def test_problem_of_modules_by_other_names_than_texts():
+    with pytest.raises(TypeError, match="a name among the modules: expected a text, the name of a feature, got: 3"):
+        ns.distributed.problem_of({3: torch.nn.EmbeddingBag(5, 4)}, batch=8, topology="1xCPU")
+
+
 def test_problem_of_a_feature_that_two_tables_read():
     """Features have the names of TorchRec's results, and each table's own pooling or a common
     one."""

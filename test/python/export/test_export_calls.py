@@ -7,6 +7,15 @@ from export_cases import case
 from support.threads import in_threads
 
 
+class Ranker(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = torch.nn.EmbeddingBag(50, 4, mode="sum", include_last_offset=True)
+
+    def forward(self, ids, offsets):
+        return self.rows(ids, offsets[0])
+
+
 @pytest.fixture
 def exported(generator):
     model, batch = case("deepfm")
@@ -19,6 +28,18 @@ def test_calls_from_threads(exported, generator):
     with exported.open(devices=2) as program, torch.no_grad():
         for got, arguments in zip(in_threads(program, batches, limit_s=60), batches, strict=True):
             torch.testing.assert_close(got, model(*arguments), rtol=1e-4, atol=1e-4)
+
+
+def test_calls_with_other_arguments_say_which():
+    model = Ranker().eval()
+    exported = neuroshard.export(model, (torch.arange(6), [torch.tensor([0, 2, 4, 6])]))
+    with exported.open() as program:
+        ids = torch.arange(6)
+        for given, names, text in (((ids,), {}, "expected 2 by position, found 1 by position$"),
+                                   ((ids,), {"offsets": None}, "found 1 by position and offsets by name$"),
+                                   ((ids, ids), {}, r"were: argument 1: expected .*list.*, found \*")):
+            with pytest.raises(ValueError, match=text):
+                program(*given, **names)
 
 
 def test_close_during_calls(exported, generator):

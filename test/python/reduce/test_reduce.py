@@ -164,6 +164,13 @@ def test_wrong_input(options, error, tmp_path):
     assert sum("error:" in line for line in done.stderr.splitlines()) == 1
 
 
+def test_without_a_test_nothing_is_reduced(tmp_path):
+    done, small = reduce(DENSE, tmp_path)
+    assert done.returncode == 1 and "expected what tells whether a module fails" in done.stderr
+    assert not small.exists()
+    assert run(tool("neuroshard-reduce"), "--version").returncode == 0
+
+
 def test_output_is_not_the_input(tmp_path):
     source = tmp_path / "model.mlir"
     source.write_text(DENSE)

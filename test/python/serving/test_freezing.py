@@ -45,6 +45,19 @@ def test_the_command_freezes(small, tmp_path, capsys, monkeypatch):
     assert run("freeze", "weights.pt", "problem.json", "-o", "wrong", "--dtype", "int8", "--dtype", "f16").code == 2
 
 
+def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
+    """Rather than files in the hidden folder beside it; and so is a plan for other devices."""
+    problem, weights, _ = small
+    (tmp_path / "file").write_text("")
+    for folder in (Path("/proc/frozen"), tmp_path / "file" / "frozen"):
+        with pytest.raises(OSError, match=f"freeze: cannot write {folder}: [A-Z]") as caught:
+            ns.freeze(weights, problem, folder)
+        assert ".freeze." not in str(caught.value)
+    plan = ns.plan(served(problem.replace(topology="3xCPU"))).plan
+    with pytest.raises(ns.InvalidPlan, match="made for 3 devices, the topology has 2"):
+        ns.freeze(weights, problem.replace(topology="2xCPU"), tmp_path / "frozen", plan=plan)
+
+
 KILLED = """
 import os, signal, sys, torch, neuroshard as ns
 from neuroshard.serving import _freeze, _scratch

@@ -131,6 +131,8 @@ def case_refused(context):
     views = shard(problem=problem.replace(features=list(reversed(problem.features))))
     context.modules.append(views["bags"])
     raises(TypeError, "whose tables are sharded already", lambda: shard())
+    raises(AttributeError, "the module at \"bags\" has no 'reshard' of its own", lambda: views["bags"].reshard)
+    raises(AttributeError, "has no attribute 'nothing'", lambda: views["bags"].nothing)
     raises(ValueError, 'table "bags.t0" is in the modules only', lambda: ns.distributed.reshard_model(
         views, plan, fewer))
     raises(TensorError, "expected collections of bags, inner.weighted, rows, found 'else'",

@@ -91,13 +91,15 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
     out = terminal.console()
     by_table = {one.table: one.access for one in tables}
     count = "1 batch" if found.batches == 1 else f"{found.batches} batches"
-    made = terminal.table(count, "feature", "table", "ids if present", "p99",
-                          "presence", "ids seen once", "hottest rows", left=2)
+    # p99 is of all samples, as the mean beside it.
+    made = terminal.table(count, "feature", "table", "ids if present", "presence", "ids per sample", "p99 of batches",
+                          "ids seen once", "hottest rows", left=2)
     tables_of = {one.name: one.table for one in found.problem.features}
     for one in features:
         access = by_table.get(tables_of[one.feature])
         made.add_row(escape(one.feature), escape(tables_of[one.feature]),
-                     f"{one.mean_pooling:.2f}", f"{one.p99_pooling:.2f}", f"{one.presence:.1%}",
+                     f"{one.mean_pooling:.2f}", f"{one.presence:.1%}", f"{one.mean_pooling * one.presence:.2f}",
+                     f"{one.p99_pooling:.2f}",
                      f"{access.reuse[0]:.0%}" if access else "", hottest(access))
     out.print(made)
     unseen = set(tables_of) - {one.feature for one in features}

@@ -56,9 +56,9 @@ def load_run(path: str, plan: ns.Plan) -> Run:
     planned = {shard.table for shard in plan.shards}
     if run.tables and set(run.tables) != planned:
         odd = sorted(set(run.tables) ^ planned)[0]
-        raise InputError(f"{path}: a run of {len(run.tables)} tables, but the plan has {len(planned)}: table '{odd}' is "
-                         f"in {'the plan' if odd in planned else 'the run'} only; expected a run of this plan (of a "
-                         "model of shard_model: those of all its collections)")
+        raise InputError(f"{path}: a run of other tables than the plan's: '{odd}' is in "
+                         f"{'the plan' if odd in planned else 'the run'} only; expected a run of this plan (of a model "
+                         "of shard_model: those of all its collections)")
     cached = {shard.name for shard in plan.shards if shard.cache_rows}
     if unknown := sorted(set(run.caches) - cached):
         raise InputError(f"{path}: a run with a cache of shard '{unknown[0]}', which the plan does "

@@ -16,11 +16,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from torch import nn
-from torch.distributed._shard.sharded_tensor import ShardedTensor
 from torch.distributed.checkpoint._nested_dict import flatten_state_dict
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
-from torch.distributed.tensor import DTensor
-from torch.utils import _pytree as pytree
 
 from neuroshard import _fields
 from neuroshard.distributed._checkpoint import files
@@ -30,6 +27,7 @@ from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merge
 from neuroshard.distributed._checkpoint.sharded import Sharded
 from neuroshard.distributed._checkpoint.state import (Contents, is_sharded, key_of_tables, note_all_loaded, state_of,
                                                       state_to_load_into)
+from neuroshard.distributed._checkpoint.values import is_spread, loaded, require_plain, to_save
 from neuroshard.errors import CheckpointError
 
 State = MutableMapping[str, Any] | nn.Module
@@ -41,7 +39,8 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
     """Saves to the folder `path`, which all ranks share; called on all ranks of process_group (None: the default one).
 
     state: by name nn.Modules, optimizers, other objects with state_dict() and load_state_dict(),
-    and values (numbers, texts, tensors, nested in dicts and lists); or one nn.Module. Optimizers
+    and values (numbers, texts, tensors, nested in dicts and lists; others, which load() would not read, are a
+    CheckpointError); or one nn.Module. Optimizers
     and values must be equal on all ranks, as those of one rank are saved. keep: how many
     checkpoints stay whose names differ only in the number at the end (step-100, step-200).
 
@@ -74,7 +73,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
          only: Contents | None = None) -> None:
     """Loads what is in `state` from the folder `path`; called on all ranks of process_group (None: the default one).
 
-    Modules, optimizers and tensors are loaded in place; other values replace state[name]. The
+    Modules, optimizers and tensors, also those in dicts and lists, are loaded in place; other values replace state[name]. The
     checkpoint may have been written by any number of ranks under any plan, by save() or by
     torch.distributed.checkpoint. It may hold more than `state` asks for, but no other tables.
     only: loads "weights" or "optimizer" states alone.
@@ -90,7 +89,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
     run.compare(_named(state), f"only={only!r}")
     folder = run.on_first(lambda: files.locate(path))
     metadata = run.on_each(lambda: files.Reader(folder).read_metadata())
-    target = run.on_each(lambda: _target(state, only))
+    target = run.on_each(lambda: _target(state, only, metadata))
     merges = run.on_each(lambda: plan_merges(target, metadata.state_dict_metadata))
     run.on_each(lambda: _check(state, target, metadata))
     run.checkpoint(lambda **options: dcp.load(
@@ -147,16 +146,16 @@ def _values_to_save(state: State) -> dict[str, Any]:
         elif _is_stateful(value):
             values[name] = (_whole(name, value.state_dict()),)
         else:
-            values[name] = value
+            values[name] = to_save(name, value)
     return values
 
 
 def _whole(name: str, state: Any) -> Any:
-    if any(isinstance(leaf, (DTensor, ShardedTensor, Sharded))
-           for leaf in pytree.tree_leaves(state)):
+    if is_spread(state):
         raise CheckpointError(f"'{name}' has tensors that are spread over ranks; pass what "
                               "torch.distributed.checkpoint.state_dict.get_optimizer_state_dict "
                               "gives instead")
+    require_plain(name, state)
     return state
 
 
@@ -172,14 +171,14 @@ def _tables(state: State) -> Iterator[tuple[str, nn.Module]]:
                 yield "".join(f"{part}." for part in (name, inner) if part), module
 
 
-def _target(state: State, only: Contents | None) -> dict[str, Any]:
+def _target(state: State, only: Contents | None, metadata: Metadata) -> dict[str, Any]:
     """The values to load into, by the keys of the checkpoint."""
     target: dict[str, Any] = {}
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
             target |= {_key(name, key): one for key, one in state_to_load_into(value).items()}
-        elif _is_stateful(value):
-            target[name] = None
+        elif _is_stateful(value) or (isinstance(value, (Mapping, list)) and name in metadata.state_dict_metadata):
+            target[name] = None  # one value, whatever is there
         else:
             target[name] = value
     if only is None:
@@ -204,6 +203,7 @@ def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
              if (message := _mismatch(key, value, saved, key in optimizer))]
     for prefix, tables in _tables(state):
         wrong += _other_tables(prefix, tables, saved)
+    wrong += _other_entries(state, target, metadata)
     if not wrong:
         return
     more = f"; and {len(wrong) - files.MAX_LISTED} more" if len(wrong) > files.MAX_LISTED else ""
@@ -216,7 +216,9 @@ def _mismatch(key: str, value: Any, saved: Mapping[str, Any], optimizer: bool) -
         return f"{key} is not in the checkpoint{hint}"
     found = saved[key]
     if not isinstance(value, torch.Tensor):
-        return ""
+        return "" if not isinstance(found, TensorStorageMetadata) else (
+            f"{key}: expected a tensor of {list(found.size)} to be filled, as the checkpoint has one, got: "
+            f"{_fields.shown(value)}")
     if not isinstance(found, TensorStorageMetadata):
         return f"{key}: expected a tensor of {list(value.shape)}, the checkpoint has a value"
     mine, other = (value.shape, value.dtype), (found.size, found.properties.dtype)
@@ -224,6 +226,17 @@ def _mismatch(key: str, value: Any, saved: Mapping[str, Any], optimizer: bool) -
         return (f"{key}: expected {list(mine[0])} of {mine[1]}, the checkpoint has "
                 f"{list(other[0])} of {other[1]}")
     return ""
+
+
+def _other_entries(state: State, target: dict[str, Any], metadata: Metadata) -> list[str]:
+    """Of dicts and lists whose entries are values of their own, those that would be lost."""
+    known = flatten_state_dict(target)[0]
+    paths = metadata.planner_data if isinstance(metadata.planner_data, Mapping) else {}
+    names = {name for name, value in _named(state).items()
+             if name in target and not isinstance(value, nn.Module) and not _is_stateful(value)}
+    return [f"the checkpoint has {key}, but state[{path[0]!r}] does not; give a dict or a list with all entries that "
+            "were saved, whose tensors are filled" for key, path in paths.items()
+            if isinstance(path, tuple) and len(path) > 1 and path[0] in names and key not in known]
 
 
 def _other_tables(prefix: str, tables: Any, saved: Mapping[str, Any]) -> list[str]:
@@ -247,7 +260,7 @@ def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
         elif name in target and _is_stateful(value):
             value.load_state_dict(target[name][0])
         elif name in target:
-            state[name] = target[name]
+            state[name] = loaded(target[name])
 
 
 def _load_module(module: nn.Module, values: dict[str, Any]) -> None:

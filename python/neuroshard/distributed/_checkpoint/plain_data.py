@@ -57,6 +57,11 @@ def read_records(file: IO[bytes]) -> metadata.Metadata:
     return found
 
 
+def reason_of(error: pickle.UnpicklingError) -> str:
+    """Why torch.load did not read a value with weights_only, in one line."""
+    return str(error.__context__ or error).partition("\n")[0].partition(" was not an allowed global")[0]
+
+
 class PlainPlanner(DefaultLoadPlanner):
     """Reads values that are no tensors, such as optimizers' states, without running code."""
 
@@ -64,11 +69,10 @@ class PlainPlanner(DefaultLoadPlanner):
         try:
             plain = torch.load(value, weights_only=True)
         except pickle.UnpicklingError as error:
-            reason = str(error.__context__ or error).partition("\n")[0]
             raise ValueError(
                 f"{read_item.dest_index.fqn}: the checkpoint has more than numbers, texts, lists, "
                 "dicts and tensors there, which could be code; name its classes by "
-                f"torch.serialization.add_safe_globals() if you trust them: {reason}") from error
+                f"torch.serialization.add_safe_globals() if you trust them: {reason_of(error)}") from error
         name = read_item.dest_index.fqn
         if self.flatten_state_dict:
             set_element(self.original_state_dict, self.mappings[name], plain)

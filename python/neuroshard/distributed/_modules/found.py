@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from neuroshard import _fields
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
 from neuroshard._model_names import collection_of, feature_name, key_of, table_name
 
@@ -71,6 +72,7 @@ def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
     tables: dict[int, dict] = {}
     features = []
     for name, module in modules.items():
+        _fields.text(name, "a name among the modules", "a text, the name of a feature")
         if not isinstance(module, (torch.nn.EmbeddingBag, torch.nn.Embedding)):
             raise TypeError(f"{name}: expected an nn.EmbeddingBag or nn.Embedding, got: "
                             f"{type(module).__name__}")

@@ -186,6 +186,10 @@ class CollectionView(torch.nn.Module):
         """Names of the state dict, for torch.distributed.checkpoint.state_dict."""
         from neuroshard.distributed._checkpoint.state import StateNames, state_of
         if name != vars(self).get("tables_key"):
+            if not name.startswith("_") and hasattr(type(vars(self).get("tables")), name):
+                raise AttributeError(f"the module at \"{self.path}\" has no '{name}' of its own, which is for the tables "
+                                     f"of all collections together: use its .tables.{name}, or, to move them to another "
+                                     "plan, neuroshard.distributed.reshard_model()")
             return super().__getattr__(name)
         if self._named_state is None or self._named_state[0] is not self.tables._session:
             self._named_state = self.tables._session, StateNames(state_of(self))

@@ -12,6 +12,7 @@ from neuroshard._jagged import Jagged
 from neuroshard.distributed._monitor.advice import Advice
 from neuroshard.distributed._monitor.search import Bags, Search
 from neuroshard.errors import TensorError
+from neuroshard.planning import WarmStart
 from neuroshard.plans import Plan
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ class PlanMonitor:
 
     def __init__(self, tables: _Sharded, *, every: int = 1000, batches: int | None = None,
                  horizon_steps: float | None = None, **options: Any) -> None:
+        if not hasattr(tables, "local_shards"):
+            raise TypeError(f"PlanMonitor: tables: expected a module with sharded tables, got: {_fields.shown(tables)}")
         every = _fields.whole(every, "every")
+        if every < 1:
+            raise ValueError(f"every: expected a number of steps from 1, got: {every}")
         if batches is None:
             batches = max(1, min(DEFAULT_BATCHES, every))
         if not 1 <= _fields.whole(batches, "batches") <= every:
@@ -61,7 +66,7 @@ class PlanMonitor:
         self._every, self._batches = every, batches
         self._options = {"threads": 1, **options}
         if horizon_steps is not None:
-            self._options["horizon_steps"] = _fields.number(horizon_steps, "horizon_steps")
+            self._options["horizon_steps"] = WarmStart(tables.plan, horizon_steps=horizon_steps).horizon_steps
         require_same({"every": str(every), "batches": str(batches)}, self._group,
                      "all ranks must make the same PlanMonitor")
         self._steps = 0

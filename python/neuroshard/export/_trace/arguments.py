@@ -70,8 +70,8 @@ class Arguments:
             kwargs = {name: kwargs[name] for name in order}
         leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))
         if spec != self.in_spec and not same_tree(spec, self.in_spec):
-            raise ExportError("the arguments are not built as the example inputs were: expected "
-                              f"{self.in_spec}, found {spec}")
+            raise ExportError("the arguments are not built as the example inputs were: "
+                              f"{_difference(self.in_spec, spec)}")
         values = dict(zip(self.names, leaves))
         self.check(values)
         return values
@@ -86,6 +86,20 @@ class Arguments:
             if name not in self.constants:
                 _check_tensor(name, value, self.example[name])
         self.sizes.check(values)
+
+
+def _difference(expected: pytree.TreeSpec, found: pytree.TreeSpec) -> str:
+    """What is other in a call than in the one that was exported."""
+    (before, named), (given, also) = (spec.children() for spec in (expected, found))
+    if (before.num_children, set(named.context)) != (given.num_children, set(also.context)):
+        counts = [f"{spec.num_children} by position" + (f" and {', '.join(map(str, others.context))} by name"
+                                                        if others.context else "")
+                  for spec, others in ((before, named), (given, also))]
+        return f"expected {counts[0]}, found {counts[1]}"
+    pairs = [*enumerate(zip(before.children(), given.children())),
+             *zip(named.context, zip(named.children(), also.children()))]
+    return next((f"argument {place}: expected {one}, found {other}" for place, (one, other) in pairs if one != other),
+                f"expected {expected}, found {found}")
 
 
 def _is_same(value: object, expected: object) -> bool:
