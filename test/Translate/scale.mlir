@@ -1,6 +1,6 @@
 // 2002 tables, one of 2e9 rows, on 256 devices: a plan of 10,268 shards goes both ways, and a
 // module with it through neuroshard-plan and down to the partitioned level, with the verifier of
-// each level between. Time grows with the input and not with its square: every fourth table
+// each level between, and one program on to the runtime. Time grows with the input and not with its square: every fourth table
 // on a quarter of the devices is what it is compared with. And 1 GiB is enough.
 // RUN: %python %S/../Inputs/every_table.py %S/../../workloads/synthetic_colossal.json 1 > %t.256.workload.json
 // RUN: %python %S/../Inputs/every_table.py %S/../../workloads/synthetic_colossal.json 4 > %t.64.workload.json
@@ -14,6 +14,8 @@
 // RUN:   -- neuroshard-translate --plan-to-json %t.{}.planned.mlir -o %t.{}.again.json \
 // RUN:   -- neuroshard-opt-raw %t.{}.planned.mlir --neuroshard-plan -o %t.{}.kept.mlir \
 // RUN:   -- neuroshard-opt-raw %t.{}.planned.mlir --neuroshard-to-partitioned=training=true -o %t.{}.partitioned.mlir
+// RUN: %python %S/../Inputs/growth.py --sizes 64 256 --mib 1024 \
+// RUN:   -- neuroshard-opt-raw %t.{}.partitioned.mlir --convert-neuroshard-to-runtime=program=program0 -o %t.{}.runtime.mlir
 // RUN: diff %t.256.json %t.256.again.json
 // RUN: neuroshard-opt %t.256.planned.mlir -o %t.printed.mlir
 // RUN: diff %t.256.kept.mlir %t.printed.mlir

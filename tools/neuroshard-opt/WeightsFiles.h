@@ -1,7 +1,7 @@
 //===- WeightsFiles.h - Weights files, kept back until a run ends -*- C++ -*-=//
 
-#ifndef NEUROSHARD_TOOLS_NEUROSHARD_OPT_WEIGHTSFILES_H
-#define NEUROSHARD_TOOLS_NEUROSHARD_OPT_WEIGHTSFILES_H
+#ifndef NEUROSHARD_TOOLS_OPT_WEIGHTSFILES_H
+#define NEUROSHARD_TOOLS_OPT_WEIGHTSFILES_H
 
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/StringMap.h"
@@ -36,4 +36,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_NEUROSHARD_OPT_WEIGHTSFILES_H
+#endif // NEUROSHARD_TOOLS_OPT_WEIGHTSFILES_H
