@@ -42,6 +42,7 @@ typedef struct nsrt_lookup_info {
 /// NSRT_LOOKUP_VERSION of the library.
 int32_t nsrt_lookup_version(void);
 
+/// Functions that take a null world say that it has nothing, or fail.
 int32_t nsrt_world_num_features(const nsrt_world *);
 /// Null if there is no such feature.
 const char *nsrt_world_feature(const nsrt_world *, int32_t index);

@@ -95,7 +95,7 @@ NSRT_EXPORT const char *nsrt_last_error(void) { return lastError.c_str(); }
 NSRT_EXPORT nsrt_world *nsrt_world_open(const char *directory,
                                         int32_t threads_per_device) {
   return orElse<nsrt_world *>(nullptr, [&] {
-    return openWorld(directory, threads_per_device, nullptr).release();
+    return openWorld(textOr(directory), threads_per_device, nullptr).release();
   });
 }
 
@@ -115,7 +115,7 @@ NSRT_EXPORT nsrt_world *nsrt_world_open_on(const char *directory,
                                            BackendFactory *backends,
                                            const char *tier_directory) {
   return orElse<nsrt_world *>(nullptr, [&] {
-    return openWorld(directory, threads_per_device, backends,
+    return openWorld(textOr(directory), threads_per_device, backends,
                      textOr(tier_directory))
         .release();
   });

@@ -14,8 +14,10 @@ static_assert(static_cast<int>(Pooling::Sum) == NSRT_POOLING_SUM);
 static_assert(static_cast<int>(Pooling::Mean) == NSRT_POOLING_MEAN);
 static_assert(static_cast<int>(Pooling::None) == NSRT_POOLING_NONE);
 
-/// Of the first input.
+/// Of the first input; null if there is none, or no world.
 static const ExchangeSpec *inputOf(const nsrt_world *world) {
+  if (!world)
+    return nullptr;
   const auto &exchanges = world->manifest().exchanges;
   return exchanges.empty() ? nullptr : &exchanges.front();
 }
@@ -52,6 +54,9 @@ NSRT_EXPORT int32_t nsrt_world_lookup_info(const nsrt_world *world,
                                            int32_t index,
                                            nsrt_lookup_info *info) {
   return status([&] {
+    if (!world || !info)
+      fail("expected open tables and a place for what is said of a lookup, "
+           "found a null pointer");
     const ExchangeSpec *input = inputOf(world);
     const ExchangeLookup *lookup = input ? at(input->lookups, index) : nullptr;
     if (!lookup)

@@ -94,11 +94,17 @@ std::string runStep(Device &device, HostFunction function, void **args) {
   return error;
 }
 
+static fs::path rootOf(const std::string &directory) {
+  if (directory.empty())
+    fail("expected the folder of an artifact, found no path");
+  return fs::absolute(directory);
+}
+
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice,
                                       BackendFactory *backends,
                                       const std::string &tierDirectory) {
-  fs::path root = fs::absolute(directory);
+  fs::path root = rootOf(directory);
   Manifest manifest = openManifest(root);
   checkCpu(manifest);
   nsrt_world::Libraries libraries;
@@ -116,7 +122,7 @@ std::unique_ptr<nsrt_world>
 joinWorld(const std::string &directory, int threads,
           std::unique_ptr<Communicator> communicator, BackendFactory *backends,
           const std::string &tierDirectory) {
-  fs::path root = fs::absolute(directory);
+  fs::path root = rootOf(directory);
   Manifest manifest = openManifest(root);
   checkCpu(manifest);
   if (communicator->size() != manifest.numDevices)

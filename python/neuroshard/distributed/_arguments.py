@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from neuroshard import _fields
+from neuroshard._artifact.dtypes import DTYPES
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -17,6 +18,14 @@ def types(plan: object, problem: object, gradient_division: object) -> None:
                                 ("gradient_division", gradient_division, bool)):
         if not isinstance(value, wanted):
             raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")
+
+
+def frozen_tables(problem: ShardingProblem, artifact: object) -> None:
+    """Checks that tables whose rows no step trains have weights: those of a frozen folder."""
+    odd = [table for table in problem.tables if table.type not in DTYPES]
+    if odd and artifact is None:
+        raise ValueError(f"table \"{odd[0].name}\" has rows of {odd[0].type}, which are not trained: expected artifact= "
+                         f"of a folder of neuroshard.freeze, which has its weights, or a table of {', '.join(DTYPES)}")
 
 
 def features(problem: ShardingProblem, unpooled: bool) -> None:

@@ -70,6 +70,7 @@ class _Sharded(Learning, torch.nn.Module):
         def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None, dict[str, DynamicIds],
                             dict[str, Function]]:
             _arguments.types(plan, problem, gradient_division)
+            _arguments.frozen_tables(problem, artifact)
             _arguments.seed(seed)
             _arguments.name(name)
             _arguments.threads(threads)

@@ -224,8 +224,12 @@ class ServedTables:
         return parts
 
     def _offsets(self, jagged: Jagged) -> torch.Tensor:
-        if jagged.batches is not None or jagged.inverse is not None:
-            raise TensorError("expected the same batch for each feature, without inverse indices")
+        for name, bags in zip(self.features, jagged.batches or ()):
+            if bags != jagged.batches[0]:
+                raise TensorError(f"expected as many bags of each feature, found {jagged.batches[0]} of "
+                                  f"\"{self.features[0]}\" and {bags} of \"{name}\"")
+        if jagged.inverse is not None:
+            raise TensorError("expected a bag for each sample, found inverse indices; they are for sharded modules")
         offsets = with_offsets(jagged, self._input).offsets.cpu()
         if (offsets.numel() - 1) % max(1, len(self.features)):
             raise TensorError(f"expected {len(self.features)} x batch + 1 offsets, found {offsets.numel()}")

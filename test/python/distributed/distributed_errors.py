@@ -253,6 +253,8 @@ def case_construction(context):
                            (lambda _: 3, "expected None or a tensor of [40, 8], found 3")):
         raises(ValueError, f"initial_values: table \"a\": {text}", lambda function=function: context.make(
             plan, problem, initial_values={"a": function}))
+    rows = problem.replace(tables=[problem.tables[0].replace(type="int8", optimizer="sgd"), *problem.tables[1:]])
+    raises(ValueError, "table \"a\" has rows of int8, which are not trained", lambda: context.make(plan, rows))
     serving = context.make(plan, problem.served())
     ids = (torch.ones(4).long(), torch.arange(5))
     raises(TensorError, "the problem is of mode inference", lambda: serving(ids))

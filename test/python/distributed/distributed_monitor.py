@@ -90,6 +90,7 @@ def case_no_advice(context):
     raises(TypeError, "tables: expected a module with sharded tables, got: None", lambda: ns.distributed.PlanMonitor(None))
     for options, kind, text in (({"every": 2, "batches": 3}, ValueError, "at most `every`"),
                                 ({"every": 0}, ValueError, "every: expected a number of steps from 1, got: 0"),
+                                ({"sead": 1}, TypeError, "sead: expected an option of neuroshard.plan; did you mean 'seed'?"),
                                 ({"horizon_steps": -1}, ValueError, "horizon_steps: expected a number"),
                                 ({"warm_start": plan}, TypeError, "the monitor's own"),
                                 ({"every": 5 + context.rank, "batches": 1}, ns.distributed.GroupError,

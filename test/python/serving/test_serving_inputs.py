@@ -1,6 +1,7 @@
 """Frozen tables take what TorchRec's collection takes, and answer as it does: features that several tables read,
 keys in any order and others beside them."""
 
+import os
 import warnings
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 
 import neuroshard as ns
 from neuroshard.errors import TensorError
+from neuroshard.serving._library import LookupInfo, runtime
 from support.torchrec_models import draw
 
 warnings.filterwarnings("ignore")
@@ -60,6 +62,26 @@ def test_weights_that_tables_without_weights_are_given(frozen):
             tables({key: (one.values(), one.offsets(), one.weights()) for key, one in ids.to_dict().items()})
     for name, value in module(ids).to_dict().items():
         torch.testing.assert_close(found[name], value, rtol=0, atol=1e-6)
+
+
+def test_null_pointers_are_errors(frozen):
+    """Of programs in C that do not look whether the tables were opened, too."""
+    library = runtime()
+
+    def said():
+        return library.nsrt_last_error().decode()
+
+    for path in (None, b""):
+        assert not library.nsrt_world_open(path, 1) and said() == "expected the folder of an artifact, found no path"
+    assert library.nsrt_world_num_lookups(None) == library.nsrt_world_num_features(None) == 0
+    assert library.nsrt_world_feature(None, 0) is None
+    world = library.nsrt_world_open(os.fsencode(frozen[1]), 1)
+    info = LookupInfo()
+    for opened, place in ((None, info), (world, None)):
+        assert library.nsrt_world_lookup_info(opened, 0, place) and "found a null pointer" in said()
+        assert library.nsrt_look_up(opened, None, None, None) and "found a null pointer" in said()
+    assert library.nsrt_world_lookup_info(world, 0, info) == 0 and info.feature == b"user_id@user"
+    library.nsrt_world_close(world)
 
 
 def test_keyed_tensors_that_lie_in_another_order(frozen):

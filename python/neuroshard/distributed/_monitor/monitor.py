@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from neuroshard import _fields
+from neuroshard import _fields, planning
 from neuroshard._group.agreement import gather, rank_of, require_same, together
 from neuroshard._jagged import Jagged
+from neuroshard._printable import did_you_mean
 from neuroshard.distributed._monitor.advice import Advice
 from neuroshard.distributed._monitor.search import Bags, Search
 from neuroshard.errors import TensorError
-from neuroshard.planning import WarmStart
 from neuroshard.plans import Plan
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class PlanMonitor:
         if not 1 <= _fields.whole(batches, "batches") <= every:
             raise ValueError("batches: expected at least 1 and at most `every`, got: "
                              f"{batches} of {every}")
+        known = inspect.signature(planning.plan).parameters
+        for key in options:
+            if key not in known:
+                raise TypeError(f"PlanMonitor: {key}: expected an option of neuroshard.plan{did_you_mean(key, known)}")
         for key in ("progress", "warm_start"):
             if key in options:
                 raise TypeError(f"PlanMonitor: {key}: the monitor's own")
@@ -66,7 +71,7 @@ class PlanMonitor:
         self._every, self._batches = every, batches
         self._options = {"threads": 1, **options}
         if horizon_steps is not None:
-            self._options["horizon_steps"] = WarmStart(tables.plan, horizon_steps=horizon_steps).horizon_steps
+            self._options["horizon_steps"] = planning.WarmStart(tables.plan, horizon_steps=horizon_steps).horizon_steps
         require_same({"every": str(every), "batches": str(batches)}, self._group,
                      "all ranks must make the same PlanMonitor")
         self._steps = 0
