@@ -20,6 +20,7 @@ namespace {
 constexpr double kWork = 3e6;
 constexpr double kMinTries = 8;
 constexpr double kMaxTries = 3000;
+constexpr double kMaxFewTries = 100;
 
 std::vector<RandomEntry> entriesOf(const SearchContext &context,
                                    const std::vector<UnitPtr> &initial,
@@ -61,11 +62,12 @@ std::vector<RandomEntry> entriesOf(const SearchContext &context,
 
 void neuroshard::restartRandomly(const SearchContext &context,
                                  const std::vector<UnitPtr> &initial,
-                                 SearchOutcome &outcome) {
+                                 SearchOutcome &outcome, Restarts restarts) {
   std::vector<UnitPtr> units;
   std::vector<RandomEntry> entries = entriesOf(context, initial, units);
   double size = static_cast<double>(units.size()) * context.deviceCount;
-  int tries = static_cast<int>(std::clamp(kWork / size, kMinTries, kMaxTries));
+  double most = restarts == Restarts::Few ? kMaxFewTries : kMaxTries;
+  int tries = static_cast<int>(std::clamp(kWork / size, kMinTries, most));
   for (int i = 0; i < tries && !context.deadlinePassed(); ++i) {
     RandomPlacer placer(context, units, entries,
                         context.options.seed * 100003 +

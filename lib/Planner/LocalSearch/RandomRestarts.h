@@ -13,7 +13,8 @@ namespace neuroshard {
 /// they make a plan, or a bounded number of tries is used up.
 void restartRandomly(const SearchContext &context,
                      const std::vector<UnitPtr> &initial,
-                     SearchOutcome &outcome);
+                     SearchOutcome &outcome,
+                     Restarts restarts = Restarts::Many);
 
 } // namespace neuroshard
 

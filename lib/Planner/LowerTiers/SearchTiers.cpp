@@ -28,6 +28,9 @@ constexpr double kSmallFilled[] = {1, 0.97, 0.93, 0.88, 0.8, 0.7};
 constexpr size_t kSmallProblem = 64;
 /// A plan is better if its cost is below the best one's times this.
 constexpr double kGain = 1 - 1e-6;
+/// Choices whose fetches take longer than this times the best plan's step are
+/// not searched. Fetches are part of a step; caches that grow shorten them.
+constexpr double kHopeless = 2;
 
 Cuts cutsOf(Algorithm algorithm) {
   switch (algorithm) {
@@ -59,10 +62,10 @@ public:
   }
 
   tl::expected<SearchResult, PlanningError>
-  operator()(const ShardingProblem &problem) {
+  operator()(const ShardingProblem &problem, Restarts restarts) {
     if (given.deadlineSeconds)
       each.deadlineSeconds = std::max(0.0, secondsLeft());
-    return search(problem, each);
+    return search(problem, each, restarts);
   }
 
   bool isOver() const {
@@ -93,14 +96,17 @@ public:
       : problem(problem), model(model), options(options), search(search),
         tables(
             tierOptions(summarized(problem), tiers, cutsOf(options.algorithm))),
-        rooms(roomsForTables(summarized(problem), tiers)) {}
+        rooms(roomsForTables(summarized(problem), tiers)),
+        restarts(isSmall() ? Restarts::Few : Restarts::Many) {}
 
   /// `why`: why there is no plan without lower tiers.
   tl::expected<SearchResult, PlanningError> run(PlanningError why) {
-    for (double share : shares())
-      for (const TierBytes &room : rooms)
-        if (isSmall() || !best)
-          tryChoice(tables, room, share);
+    tryShares();
+    if (!best && isSmall()) {
+      restarts = Restarts::Many;
+      hasPlan.clear();
+      tryShares();
+    }
     if (!best && search.isOver())
       failure = "the search was ended before there was one";
     if (!best) {
@@ -115,6 +121,13 @@ public:
   }
 
 private:
+  void tryShares() {
+    for (double share : shares())
+      for (const TierBytes &room : rooms)
+        if (isSmall() || !best)
+          tryChoice(tables, room, share);
+  }
+
   bool isSmall() const {
     return tables.size() * problem.topology.devices.size() <= kSmallProblem;
   }
@@ -150,10 +163,12 @@ private:
     std::optional<TierChoice> choice = chooseTiers(some, partOf(room, share));
     if (!choice || search.isOver())
       return false;
+    if (best && choice->ms > kHopeless * best->breakdown.costMs)
+      return false;
     auto [tried, isNew] = hasPlan.try_emplace(tiersOf(some, *choice), false);
     if (!isNew)
       return tried->second;
-    auto result = search(withTiers(problem, some, *choice));
+    auto result = search(withTiers(problem, some, *choice), restarts);
     if (!result) {
       failure = result.error().message;
       return false;
@@ -211,6 +226,7 @@ private:
   std::optional<SearchResult> best;
   /// Of what was tried, whether there is a plan.
   std::map<Tiers, bool> hasPlan;
+  Restarts restarts;   ///< of each search.
   std::string failure; ///< of the last search without a plan.
   int64_t evaluations = 0;
   double seconds = 0;
@@ -223,7 +239,7 @@ neuroshard::searchTiers(const ShardingProblem &problem, const CostModel &model,
                         const SearchOptions &options,
                         const TierlessSearch &each) {
   SearchesInTime search(options, each);
-  auto result = search(problem);
+  auto result = search(problem, Restarts::Many);
   if (!result && result.error().limit == Limit::DeviceMemory) {
     std::vector<Tier> tiers = usableTiers(problem, options.lowerTiers);
     if (tiers.empty())

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_LIB_PLANNER_LOWERTIERS_SEARCHTIERS_H
 #define NEUROSHARD_LIB_PLANNER_LOWERTIERS_SEARCHTIERS_H
 
+#include "Units/SearchOutcome.h"
 #include "neuroshard/Planner/Search.h"
 
 #include <functional>
@@ -11,7 +12,7 @@ namespace neuroshard {
 
 /// A search that leaves tables in the tiers that the problem gives them.
 using TierlessSearch = std::function<tl::expected<SearchResult, PlanningError>(
-    const ShardingProblem &, const SearchOptions &)>;
+    const ShardingProblem &, const SearchOptions &, Restarts)>;
 
 /// The result of `search`; where device memory does not hold all, with tables
 /// in SearchOptions::lowerTiers. Explains tables in lower tiers. An error says

@@ -126,13 +126,14 @@ bool exchangesNorms(const SearchContext &context) {
 } // namespace
 
 SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
-                                       const std::vector<UnitPtr> &units) {
+                                       const std::vector<UnitPtr> &units,
+                                       Restarts restarts) {
   switch (context.options.algorithm) {
   case Algorithm::Default: {
     SearchOutcome outcome = searchDefault(context, units);
     if (!outcome.state ||
         !verify(outcome.state->plan(), context.problem).empty())
-      restartRandomly(context, units, outcome);
+      restartRandomly(context, units, outcome, restarts);
     return outcome;
   }
   case Algorithm::Published:

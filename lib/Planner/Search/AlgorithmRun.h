@@ -12,7 +12,8 @@ namespace neuroshard {
 
 /// Runs the algorithm that the context's options name.
 SearchOutcome runAlgorithm(const SearchContext &context,
-                           const std::vector<UnitPtr> &units);
+                           const std::vector<UnitPtr> &units,
+                           Restarts restarts = Restarts::Many);
 
 /// search() with `run` as the algorithm, for checked input. Ignores the warm
 /// start of the options.

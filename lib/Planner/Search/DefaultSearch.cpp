@@ -233,10 +233,11 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
     if (chain.costMs < best->costMs)
       best = &chain;
   }
-  outcome.stopReason = whyStopped(*best, budget, outcome.evaluations - before);
+  int64_t edits = outcome.evaluations - before;
   best->costMs =
       joinPieces(best->board, simpleLimitMs(best->costMs), outcome.evaluations);
   keepResult(*best);
+  outcome.stopReason = whyStopped(*best, budget, edits);
 }
 
 /// Why local search ended, which made `evaluations` edits.
@@ -291,8 +292,6 @@ void DefaultSearch::keepResult(const Chain &best) {
   }
   outcome.tried.push_back("then descent: " + formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);
-  if (context.deadlinePassed())
-    outcome.stopReason = context.whyStopped();
 }
 
 void DefaultSearch::joinPiecesOnDevices(const std::vector<UnitPtr> &units) {

@@ -68,12 +68,13 @@ provenanceSettings(const ShardingProblem &problem,
 /// the cheaper plan.
 tl::expected<SearchResult, PlanningError>
 searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
-               const CostModel &model, const SearchOptions &options) {
+               const CostModel &model, const SearchOptions &options,
+               const SearchRun &run) {
   SearchOptions half = options, rest = options;
   if (options.deadlineSeconds)
     half.deadlineSeconds = rest.deadlineSeconds = *options.deadlineSeconds / 2;
-  auto inGroups = runSearch(grouped, model, half, runAlgorithm);
-  auto plain = runSearch(problem, model, rest, runAlgorithm);
+  auto inGroups = runSearch(grouped, model, half, run);
+  auto plain = runSearch(problem, model, rest, run);
   bool better = inGroups && (!plain || inGroups->breakdown.costMs <
                                            plain->breakdown.costMs);
   if (!better || !verify(inGroups->plan, problem).empty())
@@ -90,13 +91,17 @@ constexpr double kWireTolerance = 0.01;
 
 tl::expected<SearchResult, PlanningError>
 searchMemory(const ShardingProblem &problem, const CostModel &model,
-             const SearchOptions &options) {
+             const SearchOptions &options, Restarts restarts) {
   if (options.warmStart)
     return searchFromPrevious(problem, model, options);
+  SearchRun run = [=](const SearchContext &context,
+                      const std::vector<UnitPtr> &units) {
+    return runAlgorithm(context, units, restarts);
+  };
   if (options.algorithm == Algorithm::Default)
     if (auto grouped = withGroupPins(problem, model))
-      return searchBothWays(problem, *grouped, model, options);
-  return runSearch(problem, model, options, runAlgorithm);
+      return searchBothWays(problem, *grouped, model, options, run);
+  return runSearch(problem, model, options, run);
 }
 
 tl::expected<SearchResult, PlanningError>
@@ -109,11 +114,12 @@ searchOneType(const ShardingProblem &problem, const CostModel &model,
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
-  auto result = searchTiers(
-      problem, model, options,
-      [&](const ShardingProblem &tiered, const SearchOptions &given) {
-        return searchMemory(tiered, model, given);
-      });
+  auto result =
+      searchTiers(problem, model, options,
+                  [&](const ShardingProblem &tiered, const SearchOptions &given,
+                      Restarts restarts) {
+                    return searchMemory(tiered, model, given, restarts);
+                  });
   if (!result)
     return result;
   SearchContext context(problem, model, options);

@@ -31,6 +31,10 @@ struct SearchOutcome {
 using SearchRun = std::function<SearchOutcome(const SearchContext &,
                                               const std::vector<UnitPtr> &)>;
 
+/// Tries of random forms and devices where a search finds no plan: few for one
+/// of several searches that may have one.
+enum class Restarts { Few, Many };
+
 /// "1.234 ms".
 std::string formatMs(double ms);
 
