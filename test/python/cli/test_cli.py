@@ -92,7 +92,6 @@ def test_plan_of_a_function(run, tmp_path):
     assert {one["table"] for one in found["plan"]["shards"]} == {"t"}
 
 
-
 @pytest.mark.parametrize("arguments, said", [
     (["plan", "none.json"], "there is no file none.json"),
     (["plan", "broken.json"], "broken.json"),
