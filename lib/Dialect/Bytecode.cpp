@@ -4,6 +4,8 @@
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
 using namespace mlir;
 using namespace neuroshard::ir;
 
@@ -37,16 +39,20 @@ BytecodeInterface::readVersion(DialectBytecodeReader &reader) const {
 static LogicalResult namePlan(SuspendOp suspend) {
   if (llvm::none_of(suspend.getValues().getTypes(), llvm::IsaPred<DistType>))
     return success();
-  Operation *function = suspend->getParentOp();
-  Operation *scope = SymbolTable::getNearestSymbolTable(function);
-  auto plans = scope->getRegion(0).getOps<PlanOp>();
-  if (!llvm::hasSingleElement(plans))
+  auto function = suspend->getParentOfType<FunctionOpInterface>();
+  Operation *scope =
+      function ? SymbolTable::getNearestSymbolTable(function) : nullptr;
+  // An op of an unknown dialect may be a symbol table or not.
+  if (!scope)
+    return success();
+  SmallVector<PlanOp> plans(scope->getRegion(0).getOps<PlanOp>());
+  if (plans.size() != 1)
     return suspend.emitOpError("has values that a plan distributes; bytecode "
                                "before version 9 is read where the module has "
                                "one plan, got: ")
-           << std::distance(plans.begin(), plans.end());
+           << plans.size();
   function->setAttr(NeuroShardDialect::kPlanAttrName,
-                    FlatSymbolRefAttr::get((*plans.begin()).getSymNameAttr()));
+                    FlatSymbolRefAttr::get(plans.front().getSymNameAttr()));
   return success();
 }
 
