@@ -6,6 +6,7 @@
 /// bound over the columns of each table on each device.
 //===----------------------------------------------------------------------===//
 
+#include "DriftingTables.h"
 #include "ForwardModel.h"
 #include "IdMaps.h"
 #include "RelayLoads.h"
@@ -84,6 +85,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
       std::any_of(problem.constraints.fixedShards.begin(),
                   problem.constraints.fixedShards.end(),
                   [](const Shard &shard) { return shard.hasCopies(); });
+  std::vector<bool> mayDrift = tablesThatMayDrift(problem);
   std::vector<BoundTable> tables;
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     const Table &table = problem.tables[i];
@@ -112,13 +114,7 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
     if (bound.mayReplicate)
       setReplicaBytes(problem, static_cast<int>(i), features[i], whole, bound);
     // Copies that drift exchange nothing in most steps: the bound counts 0.
-    bool drifts =
-        (found != constraintOf.end() && found->second->syncEvery > 0) ||
-        std::ranges::any_of(
-            problem.constraints.fixedShards, [&](const Shard &shard) {
-              return shard.table == table.name && shard.copiesDrift();
-            });
-    if (drifts)
+    if (mayDrift[i])
       bound.replicaBackwardBytes = bound.replicaReceivedBytes = 0;
     tables.push_back(bound);
   }

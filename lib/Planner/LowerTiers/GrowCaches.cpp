@@ -4,9 +4,8 @@
 
 #include "Cost/FetchRates.h"
 #include "Cost/RowDemands.h"
-#include "Memory/UpdateMemory.h"
+#include "Memory/CacheMemory.h"
 #include "Units/TableRules.h"
-#include "neuroshard/Model/CacheBuffers.h"
 #include "neuroshard/Planner/CacheHits.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Support/Round.h"
@@ -26,9 +25,7 @@ constexpr int64_t kParts = 64;
 struct GrowingCache {
   Shard *shard = nullptr;
   const RowDemand *demand = nullptr;
-  int64_t rowBytes = 0;   ///< of device memory.
-  int64_t placeBytes = 0; ///< of host memory, for each row.
-  int64_t roundedUp = 0;  ///< most bytes by which pages round up.
+  CachePlace place;
   int64_t recordBytes = 0;
   size_t host = 0;
   double ms = 0; ///< of its fetches now.
@@ -39,8 +36,9 @@ struct GrowingCache {
   int64_t mostRows() const { return roundUp(shard->rows(), kCacheWays); }
   double savedPerByte() const {
     return nextRows > shard->cache.rows
-               ? (ms - nextMs) / static_cast<double>(
-                                     (nextRows - shard->cache.rows) * rowBytes)
+               ? (ms - nextMs) /
+                     static_cast<double>((nextRows - shard->cache.rows) *
+                                         place.bytes.device)
                : 0;
   }
 };
@@ -87,16 +85,8 @@ private:
       auto device = static_cast<size_t>(shard.devices.front());
       const Table &table = problem.tables[index];
       OptimizerStates states = optimizerStates(table.optimizer.kind);
-      GrowingCache cache{&shard, &demands.of(number)};
-      if (engineOf(problem) == Engine::Gpu) {
-        cache.rowBytes =
-            rowArrayBytes(states, shard.width(), table.elementType);
-        cache.placeBytes = kCachePlaceBytes;
-        cache.roundedUp = (1 + states.count()) * kGpuPageBytes;
-      } else {
-        cache.rowBytes =
-            cachedRowBytes(states, shard.width(), table.elementType);
-      }
+      GrowingCache cache{&shard, &demands.of(number),
+                         cachePlaceOf(problem, table, shard)};
       cache.recordBytes = recordBytes(states, shard.width(), table.elementType);
       cache.host = rates.hostOf(device);
       ofDevices[device].push_back(cache);
@@ -114,9 +104,10 @@ private:
 
   /// What a part of so many bytes brings.
   void tryPart(size_t device, GrowingCache &cache, int64_t bytes) const {
-    int64_t rows = bytes / cache.rowBytes;
-    if (cache.placeBytes > 0)
-      rows = std::min(rows, leftOfHosts[cache.host] / cache.placeBytes);
+    const CacheBytes &place = cache.place.bytes;
+    int64_t rows = bytes / place.device;
+    if (place.host > 0)
+      rows = std::min(rows, leftOfHosts[cache.host] / place.host);
     rows = std::max<int64_t>(0, rows) / kCacheWays * kCacheWays;
     cache.nextRows = std::min(cache.shard->cache.rows + rows, cache.mostRows());
     cache.nextMs = cache.nextRows > cache.shard->cache.rows
@@ -125,7 +116,8 @@ private:
   }
 
   bool stillFits(const GrowingCache &cache) const {
-    return (cache.nextRows - cache.shard->cache.rows) * cache.placeBytes <=
+    return (cache.nextRows - cache.shard->cache.rows) *
+               cache.place.bytes.host <=
            std::max<int64_t>(0, leftOfHosts[cache.host]);
   }
 
@@ -134,7 +126,7 @@ private:
       return;
     for (GrowingCache &cache : caches) {
       cache.ms = msOf(device, cache, cache.shard->cache.rows);
-      left -= cache.roundedUp;
+      left -= cache.place.roundedUp;
     }
     // Where no part fits any more, smaller ones may.
     for (int64_t part = left / kParts; part > 0; part /= kParts)
@@ -161,8 +153,8 @@ private:
         continue;
       }
       int64_t added = best->nextRows - best->shard->cache.rows;
-      left -= added * best->rowBytes;
-      leftOfHosts[best->host] -= added * best->placeBytes;
+      left -= added * best->place.bytes.device;
+      leftOfHosts[best->host] -= added * best->place.bytes.host;
       best->shard->cache.rows = best->nextRows;
       best->ms = best->nextMs;
       tryPart(device, *best, part);

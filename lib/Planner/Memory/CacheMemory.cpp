@@ -14,13 +14,23 @@ CacheBytes neuroshard::mostOf(CacheBytes one, CacheBytes other) {
   return {std::max(one.device, other.device), std::max(one.host, other.host)};
 }
 
+CachePlace neuroshard::cachePlaceOf(const ShardingProblem &problem,
+                                    const Table &table, const Shard &shard) {
+  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  int64_t width = shard.width();
+  if (engineOf(problem) == Engine::Cpu)
+    return {{cachedRowBytes(states, width, table.elementType), 0}, 0};
+  return {{rowArrayBytes(states, width, table.elementType), kCachePlaceBytes},
+          (1 + states.count()) * kGpuPageBytes};
+}
+
 CacheBytes neuroshard::rowCacheBytes(const ShardingProblem &problem,
                                      const Table &table, const Shard &shard,
                                      int64_t places) {
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  CacheBytes place = cachePlaceOf(problem, table, shard).bytes;
   if (engineOf(problem) == Engine::Cpu)
-    return {places * cachedRowBytes(states, shard.width(), table.elementType),
-            0};
+    return {places * place.device, 0};
+  OptimizerStates states = optimizerStates(table.optimizer.kind);
   auto pages = [&](int64_t rowBytes) {
     return roundUp(places * rowBytes, kGpuPageBytes);
   };
@@ -28,7 +38,7 @@ CacheBytes neuroshard::rowCacheBytes(const ShardingProblem &problem,
               states.perElement *
                   pages(paddedRowBytes(shard.width(), ElementType::F32)) +
               states.perRow * pages(elementBytes(ElementType::F32)),
-          places * kCachePlaceBytes};
+          places * place.host};
 }
 
 CacheBytes neuroshard::cacheStagingBytes(const ShardingProblem &problem,

@@ -2,6 +2,7 @@
 
 #include "AverageMemory.h"
 
+#include "Cost/DriftingTables.h"
 #include "neuroshard/Artifact/CopyAverages.h"
 #include "neuroshard/Model/RowCache.h"
 #include "neuroshard/Planner/Traffic.h"
@@ -29,26 +30,15 @@ void neuroshard::addAverageMessages(const ShardingProblem &problem,
     devices[device].backwardBytes += kMessages * sent[device];
 }
 
-static bool mayDrift(const Constraints &constraints, int table,
-                     const std::string &name) {
-  return std::ranges::any_of(constraints.tables,
-                             [&](const TableConstraint &constraint) {
-                               return constraint.table == table &&
-                                      constraint.syncEvery > 0;
-                             }) ||
-         std::ranges::any_of(constraints.fixedShards, [&](const Shard &shard) {
-           return shard.table == name && shard.copiesDrift();
-         });
-}
-
 int64_t neuroshard::roomForAverages(const ShardingProblem &problem) {
   if (!haveAverages(problem))
     return 0;
   int64_t devices = problem.topology.deviceCount();
+  std::vector<bool> mayDrift = tablesThatMayDrift(problem);
   int64_t all = 0, rounding = 0;
   for (size_t i = 0; i < problem.tables.size(); ++i) {
     const Table &table = problem.tables[i];
-    if (!mayDrift(problem.constraints, static_cast<int>(i), table.name))
+    if (!mayDrift[i])
       continue;
     // Cuts by columns pad rows; parts are rounded up to a few rows.
     int64_t rowBytes = 2 * rowArrayBytes(optimizerStates(table.optimizer.kind),
