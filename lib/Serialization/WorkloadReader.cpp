@@ -4,6 +4,7 @@
 #include "ShardJson.h"
 #include "TopologyJson.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/ClosestName.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -63,7 +64,9 @@ private:
   void readTableConstraint(const Json &value, const Path &path,
                            Constraints &out);
   int readTableName(const Json &value, const Path &path);
-  int unknownName(const Path &path, const std::string &message);
+  using NumberOfName = std::unordered_map<std::string, int>;
+  int unknownName(const Path &path, const std::string &what,
+                  const std::string &name, const NumberOfName &known);
   std::vector<int> readDevices(Object &object);
   std::vector<std::vector<int>> readTableSets(const Json &value,
                                               const Path &path);
@@ -72,8 +75,8 @@ private:
   Reader reader;
   /// Where a name stands that is none of a table or feature.
   std::vector<std::string> unknownNames;
-  std::unordered_map<std::string, int> tableOfName;
-  std::unordered_map<std::string, int> featureOfName;
+  NumberOfName tableOfName;
+  NumberOfName featureOfName;
 };
 
 Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
@@ -150,9 +153,21 @@ Table WorkloadReader::readTable(const Json &value, const Path &path) {
   return table;
 }
 
-/// An index that checks refuse.
-int WorkloadReader::unknownName(const Path &path, const std::string &message) {
-  reader.error(path, message);
+/// An index that checks refuse. known: the names that there are, of which the
+/// first errors say the closest.
+int WorkloadReader::unknownName(const Path &path, const std::string &what,
+                                const std::string &name,
+                                const NumberOfName &known) {
+  constexpr size_t kMostSuggestions = 10, kMostNames = 10000;
+  std::string suggestion;
+  if (unknownNames.size() < kMostSuggestions && known.size() <= kMostNames) {
+    std::vector<std::string> names;
+    for (const auto &[one, number] : known)
+      names.push_back(one);
+    std::ranges::sort(names); // the first of several is suggested
+    suggestion = didYouMean(name, names);
+  }
+  reader.error(path, "unknown " + what + " '" + name + "'" + suggestion);
   unknownNames.push_back(path.str());
   return -1;
 }
@@ -164,7 +179,7 @@ int WorkloadReader::readTableName(const Json &value, const Path &path) {
   auto found = tableOfName.find(name);
   if (found != tableOfName.end())
     return found->second;
-  return unknownName(path, "unknown table '" + name + "'");
+  return unknownName(path, "table", name, tableOfName);
 }
 
 Feature WorkloadReader::readFeature(const Json &value, const Path &path) {
@@ -201,7 +216,7 @@ Snapshot WorkloadReader::readSnapshot(const Json &value, const Path &path,
       return;
     auto found = featureOfName.find(name);
     if (found == featureOfName.end()) {
-      unknownName(Path(where, "feature"), "unknown feature '" + name + "'");
+      unknownName(Path(where, "feature"), "feature", name, featureOfName);
       return;
     }
     const Feature &own = problem.features[static_cast<size_t>(found->second)];

@@ -369,6 +369,18 @@ def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
     if value[1].dtype not in (torch.int32, torch.int64) or value[1].shape[0] < 1:
         raise TensorError(f"feature \"{name}\": expected offsets [batch + 1] as torch.int64, found "
                           f"shape {tuple(value[1].shape)}, {value[1].dtype}")
+    if len(value) > 2:
+        check_own_weights(value[0], value[2], name)
+
+
+def check_own_weights(ids: torch.Tensor, weights: torch.Tensor, name: str) -> None:
+    """Raises unless a feature has a weight for each of its own ids: a missing one would shift those of the features
+    behind. While torch traces, the step compares their number over all features alone."""
+    if not weights.is_floating_point():
+        raise TensorError(f"feature \"{name}\": expected weights of a floating-point type, found {weights.dtype}")
+    if not torch.compiler.is_compiling() and weights.shape[0] != ids.shape[0]:
+        raise TensorError(f"feature \"{name}\": expected a weight for each of its {ids.shape[0]} ids, found "
+                          f"{weights.shape[0]}")
 
 
 def check_ends(ids: torch.Tensor, offsets: torch.Tensor, name: str) -> None:

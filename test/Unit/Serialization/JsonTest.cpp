@@ -316,6 +316,11 @@ TEST(JsonTest, UnknownNamesAreRefused) {
                                  R"(, "topology": "2xCPU", "constraints":
                              {"pins": [{"table": "z", "devices": [0]}]})")),
             "constraints.pins[0].table: unknown table 'z'");
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "user", "rows": 1, "dim": 4})",
+                                 R"(, "topology": "2xCPU", "constraints":
+                             {"pins": [{"table": "usr", "devices": [0]}]})")),
+            "constraints.pins[0].table: unknown table 'usr'; did you mean "
+            "'user'?");
 }
 
 TEST(JsonTest, OptimizersKeepTheirNamesAndModes) {

@@ -224,15 +224,32 @@ def test_tensors_in_dicts_and_lists_are_filled(tmp_path):
             checkpoint.load(tmp_path / "a", wrong)
 
 
+class WithExtra(torch.nn.Module):
+    """A module with a state that is no tensor."""
+
+    def __init__(self, extra):
+        super().__init__()
+        self.extra = extra
+
+    def get_extra_state(self):
+        return self.extra
+
+    def set_extra_state(self, state):
+        self.extra = state
+
+
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     for value, text in ((numpy.float64(0.5), r"best: expected numbers, .* numpy.*scalar; make these of it, as float\(\)"),
                         ({"a": [Path("x")]}, r"best: expected numbers, .* pathlib.PosixPath"),
                         (Code(tmp_path / "ran"), r"best: expected numbers, .*posix\.mkdir"),
+                        (WithExtra(numpy.float64(0.5)), r"best._extra_state: expected numbers, .* numpy"),
                         (lambda: 3, "best: it cannot be written: .*lambda")):
         with pytest.raises(CheckpointError, match=text):
             checkpoint.save(tmp_path / "a", {"best": value})
         assert not list(tmp_path.glob("a*"))
-    checkpoint.save(tmp_path / "a", {"best": 0.25})
+    checkpoint.save(tmp_path / "a", {"best": 0.25, "module": WithExtra({"k": 3})})
+    checkpoint.load(tmp_path / "a", {"module": (module := WithExtra(None))})
+    assert module.extra == {"k": 3}
     with torch.serialization.safe_globals([PosixPath]):
         checkpoint.save(tmp_path / "a", {"best": Path("x")})
         checkpoint.load(tmp_path / "a", found := {"best": None})

@@ -29,6 +29,16 @@ def test_the_offsets_of_a_feature_span_its_ids(offsets):
         as_jagged(given, Input())
 
 
+@pytest.mark.parametrize(("weights", "message"), [
+    (([1.0, 2, 3], [1.0, 2, 3, 4, 5]), 'feature "a": expected a weight for each of its 4 ids, found 3'),
+    (([1.0, 2, 3, 4], [1, 2, 3, 4]), 'feature "b": expected weights of a floating-point type, found torch.int64')])
+def test_each_feature_has_weights_for_its_own_ids(weights, message):
+    offsets = torch.tensor([0, 1, 4])
+    given = {name: (IDS, offsets, torch.tensor(one)) for name, one in zip("ab", weights)}
+    with pytest.raises(TensorError, match=message):
+        as_jagged(given, Input())
+
+
 def test_traced_offsets_are_checked_in_the_step():
     def join(first, second):
         made = as_jagged({"a": (IDS, first), "b": (IDS, second)}, Input())

@@ -127,6 +127,13 @@ def case_refused(context):
     raises(kind, "in the problem", lambda: shard(problem=larger if context.rank == 0 else problem))
     raises(ns.distributed.GroupError, "another one_step than rank 0", lambda: shard(one_step=context.rank > 0))
     assert isinstance(model.bags, EmbeddingBagCollection)
+    # Weights that are lost are told of, once.
+    for device, told in (("meta", []), ("cpu", ["bags, inner.weighted, rows"] if context.rank == 0 else [])):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            context.modules.append(shard(model=Collections(torch.device(device)))["bags"])
+        found = [str(one.message) for one in given if "are not taken" in str(one.message)]
+        assert len(found) == len(told) and all(map(str.__contains__, found, told)), found
     # The order of features is the caller's.
     views = shard(problem=problem.replace(features=list(reversed(problem.features))))
     context.modules.append(views["bags"])

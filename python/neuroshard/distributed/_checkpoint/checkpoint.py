@@ -142,7 +142,9 @@ def _values_to_save(state: State) -> dict[str, Any]:
     values = {}
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
-            values |= value.state_dict() if not name else {name: value.state_dict()}
+            entries = {key: one if isinstance(one, torch.Tensor) else to_save(_key(name, key), one)  # extra state
+                       for key, one in value.state_dict().items()}
+            values |= {name: entries} if name else entries
         elif _is_stateful(value):
             values[name] = (_whole(name, value.state_dict()),)
         else:
@@ -177,10 +179,11 @@ def _target(state: State, only: Contents | None, metadata: Metadata) -> dict[str
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
             target |= {_key(name, key): one for key, one in state_to_load_into(value).items()}
-        elif _is_stateful(value) or (isinstance(value, (Mapping, list)) and name in metadata.state_dict_metadata):
-            target[name] = None  # one value, whatever is there
         else:
-            target[name] = value
+            target[name] = None if _is_stateful(value) else value
+    for key, one in target.items():
+        if isinstance(one, (Mapping, list)) and key in metadata.state_dict_metadata:
+            target[key] = None  # one value, whatever is there
     if only is None:
         return target
     optimizer = _optimizer_keys(state)
@@ -256,7 +259,7 @@ def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
             keys = [key for key in state_to_load_into(value) if _key(name, key) in target]
-            _load_module(value, {key: target[_key(name, key)] for key in keys})
+            _load_module(value, {key: loaded(target[_key(name, key)]) for key in keys})
         elif name in target and _is_stateful(value):
             value.load_state_dict(target[name][0])
         elif name in target:

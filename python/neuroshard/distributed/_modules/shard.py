@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from neuroshard._fields import shown
-from neuroshard._group.agreement import require_same, together
+from neuroshard._group.agreement import rank_of, require_same, together
 from neuroshard._model_names import collection_of
 from neuroshard.distributed._modules.forwards import Forwards
 from neuroshard.distributed._modules.found import Part, parts_of
@@ -36,7 +37,8 @@ def shard_model(model: torch.nn.Module, plan: Plan, problem: ShardingProblem, *,
     one of gradients and one update, where their ids are among the arguments of the forward
     (docs/distributed.md). one_step: False gives each collection steps of its own. Weights begin anew, by
     initial_values where they are given, else by the init_fn of a table's config, else by seed: load a state
-    dict for others.
+    dict for others. Where collections have weights that are lost so, rather than be on the device meta, rank 0
+    gives a UserWarning.
 
     Raises a ValueError, with the model as it was, if plan, problem and model do not have the same tables, or
     if the model also has an nn.EmbeddingBag or nn.Embedding outside of collections."""
@@ -44,6 +46,7 @@ def shard_model(model: torch.nn.Module, plan: Plan, problem: ShardingProblem, *,
     group = options.get("process_group")
     parts = together(lambda: _checked_parts(model, plan, problem, named), group, "the check of the model")
     require_same({"one_step": str(bool(one_step))}, group, "all ranks must build the same model")
+    _warn_of_weights(parts, group)
     members = members_of(parts)
     if functions := {**_init_functions(parts), **(options.get("initial_values") or {})}:
         options["initial_values"] = functions
@@ -58,6 +61,15 @@ def shard_model(model: torch.nn.Module, plan: Plan, problem: ShardingProblem, *,
             view = views[path_of_module[id(one)]]
             setattr(model.get_submodule(parent), name, view.train(one.training))
     return views
+
+
+def _warn_of_weights(parts: Sequence[Part], group: Any) -> None:
+    paths = [part.path for part in parts if any(not one.is_meta for one in part.module.parameters())]
+    if paths and rank_of(group) == 0:
+        warnings.warn(f"shard_model: the weights that collections of the model have ({', '.join(paths)}) are not taken: "
+                      "tables begin by the init_fn of their configs or by seed. To go on with them keep their "
+                      "state_dict() and load it afterwards; else make the collections on the device \"meta\", where they "
+                      "take no memory", UserWarning, stacklevel=3)
 
 
 def reshard_model(sharded: Mapping[str, CollectionView], plan: Plan, problem: ShardingProblem) -> Resharded:
