@@ -11,6 +11,7 @@
 #include "RelayLoads.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
+#include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
 
@@ -118,7 +119,8 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
             problem.constraints.fixedShards, [&](const Shard &shard) {
               return shard.table == table.name && shard.copiesDrift();
             });
-    if (drifts)
+    // Nor do hot rows alone with their share of ids.
+    if (drifts || (bound.mayReplicate && hasRowsByUse(table)))
       bound.replicaBackwardBytes = bound.replicaReceivedBytes = 0;
     tables.push_back(bound);
   }
