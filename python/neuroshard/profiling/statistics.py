@@ -6,7 +6,7 @@ The definitions are those of docs/formats.md.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy
 
@@ -16,9 +16,16 @@ from neuroshard.errors import InputError
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Access, Feature, FeatureStatistics, RowMass, Table, TableStatistics
 
-# The shares of hottest rows for which their share of the lookups is recorded.
+# The shares of hottest rows for which their share of the lookups is recorded; of the first rows where these are
+# nearly as hot.
 ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 DIGITS = 6
+# Rows count as in the order of their use where the first ones get this part of what as many of the hottest get, of
+# which counts of a sample find more than there are, and some more than if all rows were alike.
+AS_HOT = 0.8
+SKEWED = 2.0
+# Fewer lookups say nothing of that.
+FEWEST_LOOKUPS = 1000
 
 
 class FeatureCounts:
@@ -67,27 +74,63 @@ class TableCounts:
         self.rows = merged
         self.samples.append(samples)
 
-    def access(self, table: Table) -> Access | None:
-        """None when no id was seen."""
+    def access(self, table: Table, reordered: bool = False) -> Access | None:
+        """None when no id was seen. reordered: as if rows were in the order of row_order()."""
         total = int(self.bins.sum())
         if not total:
             return None
+        by_use = has_order(table) and (reordered or self.is_by_use(table.rows))
         return Access(batch=round(sum(self.samples) / len(self.samples)),
-                         reuse=[int(one) / total for one in self.bins],
-                         row_mass=self.row_mass(table.rows))
+                      reuse=[int(one) / total for one in self.bins],
+                      row_mass=self.row_mass(table.rows, self.of_first if by_use and not reordered else self.of_hottest),
+                      rows_by_use=by_use)
 
-    def row_mass(self, rows: int) -> list[RowMass]:
-        hottest = numpy.cumsum(numpy.sort(self.counts)[::-1])
+    def row_order(self, rows: int) -> numpy.ndarray:
+        """The row of each id, int64 [rows]: by falling counts, of equal ones by id; ids that were not seen follow in
+        their order."""
+        hottest = self.rows[numpy.lexsort((self.rows, -self.counts))]
+        is_unseen = numpy.ones(rows, dtype=bool)
+        is_unseen[hottest] = False
+        order = numpy.empty(rows, dtype=numpy.int64)
+        order[hottest] = numpy.arange(len(hottest))
+        order[is_unseen] = numpy.arange(len(hottest), rows)
+        return order
+
+    def of_hottest(self, count: int) -> float:
+        """The share of the lookups that so many of the hottest rows get."""
+        hottest = numpy.sort(self.counts)[::-1]
+        return float(hottest[:count].sum() / self.counts.sum())
+
+    def of_first(self, count: int) -> float:
+        """The share of the lookups that so many of the first rows get."""
+        return float(self.counts[:numpy.searchsorted(self.rows, count)].sum() / self.counts.sum())
+
+    def is_by_use(self, rows: int) -> bool:
+        """Whether the first rows are about as hot as the hottest."""
+        counts = counts_of_shares(rows)
+        return (bool(self.counts.sum() >= FEWEST_LOOKUPS)
+                and all(self.of_first(count) >= AS_HOT * self.of_hottest(count) for count in counts)
+                and any(self.of_first(count) >= SKEWED * count / rows for count in counts))
+
+    def row_mass(self, rows: int, share_of: Callable[[int], float]) -> list[RowMass]:
+        """share_of: of the lookups, by the number of rows."""
         points = []
-        for share in ROW_SHARES:
-            count = int(share * rows)
-            if count < 1:
-                continue
-            lookups = hottest[min(count, len(hottest)) - 1] / hottest[-1]
-            points.append(RowMass(round(count / rows, 9), round(float(lookups), DIGITS)))
+        for count in counts_of_shares(rows):
+            lookups = share_of(count)
+            points.append(RowMass(round(count / rows, 9), round(lookups, DIGITS)))
             if lookups >= 1:
                 break
         return points
+
+
+def has_order(table: Table) -> bool:
+    """Whether rows of a table may be in the order of their use: not where a hash or the first use gives rows to ids."""
+    return not table.hashed and not table.dynamic_ids
+
+
+def counts_of_shares(rows: int) -> list[int]:
+    """The numbers of rows of ROW_SHARES, of so many."""
+    return [count for share in ROW_SHARES if (count := int(share * rows)) >= 1]
 
 
 def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
@@ -195,10 +238,16 @@ class Profile:
         return [counts.statistics(name) for name, counts in self.features.items()
                 if counts.samples]
 
-    def table_statistics(self) -> list[TableStatistics]:
-        found = ((table.name, self.tables[table.name].access(table))
+    def table_statistics(self, reordered: bool = False) -> list[TableStatistics]:
+        """reordered: as if rows were in the order of row_orders()."""
+        found = ((table.name, self.tables[table.name].access(table, reordered))
                  for table in self.problem.tables)
         return [TableStatistics(name, access) for name, access in found if access]
+
+    def row_orders(self) -> dict[str, numpy.ndarray]:
+        """The row of each id, by table, of those that may be in the order of their use and have ids in the batches."""
+        return {table.name: self.tables[table.name].row_order(table.rows) for table in self.problem.tables
+                if has_order(table) and len(self.tables[table.name].rows)}
 
 
 def check_rows(ids: numpy.ndarray, table: Table, where: str) -> None:
