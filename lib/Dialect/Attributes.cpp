@@ -249,7 +249,7 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
 
 LogicalResult AccessAttr::verify(EmitError emitError, int64_t batch,
                                  DenseF64ArrayAttr reuse,
-                                 DenseF64ArrayAttr rowMass) {
+                                 DenseF64ArrayAttr rowMass, bool rowsByUse) {
   constexpr size_t kBins = kReuseBins;
   if (batch <= 0)
     return emitError() << "'batch' must be positive, got: " << batch;
@@ -274,6 +274,10 @@ LogicalResult AccessAttr::verify(EmitError emitError, int64_t batch,
       return emitError() << "'row_mass' points must ascend, got: " << share
                          << " after " << rowMass[i - 2];
   }
+  if (rowsByUse && rowMass.empty())
+    return emitError()
+           << "'rows_by_use' needs 'row_mass', the lookups that the "
+              "first rows get";
   return success();
 }
 
@@ -283,6 +287,7 @@ Attribute AccessAttr::parse(AsmParser &parser, Type) {
   int64_t batch = 0;
   auto reuse = DenseF64ArrayAttr::get(context, {});
   DenseF64ArrayAttr rowMass = reuse;
+  bool rowsByUse = false;
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "batch")
       return parseCount(parser, batch);
@@ -290,12 +295,18 @@ Attribute AccessAttr::parse(AsmParser &parser, Type) {
       return parseNumbers(parser, reuse);
     if (key == "row_mass")
       return parseNumbers(parser, rowMass);
+    if (key == "rows_by_use") {
+      rowsByUse = true;
+      return success();
+    }
     return std::nullopt;
   };
-  if (parser.parseLess() || parsePairs(parser, "batch, reuse, row_mass",
-                                       /*first=*/true, parseValue))
+  if (parser.parseLess() ||
+      parsePairs(parser, "batch, reuse, row_mass, rows_by_use",
+                 /*first=*/true, parseValue))
     return {};
-  return parser.getChecked<AccessAttr>(loc, context, batch, reuse, rowMass);
+  return parser.getChecked<AccessAttr>(loc, context, batch, reuse, rowMass,
+                                       rowsByUse);
 }
 
 void AccessAttr::print(AsmPrinter &printer) const {
@@ -305,6 +316,8 @@ void AccessAttr::print(AsmPrinter &printer) const {
     printer << ", row_mass = ";
     printNumbers(printer, getRowMass());
   }
+  if (getRowsByUse())
+    printer << ", rows_by_use";
   printer << ">";
 }
 

@@ -25,6 +25,8 @@ public:
 private:
   void checkOptimizer(const std::string &where, const Table &table);
   void checkAccess(const std::string &where, const AccessStatistics &access);
+  void checkRowOrder(const std::string &where, const Table &table,
+                     const AccessStatistics &access);
   template <typename Statistics>
   void checkPooling(const std::string &where, const Statistics &statistics);
 };
@@ -77,6 +79,21 @@ void Checker::checkAccess(const std::string &where,
       error(place, "both shares must ascend from one point to the next");
     last = point;
   }
+  if (access.rowsByUse && access.rowMass.empty())
+    error(where + ".rows_by_use",
+          "nothing says how many lookups the first rows get: add row_mass, "
+          "which 'neuroshard profile' measures, or leave rows_by_use away");
+}
+
+/// Rows that a hash or the order of their first use gives to ids are in no
+/// order of use.
+void Checker::checkRowOrder(const std::string &where, const Table &table,
+                            const AccessStatistics &access) {
+  if (access.rowsByUse && (table.hashed || table.dynamicIds))
+    error(where + ".rows_by_use",
+          std::string("rows of a table with ") +
+              (table.hashed ? "hashed" : "dynamic") +
+              " ids are in no order of use: leave it away");
 }
 
 void Checker::checkTables() {
@@ -105,8 +122,10 @@ void Checker::checkTables() {
     if (table.dynamicIds && problem.batch.idType != IdType::I64)
       error(where + ".dynamic_ids", "they are of 64 bits: expected "
                                     "batch.id_type i64");
-    if (table.access)
+    if (table.access) {
       checkAccess(where + ".access", *table.access);
+      checkRowOrder(where + ".access", table, *table.access);
+    }
   }
 }
 
@@ -169,9 +188,13 @@ void Checker::checkSnapshots() {
     for (size_t j = 0; j < snapshot.tables.size(); ++j) {
       const TableStatistics &statistics = snapshot.tables[j];
       std::string place = where + "." + at("tables", j);
-      if (wantTable(place + ".table", statistics.table) &&
-          !seen.insert(statistics.table).second)
-        error(place + ".table", "listed twice");
+      if (wantTable(place + ".table", statistics.table)) {
+        if (!seen.insert(statistics.table).second)
+          error(place + ".table", "listed twice");
+        checkRowOrder(place + ".access",
+                      problem.tables[static_cast<size_t>(statistics.table)],
+                      statistics.access);
+      }
       checkAccess(place + ".access", statistics.access);
     }
   }

@@ -133,6 +133,7 @@ AccessStatistics WorkloadReader::readAccess(const Json &value,
                   entry.required("lookup_share", point.lookupShare);
                   access.rowMass.push_back(point);
                 });
+  object.optional("rows_by_use", access.rowsByUse);
   return access;
 }
 

@@ -34,6 +34,8 @@ Json writeAccess(const AccessStatistics &access) {
   for (const RowMassQuantile &point : access.rowMass)
     json["row_mass"].push_back(
         {{"row_share", point.rowShare}, {"lookup_share", point.lookupShare}});
+  if (access.rowsByUse)
+    json["rows_by_use"] = true;
   return json;
 }
 

@@ -86,16 +86,18 @@ class Access(_fields.Record):
 
     reuse: of the distinct ids of a batch, the share seen once, 2, 3-4, 5-8, ... times, doubling
     up to 32768, and more often: 17 numbers that add up to 1. batch: the global batch at which
-    that was measured. row_mass: which rows are hot; optional, ascending.
+    that was measured. row_mass: which rows are hot; optional, ascending. rows_by_use: the rows are in
+    the order of their use, those with most lookups first, so that row_mass is that of the first rows.
     """
 
     batch: int
     reuse: tuple[float, ...]
     row_mass: tuple[RowMass, ...] = ()
+    rows_by_use: bool = False
 
     if TYPE_CHECKING:
         def __init__(self, *, batch: int, reuse: Iterable[float],
-                     row_mass: Iterable[RowMass] = ()) -> None:
+                     row_mass: Iterable[RowMass] = (), rows_by_use: bool = False) -> None:
             ...
 
     def __post_init__(self) -> None:
@@ -105,6 +107,7 @@ class Access(_fields.Record):
             raise ValueError(f"Access.reuse: expected {REUSE_BINS} shares, got: {len(shares)}")
         self._set("reuse", tuple(_fields.number(share, "Access.reuse") for share in shares))
         self._records("row_mass", RowMass)
+        self._flag("rows_by_use")
 
 
 @dataclass(frozen=True)
@@ -267,7 +270,8 @@ def table_of_plain(plain: dict[str, Any]) -> Table:
 
 def access_of_plain(plain: dict[str, Any]) -> Access:
     points = tuple(RowMass(**point) for point in plain.get("row_mass", ()))
-    return Access(batch=plain["batch"], reuse=tuple(plain["reuse"]), row_mass=points)
+    return Access(batch=plain["batch"], reuse=tuple(plain["reuse"]), row_mass=points,
+                  rows_by_use=plain.get("rows_by_use", False))
 
 
 def snapshot_of_plain(plain: dict[str, Any]) -> Snapshot:

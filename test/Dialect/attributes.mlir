@@ -51,6 +51,11 @@ neuroshard.table @t : 10 x 4 x f32 {access = #neuroshard.access<batch = 1024,
   reuse = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
   row_mass = [0.01, 0.4, 0.1, 0.8]>}
 
+// CHECK: #neuroshard.access<batch = 8, reuse = [1.000000e+00, {{.*}}], row_mass = [1.000000e-01, 8.000000e-01], rows_by_use>
+neuroshard.table @ordered : 10 x 4 x f32 {access = #neuroshard.access<batch = 8,
+  reuse = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+  rows_by_use, row_mass = [0.1, 0.8]>}
+
 // CHECK: #neuroshard.lookup<mean @t["with \22quotes\22 and \0A"] padding_idx = 7>
 // CHECK-SAME: #neuroshard.lookup<sum @"odd name"["\E4"] weighted padding_idx = 0>
 module @c attributes {test.lookups = [

@@ -147,6 +147,11 @@ neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stoch
 
 // -----
 
+// expected-error@below {{'rows_by_use' needs 'row_mass', the lookups that the first rows get}}
+"x"() {a = #neuroshard.access<batch = 1, reuse = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], rows_by_use>} : () -> ()
+
+// -----
+
 // expected-error@below {{'row_mass' must be pairs (row share, lookup share)}}
 "x"() {a = #neuroshard.access<batch = 1, reuse = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], row_mass = [0.1]>} : () -> ()
 

@@ -82,7 +82,9 @@ def NeuroShard_AccessAttr : NeuroShard_Attr<"Access", "access"> {
     `reuse`: 17 shares; of the distinct ids seen in a batch of `batch` samples,
     the share seen once, 2, 3-4, 5-8, ... times, doubling to more than 32768.
     `row_mass` (optional) is a curve of points, flattened: the hottest share of
-    the rows, and the share of the lookups they get; ascending.
+    the rows, and the share of the lookups they get; ascending. `rows_by_use`
+    (optional): the rows are in the order of their use, so that these are the
+    first ones.
 
     ```mlir
     #neuroshard.access<batch = 65536, reuse = [0.5, 0.5, 0.0, ...],
@@ -92,7 +94,8 @@ def NeuroShard_AccessAttr : NeuroShard_Attr<"Access", "access"> {
   let parameters = (ins
     "int64_t":$batch,
     "::mlir::DenseF64ArrayAttr":$reuse,
-    "::mlir::DenseF64ArrayAttr":$rowMass
+    "::mlir::DenseF64ArrayAttr":$rowMass,
+    "bool":$rowsByUse
   );
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -53,6 +53,10 @@ struct AccessStatistics {
   int64_t batch = 0;
   /// Optional; ascending in both members.
   std::vector<RowMassQuantile> rowMass;
+  /// Whether the rows are in the order of their use, those with most lookups
+  /// first, so that rowMass says what the first rows get. A fact about the
+  /// table, not about a batch.
+  bool rowsByUse = false;
 
   bool operator==(const AccessStatistics &) const = default;
 };

@@ -28,8 +28,9 @@ public:
   /// A batch of so many samples has `lookups` ids for the table.
   RowDemand(const Table &table, double lookups, double batch);
 
-  /// Of the cache of a shard of `rows` of the table's rows, which gets that
-  /// share of the ids.
+  /// Of the cache of a shard of rows [begin, end) of the table, which gets the
+  /// ids of these where the rows are in the order of their use, else its share
+  /// of the ids.
   ///
   /// LRU by Che's approximation (Che, Tung, Wang: Hierarchical Web caching
   /// systems, IEEE JSAC 2002): a row is there if one of the last T batches used
@@ -37,15 +38,17 @@ public:
   /// places. LFU: the rows that are used most stay, in the places that those
   /// which a batch fetches leave; which these are is known after thousands of
   /// batches.
-  CacheUse use(int64_t rows, const CacheSpec &cache) const;
+  CacheUse use(int64_t begin, int64_t end, const CacheSpec &cache) const;
 
 private:
   /// Rows of which each is used by a batch with one probability.
   struct Group {
-    double share; ///< of the table's rows.
+    double rows; ///< of the table's.
     double used;
   };
   std::vector<Group> groups;
+  double tableRows;
+  bool inOrder; ///< rows of groups follow each other in the table.
 };
 
 } // namespace neuroshard

@@ -109,6 +109,11 @@ struct ShardWork {
 double distinctRowsOf(const ShardingProblem &problem, int table,
                       const std::vector<int> &features, double batchShare);
 
+/// Those of them among rows [rowBegin, rowEnd).
+double distinctRowsOf(const ShardingProblem &problem, int table,
+                      const std::vector<int> &features, double batchShare,
+                      int64_t rowBegin, int64_t rowEnd);
+
 /// Describes a shard (its device list matters only for being replicated: other
 /// copies are described one by one, by describeCopies).
 /// `features` are those of its table; `norms`: needsNormExchange() of all the

@@ -3,6 +3,7 @@
 #include "neuroshard/Planner/CacheHits.h"
 
 #include "RowUses.h"
+#include "neuroshard/Model/LookupShares.h"
 
 #include <algorithm>
 #include <cmath>
@@ -89,22 +90,31 @@ double hitsOfLfu(std::vector<UsedRows> groups, double places, double used) {
 
 } // namespace
 
-RowDemand::RowDemand(const Table &table, double lookups, double batch) {
+RowDemand::RowDemand(const Table &table, double lookups, double batch)
+    : tableRows(static_cast<double>(table.rows)), inOrder(hasRowsByUse(table)) {
   for (const RowGroup &group : rowUses(table, lookups, batch)) {
     double used = -std::expm1(-group.uses);
     // Its logarithm is finite.
-    groups.push_back({group.rows / static_cast<double>(table.rows),
-                      std::min(used, 1 - 1e-12)});
+    groups.push_back({group.rows, std::min(used, 1 - 1e-12)});
   }
 }
 
-CacheUse RowDemand::use(int64_t rows, const CacheSpec &cache) const {
-  auto all = static_cast<double>(rows);
+CacheUse RowDemand::use(int64_t begin, int64_t end,
+                        const CacheSpec &cache) const {
+  auto all = static_cast<double>(end - begin);
   std::vector<UsedRows> used;
   CacheUse use;
+  double first = 0;
   for (const Group &group : groups) {
-    used.push_back({group.share * all, group.used});
-    use.rows += used.back().rows * group.used;
+    double last = first + group.rows;
+    double rows = inOrder ? std::min(static_cast<double>(end), last) -
+                                std::max(static_cast<double>(begin), first)
+                          : group.rows / tableRows * all;
+    first = last;
+    if (inOrder && rows <= 0)
+      continue;
+    used.push_back({rows, group.used});
+    use.rows += rows * group.used;
   }
   auto places = static_cast<double>(cache.rows);
   if (places >= all)

@@ -12,6 +12,7 @@
 #include "RelayLoads.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
+#include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
 
@@ -114,7 +115,8 @@ std::vector<BoundTable> boundTables(const ShardingProblem &problem,
     if (bound.mayReplicate)
       setReplicaBytes(problem, static_cast<int>(i), features[i], whole, bound);
     // Copies that drift exchange nothing in most steps: the bound counts 0.
-    if (mayDrift[i])
+    // Nor do hot rows alone with their share of ids.
+    if (mayDrift[i] || (bound.mayReplicate && hasRowsByUse(table)))
       bound.replicaBackwardBytes = bound.replicaReceivedBytes = 0;
     tables.push_back(bound);
   }

@@ -2,6 +2,8 @@
 
 #include "DistinctRows.h"
 
+#include "neuroshard/Model/LookupShares.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -25,26 +27,6 @@ double expectedReuse(const AccessStatistics &access, double share) {
   if (share < 1)
     return std::max(1.0, share * lookups / distinct);
   return 1 + (std::max(1.0, lookups) - 1) * share;
-}
-
-/// Share of the lookups that the hottest `rowShare` of the rows get: along the
-/// curve of the statistics; without one every row gets as many.
-double lookupShareOf(const Table &table, double rowShare) {
-  if (!table.access || table.access->rowMass.empty())
-    return rowShare;
-  RowMassQuantile before;
-  for (const RowMassQuantile &point : table.access->rowMass) {
-    if (point.rowShare >= rowShare && point.rowShare > before.rowShare)
-      return before.lookupShare + (rowShare - before.rowShare) /
-                                      (point.rowShare - before.rowShare) *
-                                      (point.lookupShare - before.lookupShare);
-    before = point;
-  }
-  if (before.rowShare >= 1)
-    return 1;
-  return before.lookupShare + (rowShare - before.rowShare) /
-                                  (1 - before.rowShare) *
-                                  (1 - before.lookupShare);
 }
 
 } // namespace

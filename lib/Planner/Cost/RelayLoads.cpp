@@ -3,6 +3,7 @@
 #include "RelayLoads.h"
 
 #include "neuroshard/Artifact/CopyReaders.h"
+#include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Traffic.h"
 
@@ -69,16 +70,16 @@ TableRelay::TableRelay(const ShardingProblem &problem,
                        std::span<const Shard *const> shards)
     : groupSize(static_cast<size_t>(relayGroupSize(problem))),
       wire(problem.batch.wireType) {
-  double idsOfRow = 0; // of the table
+  double ids = 0;
+  const Table *table = nullptr;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     if (feature.pooling == Pooling::None)
       continue;
     auto batch = static_cast<double>(featureBatch(problem, feature));
     rows += batch;
-    idsOfRow += batch * feature.presence * feature.meanPooling /
-                static_cast<double>(
-                    problem.tables[static_cast<size_t>(feature.table)].rows);
+    ids += batch * feature.presence * feature.meanPooling;
+    table = &problem.tables[static_cast<size_t>(feature.table)];
   }
   if (rows == 0)
     return;
@@ -90,8 +91,10 @@ TableRelay::TableRelay(const ShardingProblem &problem,
     auto device = static_cast<size_t>(shard->devices.front());
     ownersOfGroup[device / groupSize].push_back(owners.size());
     auto width = static_cast<double>(shard->width());
-    owners.push_back({device, width, 0,
-                      idsOfRow * static_cast<double>(shard->rows()) * width});
+    owners.push_back(
+        {device, width, 0,
+         ids * lookupShareOfRows(*table, shard->rowBegin, shard->rowEnd) *
+             width});
     colsOfGroup[device / groupSize].push_back({shard->colBegin, shard->colEnd});
   }
   for (const auto &[group, cols] : colsOfGroup) {

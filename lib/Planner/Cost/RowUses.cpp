@@ -3,6 +3,7 @@
 #include "RowUses.h"
 
 #include "DistinctRows.h"
+#include "neuroshard/Model/LookupShares.h"
 
 #include <algorithm>
 #include <array>
@@ -180,4 +181,34 @@ std::vector<RowGroup> neuroshard::rowUses(const Table &table, double lookups,
   for (RowGroup &group : groups)
     group.uses *= scale;
   return groups;
+}
+
+/// Distinct rows among [begin, end) of those that groups of rows in order have.
+static double distinctIn(const std::vector<RowGroup> &groups, double begin,
+                         double end) {
+  double first = 0, distinct = 0;
+  for (const RowGroup &group : groups) {
+    double last = first + group.rows;
+    double common = std::min(end, last) - std::max(begin, first);
+    if (common > 0)
+      distinct += common * -std::expm1(-group.uses);
+    first = last;
+  }
+  return distinct;
+}
+
+RowsShare neuroshard::shareOfRows(const Table &table, int64_t begin,
+                                  int64_t end, double lookups, double batch) {
+  auto rows = static_cast<double>(table.rows);
+  double even = static_cast<double>(end - begin) / rows;
+  if (!hasRowsByUse(table) || end - begin == table.rows)
+    return {even, even};
+  RowsShare share{lookupShareOfRows(table, begin, end), 0};
+  std::vector<RowGroup> groups = rowUses(table, lookups, batch);
+  double all = distinctIn(groups, 0, rows);
+  share.distinct = all > 0 ? distinctIn(groups, static_cast<double>(begin),
+                                        static_cast<double>(end)) /
+                                 all
+                           : even;
+  return share;
 }

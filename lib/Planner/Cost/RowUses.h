@@ -5,6 +5,7 @@
 
 #include "neuroshard/Model/Table.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace neuroshard {
@@ -23,7 +24,20 @@ struct RowGroup {
 /// A histogram of one batch tells how many rows there are of each rate by
 /// maximum likelihood (EM: Dempster, Laird, Rubin, J. R. Stat. Soc. B 1977),
 /// but not how those differ that it has once or never: these count as alike.
+///
+/// In the order of the row mass, the hottest first, where there is one.
 std::vector<RowGroup> rowUses(const Table &table, double lookups, double batch);
+
+/// What some rows have of their table's uses.
+struct RowsShare {
+  double lookups = 0;
+  double distinct = 0; ///< of the rows that a batch touches.
+};
+
+/// Of rows [begin, end) in a batch of so many samples with `lookups` ids:
+/// lookupShareOfRows(), and distinct rows likewise.
+RowsShare shareOfRows(const Table &table, int64_t begin, int64_t end,
+                      double lookups, double batch);
 
 } // namespace neuroshard
 

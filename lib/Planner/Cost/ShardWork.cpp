@@ -7,11 +7,13 @@
 #include "Memory/ReplicaGradients.h"
 #include "RelayGroups.h"
 #include "RowDemands.h"
+#include "RowUses.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/Memory.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace neuroshard;
@@ -77,10 +79,21 @@ bool updatesByRowSums(const ShardingProblem &problem, const Table &table,
 double neuroshard::distinctRowsOf(const ShardingProblem &problem, int table,
                                   const std::vector<int> &features,
                                   double batchShare) {
-  return distinctRows(problem.tables[static_cast<size_t>(table)],
-                      sumFeatures(problem, features).lookups * batchShare,
-                      static_cast<double>(problem.batch.globalSize) *
-                          batchShare);
+  return distinctRowsOf(problem, table, features, batchShare, 0,
+                        problem.tables[static_cast<size_t>(table)].rows);
+}
+
+double neuroshard::distinctRowsOf(const ShardingProblem &problem, int table,
+                                  const std::vector<int> &features,
+                                  double batchShare, int64_t rowBegin,
+                                  int64_t rowEnd) {
+  const Table &source = problem.tables[static_cast<size_t>(table)];
+  double lookups = sumFeatures(problem, features).lookups * batchShare;
+  double batch = static_cast<double>(problem.batch.globalSize) * batchShare;
+  return std::min(
+      static_cast<double>(rowEnd - rowBegin),
+      distinctRows(source, lookups, batch) *
+          shareOfRows(source, rowBegin, rowEnd, lookups, batch).distinct);
 }
 
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
@@ -94,12 +107,12 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
     return describeCopies(problem, table, features, shard, norms).front();
   FeatureSums sums = sumFeatures(problem, features);
   bool replicated = isReplicated(source, shard, problem.topology.deviceCount());
-  double rowShare =
-      static_cast<double>(shard.rows()) / static_cast<double>(source.rows);
+  double batch = static_cast<double>(problem.batch.globalSize);
+  RowsShare part =
+      shareOfRows(source, shard.rowBegin, shard.rowEnd, sums.lookups, batch);
   double batchShare =
       replicated ? 1.0 / static_cast<double>(shard.devices.size()) : 1.0;
   double width = static_cast<double>(shard.width());
-  double batch = static_cast<double>(problem.batch.globalSize);
   double unique = distinctRows(source, sums.lookups, batch);
 
   ShardWork work;
@@ -111,17 +124,19 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.elementType = source.elementType;
   work.outputType = problem.batch.outputType;
   work.optimizer = source.optimizer.kind;
-  work.pooling = sums.pooling * rowShare * batchShare;
+  work.pooling = sums.pooling * part.lookups * batchShare;
   work.features = static_cast<int>(features.size());
-  work.lookups = sums.lookups * rowShare * batchShare;
+  work.lookups = sums.lookups * part.lookups * batchShare;
   work.outputRows =
-      (sums.resultRows + unpooledIds(problem, features) * rowShare) *
+      (sums.resultRows + unpooledIds(problem, features) * part.lookups) *
       batchShare;
-  work.uniqueRows = replicated
-                        ? distinctRows(source, work.lookups, batch * batchShare)
-                        : unique * rowShare;
-  work.updateLookups = sums.lookups * rowShare;
-  work.updateUniqueRows = unique * rowShare;
+  work.uniqueRows =
+      replicated
+          ? distinctRows(source, work.lookups, batch * batchShare)
+          : std::min(unique * part.distinct, static_cast<double>(shard.rows()));
+  work.updateLookups = sums.lookups * part.lookups;
+  work.updateUniqueRows =
+      std::min(unique * part.distinct, static_cast<double>(shard.rows()));
   work.updateGradientRows =
       replicated ? work.outputRows / batchShare : work.outputRows;
   if (shard.tier == Tier::Dram && !hasRowCache(problem.target, shard.tier)) {
@@ -132,9 +147,11 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                      work.updateLookups, work.updateUniqueRows);
   }
   if (hasRowCache(problem.target, shard.tier)) {
-    work.cacheUse = demands ? demands->of(table).use(shard.rows(), shard.cache)
-                            : rowDemandOf(problem, table, features)
-                                  .use(shard.rows(), shard.cache);
+    work.cacheUse =
+        demands
+            ? demands->of(table).use(shard.rowBegin, shard.rowEnd, shard.cache)
+            : rowDemandOf(problem, table, features)
+                  .use(shard.rowBegin, shard.rowEnd, shard.cache);
     work.fetch = fetchOf(shard.tier, work.cacheUse.misses(),
                          recordBytes(optimizerStates(source.optimizer.kind),
                                      shard.width(), source.elementType),
@@ -176,8 +193,10 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                          : work.columnSplit ? ShardWork::Form::Columns
                                             : ShardWork::Form::Whole;
   work.dims = width * static_cast<double>(work.features);
-  // Ids, and a length of 4 bytes per bag.
-  work.inputBytes = work.lookups * idEntry + sums.bags * 4;
+  // Ids, and a length of 4 bytes per bag; ours sends those of pooled features.
+  double lengths =
+      problem.target == Target::Native ? sums.resultRows : sums.bags;
+  work.inputBytes = work.lookups * idEntry + lengths * 4;
   work.groupInputBytes = relayGroupSize(problem) > 0 ? work.inputBytes : 0;
   work.forwardBytes = bytesOf(work.outputRows, wire.results);
   work.backwardBytes = bytesOf(work.outputRows, wire.gradients);
@@ -225,13 +244,11 @@ neuroshard::describeCopies(const ShardingProblem &problem, int table,
   alone.syncEvery = 0;
   const ShardWork whole = describeShard(problem, table, features, alone, norms);
   std::vector<CopyShare> shares = copyShares(problem, shard);
-  double rowShare =
-      static_cast<double>(whole.rows) / static_cast<double>(whole.tableRows);
   std::vector<double> rows;
   double allRows = 0;
   for (const CopyShare &share : shares) {
-    rows.push_back(distinctRowsOf(problem, table, features, share.batch) *
-                   rowShare);
+    rows.push_back(distinctRowsOf(problem, table, features, share.batch,
+                                  shard.rowBegin, shard.rowEnd));
     allRows += rows.back();
   }
   CopyMessage message{static_cast<int32_t>(whole.idBytes), whole.width,

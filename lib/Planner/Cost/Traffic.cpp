@@ -4,6 +4,7 @@
 
 #include "Memory/CopyShares.h"
 #include "Memory/UpdateMemory.h"
+#include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"
 
@@ -88,7 +89,7 @@ int64_t roundedUp(double value) {
 }
 
 /// A step of the samples of each device, with `idsOf(feature, samples)` ids, of
-/// which a bucket has its share of the rows, made a number by `count`.
+/// which a bucket has the share of its rows, made a number by `count`.
 template <typename IdsOf, typename Count>
 StepLoad spreadEvenly(const ShardingProblem &problem, const ExchangePlan &plan,
                       const std::vector<ExchangeLayout> &layouts,
@@ -104,11 +105,11 @@ StepLoad spreadEvenly(const ShardingProblem &problem, const ExchangePlan &plan,
       for (const BucketLayout &bucket : layouts[x].buckets) {
         const Feature &feature = problem.features[static_cast<size_t>(
             exchanges[x][static_cast<size_t>(bucket.lookup)])];
-        const TableSpec &table =
-            plan.tables[static_cast<size_t>(feature.table)];
-        ids.push_back(count(idsOf(feature, static_cast<double>(samples)) *
-                            static_cast<double>(bucket.rows.size()) /
-                            static_cast<double>(table.rows)));
+        ids.push_back(
+            count(idsOf(feature, static_cast<double>(samples)) *
+                  lookupShareOfRows(
+                      problem.tables[static_cast<size_t>(feature.table)],
+                      bucket.rows.begin, bucket.rows.end)));
       }
       return std::make_shared<const std::vector<int64_t>>(std::move(ids));
     };
@@ -171,12 +172,9 @@ StepLoad neuroshard::expectedLoad(const ShardingProblem &problem,
   load.distinctRows = [&problem, features, devices](int32_t index,
                                                     const Range &rows,
                                                     const Readers &ranks) {
-    double share = ranks.shareOf(devices);
     return rounded(
         distinctRowsOf(problem, index, features[static_cast<size_t>(index)],
-                       share) *
-        static_cast<double>(rows.size()) /
-        static_cast<double>(problem.tables[static_cast<size_t>(index)].rows));
+                       ranks.shareOf(devices), rows.begin, rows.end));
   };
   return load;
 }
@@ -194,8 +192,7 @@ StepLoad neuroshard::fullLoad(const ShardingProblem &problem,
                        devices](int32_t index, const Range &rows,
                                 const Readers &ranks) {
     const Table &table = problem.tables[static_cast<size_t>(index)];
-    double share =
-        static_cast<double>(rows.size()) / static_cast<double>(table.rows);
+    double share = lookupShareOfRows(table, rows.begin, rows.end);
     int64_t ids = 0;
     for (int each : features[static_cast<size_t>(index)]) {
       const Feature &feature = problem.features[static_cast<size_t>(each)];

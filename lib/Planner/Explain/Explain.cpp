@@ -7,11 +7,14 @@
 #include "Explain.h"
 
 #include "Units/SearchOutcome.h"
+#include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Planner/OtherPlacement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 
 using namespace neuroshard;
 
@@ -48,11 +51,38 @@ std::string describeCut(const Table &table, const Shards &shards) {
   return text;
 }
 
+/// "rows [0, 1000), which get 73 % of the lookups, on 4 devices, the others in
+/// 2 shards by rows: 500 + 500 rows"; nothing of other forms.
+std::optional<std::string> describeHotRows(const Table &table,
+                                           const Shards &shards) {
+  auto isHot = [](const Shard *one) { return one->hasCopies(); };
+  if (shards.size() < 2 || !hasRowsByUse(table) ||
+      std::ranges::count_if(shards, isHot) != 1)
+    return std::nullopt;
+  const Shard &hot = **std::ranges::find_if(shards, isHot);
+  if (hot.rowBegin > 0)
+    return std::nullopt;
+  Shards cold = shards;
+  std::erase_if(cold, isHot);
+  double share = lookupShareOfRows(table, 0, hot.rowEnd);
+  std::string text =
+      "hot: rows [0, " + std::to_string(hot.rowEnd) + "), which get " +
+      std::to_string(std::lround(100 * share)) +
+      " % of the lookups, are copied to " + std::to_string(hot.devices.size()) +
+      " devices, the others ";
+  return text +
+         (cold.size() == 1
+              ? "on device " + std::to_string(cold.front()->devices.front())
+              : "in " + describeCut(table, cold));
+}
+
 /// "on every device", "copied to 2 devices", "cut into 4 shards ...".
 std::string describeForm(const SearchContext &context, const Table &table,
                          const Shards &shards) {
   if (isReplicated(table, *shards.front(), context.deviceCount))
     return "on every device";
+  if (std::optional<std::string> hot = describeHotRows(table, shards))
+    return *hot;
   size_t copies = 1;
   for (const Shard *shard : shards)
     copies = std::max(copies, shard->devices.size());
@@ -69,11 +99,12 @@ std::string describeForm(const SearchContext &context, const Table &table,
 
 /// Tables that are cut alike share a line.
 std::vector<std::string> summarize(const SearchContext &context,
+                                   const std::vector<Table> &sources,
                                    const std::vector<int> &tables,
                                    const std::map<int, Shards> &shardsOfTable) {
   std::map<std::string, std::vector<int>> tablesOfForm;
   for (int table : tables)
-    tablesOfForm[describeForm(context, context.table(table),
+    tablesOfForm[describeForm(context, sources[static_cast<size_t>(table)],
                               shardsOfTable.at(table))]
         .push_back(table);
   std::vector<std::string> lines;
@@ -111,12 +142,13 @@ std::vector<std::string> neuroshard::explainCuts(const SearchContext &context,
     if (!others)
       others = std::make_unique<OtherPlacements>(problem, plan, context.model,
                                                  context.options.objective);
-    const Table &source = context.table(table);
+    const Table &source = problem.tables[static_cast<size_t>(table)];
     lines.push_back("table '" + source.name + "' is " +
                     describeForm(context, source, shards) + "; " +
                     others->whole(table).text);
   }
-  std::vector<std::string> shared = summarize(context, rest, shardsOfTable);
+  std::vector<std::string> shared =
+      summarize(context, problem.tables, rest, shardsOfTable);
   lines.insert(lines.end(), shared.begin(), shared.end());
   return lines;
 }

@@ -95,7 +95,7 @@ private:
   }
 
   double msOf(size_t device, const GrowingCache &cache, int64_t rows) const {
-    CacheUse use = cache.demand->use(cache.shard->rows(),
+    CacheUse use = cache.demand->use(cache.shard->rowBegin, cache.shard->rowEnd,
                                      {rows, cache.shard->cache.policy});
     FetchLoad load = fetchOf(cache.shard->tier, use.misses(), cache.recordBytes,
                              problem.mode);

@@ -108,7 +108,7 @@ public:
     std::vector<TierOption> options = {
         {Tier::Hbm, 0, bytesIn(Tier::Hbm, 0), 0}};
     for (int64_t rows : sizes()) {
-      CacheUse use = demand.use(table.rows, {rows, CachePolicy::Lru});
+      CacheUse use = demand.use(0, table.rows, {rows, CachePolicy::Lru});
       for (Tier tier : tiers) {
         FetchLoad load =
             fetchOf(tier, use.misses(),

@@ -14,6 +14,7 @@
 #include "UpdateMemory.h"
 #include "neuroshard/Artifact/CopyMessage.h"
 #include "neuroshard/Artifact/ReplicaUpdate.h"
+#include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Support/Round.h"
 
@@ -129,8 +130,7 @@ int64_t packedAgain(const ShardingProblem &problem, const Table &table,
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                     const std::vector<int> &features, const Shard &shard,
                     bool norms, MemoryTerms &terms) {
-  double share =
-      static_cast<double>(shard.rows()) / static_cast<double>(table.rows);
+  double share = lookupShareOfRows(table, shard.rowBegin, shard.rowEnd);
   bool rowSplit = shard.rows() != table.rows;
   ElementType result = rowSplit ? ElementType::F32 : problem.batch.outputType;
   WireType wire = problem.batch.wireType;

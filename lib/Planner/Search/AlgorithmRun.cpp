@@ -9,8 +9,11 @@
 #include "Explain/Explain.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/EvenColumns.h"
+#include "HotRows/ChooseHotRows.h"
+#include "HotRows/RowOrder.h"
 #include "InitialUnits/InitialUnits.h"
 #include "LocalSearch/RandomRestarts.h"
+#include "NestedSearch.h"
 #include "Units/UnitStore.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Verify.h"
@@ -24,25 +27,47 @@ namespace {
 /// Progress once there is a plan, as a share of the whole search.
 constexpr double kPlanEnd = 0.99;
 
+/// Routes, copies and hot rows: what cuts and places of a search leave open.
+/// A context of its own for tables whose rows are in the order of their use,
+/// which `context` has in none.
+std::vector<std::optional<std::string>>
+chooseBesideCuts(const ShardingProblem &problem, const SearchContext &context,
+                 ShardingPlan &plan) {
+  std::vector<std::optional<std::string>> chosen;
+  bool isDefault = context.options.algorithm == Algorithm::Default;
+  auto choose = [&](const SearchContext &exact) {
+    chosen.push_back(chooseRoutes(exact, plan));
+    if (isDefault)
+      chosen.push_back(chooseCopies(exact, plan));
+  };
+  if (!hasRowsByUse(problem)) {
+    choose(context);
+    return chosen;
+  }
+  SearchOptions rest = optionsWithin(context, 1, 0, 1);
+  SearchContext exact(problem, context.model, rest, context.widths);
+  choose(exact);
+  if (isDefault)
+    chosen.push_back(chooseHotRows(exact, plan));
+  return chosen;
+}
+
 SearchResult finish(const ShardingProblem &problem,
                     const SearchContext &context, SearchOutcome outcome) {
   context.beginPhase("explaining the plan", kPlanEnd, 1);
   SearchResult result;
   result.plan = outcome.state->plan();
-  std::optional<std::string> relays = chooseRoutes(context, result.plan);
-  std::optional<std::string> copies;
-  if (context.options.algorithm == Algorithm::Default)
-    copies = chooseCopies(context, result.plan);
+  std::vector<std::optional<std::string>> chosen =
+      chooseBesideCuts(problem, context, result.plan);
   result.breakdown =
       evaluate(problem, result.plan, context.model, context.options.objective);
   result.memory = planMemory(problem, result.plan.shards);
   result.lowerBoundMs =
       lowerBoundMs(problem, context.model, context.options.objective);
   result.explanation = std::move(outcome.explanation);
-  if (relays)
-    result.explanation.push_back(std::move(*relays));
-  if (copies)
-    result.explanation.push_back(std::move(*copies));
+  for (std::optional<std::string> &line : chosen)
+    if (line)
+      result.explanation.push_back(std::move(*line));
   for (std::string &line : explainCuts(context, problem, result.plan))
     result.explanation.push_back(std::move(line));
   result.tried = std::move(outcome.tried);
@@ -154,10 +179,14 @@ SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
 tl::expected<SearchResult, PlanningError>
 neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
                       const SearchOptions &options, const SearchRun &run) {
+  std::optional<const ShardingProblem> unordered;
+  if (hasRowsByUse(problem))
+    unordered.emplace(withoutRowOrder(problem));
+  const ShardingProblem &searched = unordered ? *unordered : problem;
   // Bands of whole rows beside bands cut by columns make the best plans, but a
   // band alone does not tell what its table's norms need. So first they are
   // free and the plan is verified; if it needs more room, they are equal.
-  SearchContext context(problem, model, options, RowWidths::Free);
+  SearchContext context(searched, model, options, RowWidths::Free);
   Attempt first = attempt(problem, context, run);
   if (!first.brokeRule || !exchangesNorms(context))
     return first.result;
@@ -165,7 +194,7 @@ neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
   if (rest.deadlineSeconds)
     rest.deadlineSeconds =
         std::max(0.0, *rest.deadlineSeconds - context.seconds());
-  Attempt second = attempt(problem, SearchContext(problem, model, rest), run);
+  Attempt second = attempt(problem, SearchContext(searched, model, rest), run);
   bool better =
       second.result && (!first.result || second.result->breakdown.costMs <
                                              first.result->breakdown.costMs);

@@ -3,6 +3,7 @@
 #include "UnitOperations.h"
 
 #include "UnitStore.h"
+#include "neuroshard/Model/LookupShares.h"
 
 #include <algorithm>
 
@@ -169,6 +170,19 @@ static void addDemand(Demand &sum, const Demand &one) {
   addLoads(sum.load, one.load, 1);
 }
 
+/// The row from which shards of one size differ: where the rows are in the
+/// order of their use, each gets other lookups.
+static int64_t positionOf(const SearchContext &context, int table,
+                          const Shard &shard) {
+  auto inOrder = [&](const ShardingProblem &problem) {
+    return hasRowsByUse(problem.tables[static_cast<size_t>(table)]);
+  };
+  return inOrder(context.problem) ||
+                 std::ranges::any_of(context.periods, inOrder)
+             ? shard.rowBegin
+             : 0;
+}
+
 /// Of a shard that is not written by hand, in the tier of its table. Those of
 /// one table and size have the same facts; units keep those of others.
 std::shared_ptr<const ShardFacts>
@@ -180,7 +194,8 @@ neuroshard::factsOf(const SearchContext &context, int table,
   if (placed.tier != Tier::Hbm && context.rulesOf(table).cacheShare <= 0)
     return make();
   return context.store().facts({table, shard.rows(), shard.width(),
-                                static_cast<int64_t>(shard.devices.size())},
+                                static_cast<int64_t>(shard.devices.size()),
+                                positionOf(context, table, shard)},
                                make);
 }
 
@@ -213,8 +228,9 @@ static UnitPtr buildUnit(const SearchContext &context,
     unit->restricted = unit->restricted || !rules.devices.empty() ||
                        !rules.separateSets.empty();
     unit->sizeKey ^=
-        HashNumbers<4>()({unit->tables[i], shards[i].rows(), shards[i].width(),
-                          static_cast<int64_t>(shards[i].devices.size())});
+        HashNumbers<5>()({unit->tables[i], shards[i].rows(), shards[i].width(),
+                          static_cast<int64_t>(shards[i].devices.size()),
+                          positionOf(context, unit->tables[i], shards[i])});
   }
   unit->shards = std::move(shards);
   return unit;

@@ -119,9 +119,10 @@ template <size_t N> struct HashNumbers {
 /// Cache of the units and shard facts of a search. Thread-safe.
 class UnitStore {
 public:
-  /// Facts of (table, rows, width, replicas); made by `make`.
+  /// Facts of (table, rows, width, replicas, first row where it matters); made
+  /// by `make`.
   std::shared_ptr<const ShardFacts>
-  facts(const std::array<int64_t, 4> &size,
+  facts(const std::array<int64_t, 5> &size,
         const std::function<std::shared_ptr<const ShardFacts>()> &make) {
     return bySize.get(size, make);
   }
@@ -139,8 +140,8 @@ public:
   }
 
 private:
-  OnceMap<std::array<int64_t, 4>, std::shared_ptr<const ShardFacts>,
-          HashNumbers<4>>
+  OnceMap<std::array<int64_t, 5>, std::shared_ptr<const ShardFacts>,
+          HashNumbers<5>>
       bySize;
   OnceMap<std::array<int64_t, 5>, UnitPtr, HashNumbers<5>> byRectangle;
 };

@@ -14,6 +14,7 @@ AccessStatistics neuroshard::accessFrom(ir::AccessAttr attr) {
   ArrayRef<double> mass = attr.getRowMass().asArrayRef();
   for (size_t i = 0; i + 1 < mass.size(); i += 2)
     access.rowMass.push_back({mass[i], mass[i + 1]});
+  access.rowsByUse = attr.getRowsByUse();
   return access;
 }
 
@@ -30,9 +31,9 @@ ir::AccessAttr neuroshard::accessAttr(const AccessStatistics &access,
   SmallVector<double> mass;
   for (const RowMassQuantile &point : access.rowMass)
     mass.append({point.rowShare, point.lookupShare});
-  return ir::AccessAttr::get(context, access.batch,
-                             DenseF64ArrayAttr::get(context, access.reuse),
-                             DenseF64ArrayAttr::get(context, mass));
+  return ir::AccessAttr::get(
+      context, access.batch, DenseF64ArrayAttr::get(context, access.reuse),
+      DenseF64ArrayAttr::get(context, mass), access.rowsByUse);
 }
 
 ir::FeatureAttr neuroshard::featureAttr(const Feature &feature,

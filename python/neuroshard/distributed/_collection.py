@@ -27,6 +27,7 @@ from neuroshard.distributed._initial_values import Function, check_initial_value
 from neuroshard.distributed._inputs import as_tensors, fill_weights, require_mode, require_values
 from neuroshard.distributed._optimizer import FusedOptimizer, Learning
 from neuroshard.distributed._out_of_range import ANY, OutOfRange, check_form
+from neuroshard.distributed._row_order import RowOrder, check_orders, digest_of
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, of_batches, split_rows
 from neuroshard.distributed._pending import Pending
 from neuroshard.distributed._run_file import save_run
@@ -63,12 +64,12 @@ class _Sharded(Learning, torch.nn.Module):
                  out_of_range: str | int = "error",
                  dynamic_ids: Mapping[str, DynamicIds] | None = None,
                  initial_values: Mapping[str, Function] | None = None,
-                 distinct_ids: bool = False) -> None:
+                 distinct_ids: bool = False,
+                 row_order: str | os.PathLike | Mapping[str, torch.Tensor] | None = None) -> None:
         super().__init__()
         self._begin()
 
-        def make() -> tuple[FusedOptimizer, UpdateArguments, Engine, Path | None, dict[str, DynamicIds],
-                            dict[str, Function]]:
+        def make() -> tuple[Any, ...]:
             _arguments.types(plan, problem, gradient_division)
             _arguments.frozen_tables(problem, artifact)
             _arguments.seed(seed)
@@ -81,21 +82,21 @@ class _Sharded(Learning, torch.nn.Module):
             return (FusedOptimizer(learning_rate, [table.name for table in problem.tables]),
                     UpdateArguments(update_at, update_every, grad_scaler),
                     Engine(pick_device(device)), _arguments.tier_directory(tier_directory),
-                    policies, check_initial_values(initial_values, problem, policies))
+                    policies, check_initial_values(initial_values, problem, policies), check_orders(row_order, problem, policies))
 
-        self._optimizer, updates, own_engine, files, policies, functions = together(
+        self._optimizer, updates, own_engine, files, policies, functions, orders = together(
             make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division),
                       "update_at": updates.at, "update_every": str(updates.every),
                       "grad_scaler": "none" if grad_scaler is None else "some",
                       "out_of_range": str(out_of_range), "distinct_ids": str(distinct_ids), "dynamic_ids": str(policies),
-                      "initial_values": str(sorted(functions)),
+                      "initial_values": str(sorted(functions)), "row_order": digest_of(orders),
                       "device": own_engine.device.kind}, process_group,
                      "all ranks must build the same model")
         self._updates = self._policy(updates, self._optimizer, gradient_division)
         self._out_of_range, self._distinct_ids = OutOfRange(out_of_range), DistinctIds(distinct_ids)
-        self._policies, self._seed = policies, seed
+        self._policies, self._seed, self._row_order = policies, seed, RowOrder(orders)
         session = Session(plan, problem, process_group, artifact, name, threads, files, own_engine,
                           self._updates)
         self._take(session, plan, problem)
@@ -128,6 +129,7 @@ class _Sharded(Learning, torch.nn.Module):
         rows = [problem.table(table_of[name]).rows for name in session.input.features]
         self._out_of_range.use([ANY if table_of[name] in self._policies else count
                                 for name, count in zip(session.input.features, rows)])
+        self._row_order.use([table_of[name] for name in session.input.features])
         unpooled = {one.name for one in problem.features if one.pooling == "none"}
         self._distinct_ids.use(rows, [name in unpooled for name in session.input.features])
         self._translation = open_dynamic_ids(self._policies, table_of, session, self._seed)
@@ -263,7 +265,7 @@ class _Sharded(Learning, torch.nn.Module):
         self._session.require_alike()
         return Source(self._plan, self._problem, self.step, self._frozen, self._optimizer.groups,
                       self._updates.settings, self._out_of_range.form, self._distinct_ids.asked,
-                      moving_maps(self.dynamic_ids))
+                      moving_maps(self.dynamic_ids), self._row_order.orders)
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""
@@ -386,7 +388,7 @@ class _Sharded(Learning, torch.nn.Module):
         ids = as_tensors(as_jagged(given, expected), expected)
         if not expected.weighted:
             ids = without_unread_weights(ids, features, f"input \"{expected.name}\"")
-        return self._out_of_range.apply(ids, counts)
+        return self._row_order.apply(self._out_of_range.apply(ids, counts))
 
     # Hooks of nn.Module
 
@@ -456,10 +458,10 @@ class ShardedEmbeddingBagCollection(_Sharded):
     are given as they are seen (docs/dynamic-ids.md).
 
     initial_values: by table, a function that fills a tensor, as those of torch.nn.init and TorchRec's
-    init_fn (docs/distributed.md). distinct_ids: False; see ShardedEmbeddingCollection.
+    init_fn (docs/distributed.md). distinct_ids: False; see ShardedEmbeddingCollection. row_order: by table, the
+    row of each id, int64 [rows], or a file of neuroshard profile --reorder (docs/row-order.md).
 
-    Raises, on all ranks, an error that names the first thing in which plan, problem, artifact or ranks do not fit
-    each other (docs/faults.md)."""
+    Raises the same error on all ranks where plan, problem, artifact or ranks do not fit each other (docs/faults.md)."""
 
     _unpooled = False
 

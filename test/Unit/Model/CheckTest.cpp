@@ -70,6 +70,17 @@ TEST(CheckTest, Histogram) {
   problem.tables[0].access->rowMass = {{0.1, 0.9}, {0.2, 0.8}};
   EXPECT_THAT(text(check(problem)), HasSubstr("row_mass[1]: both shares must "
                                               "ascend"));
+  problem.tables[0].access->rowMass.clear();
+  problem.tables[0].access->rowsByUse = true;
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("tables[0].access.rows_by_use: nothing says how many "
+                        "lookups the first rows get"));
+  problem.tables[0].access->rowMass = {{0.1, 0.9}};
+  EXPECT_EQ(text(check(problem)), "");
+  problem.tables[0].hashed = true;
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("tables[0].access.rows_by_use: rows of a table with "
+                        "hashed ids are in no order of use"));
 }
 
 TEST(CheckTest, SizesThatOverflowAreRefused) {

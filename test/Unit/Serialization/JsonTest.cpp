@@ -59,6 +59,8 @@ ShardingProblem everything() {
   access.reuse[16] = 0.9;
   access.rowMass = {{0.1, 1.0 / 3}, {1, 1}};
   table.access = access;
+  access.rowsByUse = true;
+  problem.tables[1].access = access;
   Feature &feature = problem.features[1];
   feature = {"f", 1, Pooling::None, 2.5, 7.75, 0.3, 40, true, true};
   Constraints &constraints = problem.constraints;

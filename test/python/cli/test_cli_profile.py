@@ -90,6 +90,49 @@ def test_row_mass_of_the_hottest_rows(run):
     assert points == {1e-4: 0.5, 1e-3: round((495 + 45) / 990, 6), 1e-2: 1.0}
 
 
+def test_rows_in_the_order_of_their_use(run):
+    """Of 50,000 rows ids fall on 2,000 by Zipf's law: the first ones, in turn, or drawn anywhere."""
+    random = numpy.random.default_rng(1)
+    ids = numpy.minimum(random.zipf(1.3, 20_000) - 1, 1_999)
+    places = random.permutation(50_000)
+    for rows, by_use in ((ids, True), (ids ^ 3, True), (places[ids], False)):
+        numpy.savez("a.npz", clicked=rows[:, None])
+        done = run("profile", "small.json", "a.npz", "--json", "-o", "made.json")
+        access = done.json["tables"][0]["access"]
+        assert access["rows_by_use"] is by_use
+        assert ns.ShardingProblem.load("made.json").table("item").access.rows_by_use is by_use
+        if by_use:  # what the first rows get, not the hottest
+            for point in access["row_mass"]:
+                first = (rows < round(point["row_share"] * 50_000)).mean()
+                assert point["lookup_share"] == pytest.approx(first, abs=1e-6)
+    small_problem().replace(tables=[table.replace(hashed=True) for table in small_problem().tables]).save("hashed.json")
+    numpy.savez("a.npz", clicked=ids[:, None])
+    assert not run("profile", "hashed.json", "a.npz", "--json").json["tables"][0]["access"]["rows_by_use"]
+
+
+def test_reorder_writes_the_row_of_each_id(run):
+    from safetensors.numpy import load_file
+
+    ids = numpy.array([7] * 5 + [49_999] * 5 + [3] * 9 + [20] * 2)
+    numpy.savez("a.npz", clicked=ids[:, None])
+    done = run("profile", "small.json", "a.npz", "--json", "--reorder", "order.safetensors", "-o", "made.json")
+    assert done.code == 0
+    order = load_file("order.safetensors")
+    assert list(order) == ["item"] and sorted(order["item"]) == list(range(50_000))
+    assert order["item"][[3, 7, 49_999, 20]].tolist() == [0, 1, 2, 3]
+    assert order["item"][[0, 1, 2, 4, 49_998]].tolist() == [4, 5, 6, 7, 49_999]
+    access = ns.ShardingProblem.load("made.json").table("item").access
+    assert access.rows_by_use and [one.lookup_share for one in access.row_mass] == [1.0]
+    # The batch with the rows in place of ids says the same.
+    numpy.savez("b.npz", clicked=order["item"][ids][:, None])
+    assert run("profile", "small.json", "b.npz", "--json").json["tables"][0]["access"]["row_mass"] == [
+        {"row_share": 1e-4, "lookup_share": 1.0}]
+    assert run("profile", "small.json", "a.npz", "--reorder", "order.npz").code == 2
+    small_problem().replace(tables=[table.replace(hashed=True) for table in small_problem().tables]).save("hashed.json")
+    done = run("profile", "hashed.json", "a.npz", "--reorder", "none.safetensors")
+    assert done.code == 1 and "hashed or dynamic" in done.err.replace("\n", " ")
+
+
 def test_a_table_of_two_features_counts_them_together(run, tmp_path):
     small_problem(features=[ns.Feature("a", "user"), ns.Feature("b", "user"),
                             ns.Feature("c", "item"), ns.Feature("d", "page"),

@@ -283,6 +283,94 @@ def case_out_of_range(context, form):
         raises(ValueError, "out_of_range: expected", lambda odd=odd: context.make(plan, problem, out_of_range=odd))
 
 
+def by_id(context, tables):
+    """The whole state, on all ranks."""
+    state = [ns.distributed.full_state_dict(tables)]
+    dist.broadcast_object_list(state)
+    return state[0]
+
+
+def assert_close(found, expected):
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        torch.testing.assert_close(found[key], values, rtol=1e-5, atol=1e-6, msg=key)
+
+
+def case_row_order(context, pooling="sum", kind="hot_rows"):
+    """Tables with rows in another order than ids train as those without, under plans of their own. Whole state dicts
+    are by id; checkpoints keep the order, and load under other plans with the same order alone."""
+    problem, plain_plan = small(context.size)
+    problem = problem.replace(features=[one.replace(pooling=pooling, weighted=False, needs_weight_gradient=False)
+                                        for one in problem.features])
+    generator = context.generator()
+    orders = {table.name: torch.randperm(table.rows, generator=generator) for table in problem.tables[1:]}
+    kinds = [kind] * len(problem.tables)
+    tables = context.make(make_plan(problem, kinds, context.size, 5), problem, row_order=orders)
+    plain = context.make(plain_plan, problem)
+    tables.load_state_dict(by_id(context, plain))
+    assert_close(by_id(context, tables), by_id(context, plain))
+    for _ in range(3):
+        part = random_parts(problem, [5] * context.size, generator)[context.rank]
+        found, expected = tables((part.ids, part.offsets)), plain((part.ids, part.offsets))
+        for name, value in expected.items():
+            one, other = (value, found[name]) if pooling != "none" else (value[0], found[name][0])
+            torch.testing.assert_close(other, one, rtol=1e-5, atol=1e-6)
+        for results in (found, expected):
+            sum((one if pooling != "none" else one[0]).square().sum() for one in results.values()).backward()
+    assert_close(by_id(context, tables), by_id(context, plain))
+    for name, (values, _) in whole(tables).items():  # the rows themselves are in the order
+        rows = values[orders[name]] if name in orders else values
+        torch.testing.assert_close(rows, whole(plain)[name][0], rtol=1e-5, atol=1e-6)
+    bad = part.ids.clone()
+    bad[0] = 10**6
+    raises(ValueError, "1000000", lambda: tables((bad, part.offsets)))
+    path = context.folder / f"row-order-{pooling}-{kind}-{context.size}"
+    ns.distributed.save(path, {"tables": tables})
+    other = context.make(make_plan(problem, ["rows"] * len(problem.tables), context.size, 7), problem, row_order=orders)
+    ns.distributed.load(path, {"tables": other})
+    assert_close(by_id(context, other), by_id(context, tables))
+    if pooling != "none":
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda *one: other(one), backend="aot_eager", fullgraph=True)
+        check(other((part.ids, part.offsets)), compiled(part.ids, part.offsets))
+    other.reshard(plain_plan)
+    assert_close(by_id(context, other), by_id(context, tables))
+    found, expected = other((part.ids, part.offsets)), tables((part.ids, part.offsets))
+    for name, value in expected.items():
+        one, two = (value, found[name]) if pooling != "none" else (value[0], found[name][0])
+        torch.testing.assert_close(two, one, rtol=1e-5, atol=1e-6)
+    names = [table.name for table in problem.tables]
+    weights = by_id(context, tables)
+    for name, values in ns.distributed.read_tables(path, names):
+        assert torch.equal(values, next(one for key, one in weights.items() if key.endswith(f".{name}.weight")))
+    reversed_orders = {name: order.flip(0) for name, order in orders.items()}
+    for wrong, said in ((plain, "make it with row_order="),
+                        (context.make(plain_plan, problem, row_order=reversed_orders), "another order of rows")):
+        before = by_id(context, wrong)
+        for only in (None, "weights", "optimizer"):
+            raises(ns.distributed.CheckpointError, said,
+                   lambda wrong=wrong, only=only: ns.distributed.load(path, {"tables": wrong}, only=only))
+        assert_close(by_id(context, wrong), before)
+    raises(RuntimeError, "make it with row_order=", lambda: plain.load_state_dict(tables.state_dict()))
+
+
+def case_row_order_errors(context):
+    problem, plan = small(context.size)
+    table = problem.tables[0]
+    make = lambda order: context.make(plan, problem, row_order=order)  # noqa: E731
+    for order in (torch.zeros(table.rows, dtype=torch.int64), torch.arange(table.rows + 1),
+                  torch.arange(table.rows).float(), [1, 2], torch.arange(1, table.rows + 1)):
+        raises(ValueError, f"row_order: table \"{table.name}\": expected a tensor of int64 or int32 that has each of "
+                           f"{table.rows} rows once", lambda order=order: make({table.name: order}))
+    raises(ValueError, "row_order: expected tables of", lambda: make({"nothing": torch.arange(3)}))
+    raises(TypeError, "row_order: expected a file of neuroshard profile --reorder or a dict", lambda: make(3))
+    raises(ValueError, "expected a file of neuroshard profile --reorder",
+           lambda: make(str(context.folder / "no-file.safetensors")))
+    if context.size > 1:
+        order = torch.arange(table.rows).roll(context.rank)
+        raises(Exception, "row_order", lambda: make({table.name: order}))
+
+
 def case_torchrec_unpooled(context):
     """Replaces an EmbeddingCollection."""
     torch.manual_seed(5)

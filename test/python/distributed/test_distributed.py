@@ -53,7 +53,8 @@ FORMS = ["inputs.forms", "inputs.position_weights", "inputs.torchrec:pooling=SUM
          "inputs.shared_feature", "inputs.shared_feature_unpooled", "inputs.variable_batches",
          "inputs.variable_batches:pooling=MEAN", "inputs.variable_batches:weighted=1",
          "inputs.variable_batches_unpooled", "inputs.batches_of_a_dict",
-         *(f"inputs.out_of_range:form={form}" for form in ("drop", "modulo", "0", "-1"))]
+         *(f"inputs.out_of_range:form={form}" for form in ("drop", "modulo", "0", "-1")),
+         "inputs.row_order", "inputs.row_order:pooling=none", "inputs.row_order:kind=columns", "inputs.row_order_errors"]
 ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.unread_weights",
           "errors.construction",
           "errors.forms_of_one_rank", "errors.defaults", "errors.artifact", "errors.lost_update"]

@@ -56,7 +56,8 @@ UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates
 MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/same_bits", optimizer=one) for one in ("sgd", "adagrad", "adam")),
                 *(same("updates/clipped", number=one) for one in (1, 8, 14)), same("updates/clipped", at="backward"),
-                same("updates/dropped"), same("updates/pipeline")]
+                same("updates/dropped"), same("updates/pipeline"),
+                same("inputs/row_order")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        2: [*TIERS, *matrix.sample(TIER_MATRIX, 1, "tiers gpu"), *UPDATES, "traffic.norms", "traffic.norms:kind=lamb", "traffic.norms:kind=partial_rowwise_lamb:on_gpus=0",
            "gpu.ragged:kind=partial_rowwise_lamb", "traffic.numbered:first=1:count=2",

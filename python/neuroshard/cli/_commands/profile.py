@@ -22,11 +22,14 @@ from neuroshard.cli._input import options, workload
 @click.option("--distinct-ids", is_flag=True,
               help="Count ids of features that are not pooled once in each device's part of a batch, as modules "
                    "with distinct_ids send them.")
+@click.option("--reorder", type=click.Path(), metavar="FILE",
+              help="Write the row of each id here (.safetensors), by falling use, for row_order= of the modules; the "
+                   "statistics are those of tables in this order.")
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
 @options.json_option
 def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
             weight: float | None, keys: tuple[tuple[str, str], ...], distinct_ids: bool,
-            limit: int | None, as_json: bool, **values: Any) -> None:
+            reorder: str | None, limit: int | None, as_json: bool, **values: Any) -> None:
     """Measures BATCHES: files of one global batch each (.npz or .safetensors with
     FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
     KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
@@ -45,7 +48,9 @@ def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
 
     if weight is not None and snapshot is None:
         raise click.UsageError("--weight needs --snapshot")
-    check_outputs({"--output": output}, (values["constraints"], *batches, *code_files([values["workload"], *batches])))
+    if reorder and not reorder.endswith(".safetensors"):
+        raise click.UsageError(f"--reorder {reorder}: expected a name that ends in .safetensors")
+    check_outputs({"--output": output, "--reorder": reorder}, (values["constraints"], *batches, *code_files([values["workload"], *batches])))
     problem = workload.take(values, needs_devices=distinct_ids)
     if len(dict(keys)) < len(keys):
         raise click.UsageError("--map: a feature is given twice; expected one key for each")
@@ -59,7 +64,7 @@ def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
     if not found.batches:
         raise InputError(f"{', '.join(batches)}: no batch in it; expected at least one")
     found.check_keys()
-    features, tables = found.feature_statistics(), found.table_statistics()
+    features, tables = found.feature_statistics(), found.table_statistics(reordered=bool(reorder))
     if snapshot is not None:
         added = ns.Snapshot(snapshot, 1 if weight is None else weight, features, tables)
         made = problem.replace(snapshots=[*problem.snapshots, added])
@@ -67,10 +72,31 @@ def command(batches: tuple[str, ...], output: str | None, snapshot: str | None,
         made = statistics.apply(problem, features, tables)
     if output:
         made.save(output)
+    if reorder:
+        save_orders(found, reorder)
     if as_json:
         terminal.print_json(as_plain(found, features, tables))
     else:
         print_profile(found, features, tables, output)
+
+
+def save_orders(found: Any, path: str) -> None:
+    from neuroshard.cli._failures import InputError
+    from neuroshard.cli._output import terminal
+
+    try:
+        from safetensors.numpy import save_file
+    except ImportError:
+        raise InputError("--reorder needs safetensors: pip install \"neuroshard[profile]\"") from None
+    orders = found.row_orders()
+    if not orders:
+        raise InputError("--reorder: no table with ids in the batches may have another order: their ids are hashed or "
+                         "dynamic")
+    try:
+        save_file(orders, path)
+    except OSError as error:
+        raise InputError(f"--reorder {path}: {error}") from None
+    terminal.messages().print(f"wrote the row of each id of {', '.join(orders)} to {path}", markup=False)
 
 
 def as_plain(found: Any, features: list[Any], tables: list[Any]) -> dict[str, Any]:
@@ -116,8 +142,9 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
 
 
 def hottest(access: Any) -> str:
-    """The point of the hottest rows nearest to half of the lookups."""
+    """The point of the hottest rows nearest to half of the lookups; of the first ones if they are the hottest."""
     if access is None or not access.row_mass:
         return ""
     point = min(access.row_mass, key=lambda one: abs(one.lookup_share - 0.5))
-    return f"{point.row_share:.2g} of rows: {point.lookup_share:.0%}"
+    first = "first " if access.rows_by_use else ""
+    return f"{first}{point.row_share:.2g} of rows: {point.lookup_share:.0%}"

@@ -24,6 +24,7 @@ from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
 from neuroshard.distributed._checkpoint.rank_agreement import Run
 from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merges
+from neuroshard.distributed._checkpoint.row_orders import SUFFIX, orders_of, require_same_order, unknown_orders
 from neuroshard.distributed._checkpoint.sharded import Sharded
 from neuroshard.distributed._checkpoint.state import (Contents, is_sharded, key_of_tables, note_all_loaded, state_of,
                                                       state_to_load_into)
@@ -92,6 +93,11 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
     target = run.on_each(lambda: _target(state, only, metadata))
     merges = run.on_each(lambda: plan_merges(target, metadata.state_dict_metadata))
     run.on_each(lambda: _check(state, target, metadata))
+    saved = {key: torch.empty_like(target[key]) for key in _order_keys(state)}
+    if saved:
+        run.checkpoint(lambda **options: dcp.load(
+            saved, storage_reader=files.Reader(folder), planner=PlainPlanner(), **options))
+        run.on_each(lambda: _check_orders(target, saved))
     run.checkpoint(lambda **options: dcp.load(
         target, storage_reader=files.Reader(folder), planner=PlainPlanner(), **options))
     run.on_each(lambda: _take(state, target, merges))
@@ -186,9 +192,9 @@ def _target(state: State, only: Contents | None, metadata: Metadata) -> dict[str
             target[key] = None  # one value, whatever is there
     if only is None:
         return target
-    optimizer = _optimizer_keys(state)
+    optimizer, orders = _optimizer_keys(state), _order_keys(state)
     return {key: value for key, value in target.items()
-            if (key in optimizer) == (only == "optimizer")}
+            if (key in optimizer) == (only == "optimizer") or key in orders}
 
 
 def _optimizer_keys(state: State) -> set[str]:
@@ -199,6 +205,12 @@ def _optimizer_keys(state: State) -> set[str]:
                         for prefix, tables in _tables(state)))
 
 
+def _order_keys(state: State) -> set[str]:
+    """Keys of orders of rows, which belong to all other values of their tables."""
+    return {f"{prefix}{key_of_tables(tables)}.{name}{SUFFIX}"
+            for prefix, tables in _tables(state) for name in orders_of(tables)}
+
+
 def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
     saved = metadata.state_dict_metadata
     optimizer = _optimizer_keys(state)
@@ -206,11 +218,22 @@ def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
              if (message := _mismatch(key, value, saved, key in optimizer))]
     for prefix, tables in _tables(state):
         wrong += _other_tables(prefix, tables, saved)
+        wrong += unknown_orders(prefix + key_of_tables(tables), (table.name for table in tables.problem.tables),
+                                target, saved)
     wrong += _other_entries(state, target, metadata)
     if not wrong:
         return
     more = f"; and {len(wrong) - files.MAX_LISTED} more" if len(wrong) > files.MAX_LISTED else ""
     raise CheckpointError("; ".join(wrong[:files.MAX_LISTED]) + more)
+
+
+def _check_orders(target: Mapping[str, Any], saved: Mapping[str, torch.Tensor]) -> None:
+    """Raises a CheckpointError for orders of rows that are not those of the modules, before any row is loaded."""
+    for key, order in saved.items():
+        try:
+            require_same_order(order, target[key])
+        except ValueError as error:
+            raise CheckpointError(f"{key}: {error}") from None
 
 
 def _mismatch(key: str, value: Any, saved: Mapping[str, Any], optimizer: bool) -> str:

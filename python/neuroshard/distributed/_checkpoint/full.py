@@ -7,6 +7,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from neuroshard._group.agreement import rank_of, require_same, size_of
+from neuroshard.distributed._checkpoint.row_orders import SUFFIX, by_id, is_order
 from neuroshard.distributed._checkpoint.sharded import Chunk, Sharded
 
 
@@ -14,7 +15,8 @@ def full_state_dict(module: nn.Module, *, rank: int = 0,
                     process_group: dist.ProcessGroup | None = None) -> dict[str, Tensor]:
     """The state_dict() of a module with sharded tables as one of whole tensors in memory of the host, on
     one rank of process_group (None: the default one); {} on the others. torch.save writes it, and load_state_dict() of
-    any plan, of TorchRec and of torch read what they know of it.
+    any plan, of TorchRec and of torch read what they know of it. Tables are by id, also where the module has an order
+    of rows.
 
     All ranks of the group call it with the same `rank`. Raises a ValueError if that is not one of them, and a
     GroupError if ranks differ in it. Tables come one after the other, so that only `rank` needs memory for all of
@@ -25,9 +27,16 @@ def full_state_dict(module: nn.Module, *, rank: int = 0,
     if not 0 <= rank < size:
         raise ValueError(f"rank: expected a rank of the group of {size}, found {rank}")
     whole: dict[str, Tensor] = {}
-    for key, value in module.state_dict().items():
+    state = module.state_dict()
+    orders = {key.removesuffix(SUFFIX): value for key, value in state.items() if is_order(key, state)}
+    for key, value in state.items():
+        if is_order(key, state):
+            continue
         if isinstance(value, Sharded):
             value = joined(value, rank, process_group)
+            for table, order in orders.items():
+                if value is not None and key.startswith(f"{table}."):
+                    value = by_id(value, order)
         if own == rank:
             whole[key] = value.detach().to("cpu", copy=True) if isinstance(value, Tensor) else value
     return whole

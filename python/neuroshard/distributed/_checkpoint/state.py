@@ -23,6 +23,8 @@ from neuroshard import _fields
 from neuroshard._artifact.dtypes import DTYPES
 from neuroshard._artifact.optimizer_states import ROW_STATES, STATE_NAMES
 from neuroshard.distributed._checkpoint.id_maps import all_wrong, id_state, numbers_of, take_maps
+from neuroshard.distributed._checkpoint.row_orders import (SUFFIX, ids_of_rows, is_order, order_state, orders_of,
+                                                           require_same_order, unknown_orders)
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
 Contents = Literal["weights", "optimizer"]
@@ -46,6 +48,7 @@ def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
                                  held[table.name], only)
     if only != "optimizer":
         result |= id_state(_id_tables(module), key_of_tables(module))
+        result |= order_state(orders_of(module), key_of_tables(module))
     if only != "weights":
         result["step"] = torch.tensor(module.step, dtype=torch.int64)
         rates = module.learning_rates  # those of one group as a number
@@ -188,16 +191,22 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
     """Loads values for all or some keys of state_of(module); ignores other keys.
 
     Values on this module's own memory were loaded in place already. Other Sharded values must have
-    the same chunks; ordinary tensors are whole tables, of which each rank copies its chunks.
+    the same chunks; ordinary tensors are whole tables, of which each rank copies its chunks: by row with the
+    order of rows beside them, else by id.
     Returns a message for each value that does not fit, with its key; nothing is loaded then.
     """
     taken: dict[str, Any] = {}
     state, wrong = state_of(module), []
+    ids = {f"{key_of_tables(module)}.{name}": ids_of_rows(order) for name, order in orders_of(module).items()
+           if f"{key_of_tables(module)}.{name}{SUFFIX}" not in values}
     for key, own in state.items():
         if key not in values:
             continue
         try:
-            taken[key] = (_copies(own, values[key]) if isinstance(own, Sharded) else
+            if is_order(key, state):
+                require_same_order(values[key], own)
+                continue
+            taken[key] = (_copies(own, values[key], _of_table(ids, key)) if isinstance(own, Sharded) else
                           _NUMBERS[key](values[key], own) if key in _NUMBERS else
                           numbers_of(values[key]))
         except (TypeError, ValueError) as error:
@@ -216,7 +225,7 @@ def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
         module.step = step
     if rates is not None:
         module.set_learning_rate(rates)
-    if "_session" in vars(module) and state.keys() <= values.keys():
+    if "_session" in vars(module) and all(key in values or is_order(key, state) for key in state):
         note_all_loaded([module])
     return []
 
@@ -226,17 +235,24 @@ def load_from_state_dict(module: Any, state_dict: Mapping[str, Any], prefix: str
                          error_msgs: list[str]) -> None:
     """nn.Module._load_from_state_dict() of sharded tables."""
     own = state_of(module)
+    error_msgs += unknown_orders(prefix + key_of_tables(module), (table.name for table in module.problem.tables),
+                                 (prefix + key for key in own), state_dict)
     given = {key: state_dict[prefix + key] for key in own if prefix + key in state_dict}
-    missing_keys += [prefix + key for key in own if key not in given]
+    missing_keys += [prefix + key for key in own if key not in given and not is_order(key, own)]
     if strict:
         unexpected_keys += [key for key in state_dict if key.startswith(prefix)
                             and key[len(prefix):] not in own]
     error_msgs += [prefix + message for message in load_state(module, given)]
 
 
-def _copies(own: Sharded, value: Any) -> list[tuple[Tensor, Tensor]]:
-    """(memory of `own`, values for it) of each chunk that is not loaded yet. Raises if the value
-    does not fit."""
+def _of_table(by_table: Mapping[str, Tensor], key: str) -> Tensor | None:
+    """What is of the table that this key is of, or None. by_table: by the beginnings of keys."""
+    return next((one for name, one in by_table.items() if key.startswith(f"{name}.")), None)
+
+
+def _copies(own: Sharded, value: Any, ids: Tensor | None) -> list[tuple[Tensor, Tensor]]:
+    """(memory of `own`, values for it) of each chunk that is not loaded yet. ids: the id of each row, where values
+    of a whole tensor are by id. Raises if the value does not fit."""
     if not isinstance(value, Tensor):
         raise TypeError(f"expected a tensor of {list(own.size())}, got: {type(value).__name__}")
     if value.size() != own.size():
@@ -248,9 +264,12 @@ def _copies(own: Sharded, value: Any) -> list[tuple[Tensor, Tensor]]:
                              "while it loads into the state dict of this module")
     elif type(value) in (Tensor, nn.Parameter):
         _require_values(value)
-        sources = [value.detach()[tuple(slice(begin, begin + size) for begin, size in
-                                        zip(chunk.offsets, chunk.tensor.shape, strict=True))]
-                   for chunk in own.chunks]
+        sources = []
+        for chunk in own.chunks:
+            rows, *columns = (slice(begin, begin + size) for begin, size in
+                              zip(chunk.offsets, chunk.tensor.shape, strict=True))
+            taken = rows if ids is None else ids[rows].to(value.device)
+            sources.append(value.detach()[taken][(slice(None), *columns)])
     else:
         raise TypeError("expected a whole tensor or the state dict of this module, "
                         f"got: {type(value).__name__}")

@@ -15,6 +15,7 @@ from neuroshard import _fields
 from neuroshard._table_keys import key_of_ids, keys_of_tables
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
+from neuroshard.distributed._checkpoint.row_orders import SUFFIX, by_id
 from neuroshard.errors import CheckpointError
 
 
@@ -22,7 +23,7 @@ def read_tables(path: str | os.PathLike[str],
                 names: Iterable[str]) -> Iterator[tuple[str, torch.Tensor]]:
     """The weights of the tables `names`, one after the other, as (name, tensor [rows, dim]), from a checkpoint, `path`,
     of ns.distributed.save() or of torch.distributed.checkpoint, under whatever plan it was written. No process
-    group is needed, and memory for one table.
+    group is needed, and memory for one table. Rows are by id, also of a module with an order of rows.
 
     Raises a CheckpointError if the checkpoint cannot be read, has none or several of a table, or its map of
     dynamic ids, without which rows belong to no id."""
@@ -34,14 +35,19 @@ def read_tables(path: str | os.PathLike[str],
         found = keys_of_tables(names, tensors_in(metadata))
         for name in names:
             key = one_key(metadata, name, found[name])
-            entry = metadata.state_dict_metadata[key]
-            value = torch.empty(entry.size, dtype=entry.properties.dtype)
+            values = {one: empty_of(metadata.state_dict_metadata[one])
+                      for one in (key, key.removesuffix(".weight") + SUFFIX) if one in metadata.state_dict_metadata}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that there is no process group
-                dcp.load({key: value}, storage_reader=files.Reader(folder), planner=PlainPlanner(), no_dist=True)
-            yield name, value
+                dcp.load(values, storage_reader=files.Reader(folder), planner=PlainPlanner(), no_dist=True)
+            value, *order = values.values()
+            yield name, by_id(value, order[0]) if order else value
     except (CheckpointError, OSError, ValueError, dcp.api.CheckpointException) as error:
         raise CheckpointError(f"reading {where}: {error}") from error
+
+
+def empty_of(entry: TensorStorageMetadata) -> torch.Tensor:
+    return torch.empty(entry.size, dtype=entry.properties.dtype)
 
 
 def tensors_in(metadata: Metadata) -> list[str]:

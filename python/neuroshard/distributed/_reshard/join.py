@@ -17,6 +17,7 @@ from neuroshard.distributed._distinct_ids import DistinctIds
 from neuroshard.distributed._engine import Engine
 from neuroshard.distributed._optimizer import FusedOptimizer
 from neuroshard.distributed._out_of_range import OutOfRange
+from neuroshard.distributed._row_order import RowOrder
 from neuroshard.distributed._reshard.id_maps import take_maps
 from neuroshard.distributed._reshard.meeting import Meeting, Said, check_group, meet
 from neuroshard.distributed._reshard.reshard import Target, move
@@ -83,6 +84,7 @@ class Joiner:
         module._updates = Updates.joining(source.updates, module._optimizer, self._scaler)
         module._out_of_range = OutOfRange(source.out_of_range)
         module._distinct_ids = DistinctIds(source.distinct_ids)
+        module._row_order = RowOrder(source.row_order)
 
         def open_session() -> Session:
             if source.updates.scaled != (self._scaler is not None):

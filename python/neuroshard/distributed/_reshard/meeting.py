@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import torch
 import torch.distributed as dist
 
 from neuroshard import _fields
@@ -42,6 +43,7 @@ class Source(NamedTuple):
     out_of_range: str | int
     distinct_ids: bool
     maps: Mapping[str, MovingMap]  # by table
+    row_order: Mapping[str, torch.Tensor]
 
 
 class Said(NamedTuple):

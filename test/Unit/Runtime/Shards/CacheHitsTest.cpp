@@ -107,7 +107,7 @@ TEST(CacheHits, AreThoseOfReplayedIds) {
         // LFU needs thousands until it knows the hottest rows.
         bool isLru = policy == CachePolicy::Lru;
         CacheUse found = replay(cache, mass, kIds, {isLru ? 600 : 1500, 300});
-        CacheUse expected = RowDemand(table, kIds, 1).use(kRows, cache);
+        CacheUse expected = RowDemand(table, kIds, 1).use(0, kRows, cache);
         EXPECT_NEAR(expected.hitRate(), found.hitRate(), isLru ? 0.02 : 0.05)
             << "Zipf " << exponent << ", cache " << share << ", "
             << toString(policy);
@@ -179,7 +179,7 @@ TEST(CacheHits, AreThoseOfIdsThatRepeatAsPublishedOnes) {
       CacheUse found = replay(cache, uses, ids, {90, 30});
       for (auto [profiled, batch] : {std::pair(&table, 1), {&ofHalf, 2}}) {
         CacheUse expected =
-            RowDemand(*profiled, double(ids), batch).use(table.rows, cache);
+            RowDemand(*profiled, double(ids), batch).use(0, table.rows, cache);
         EXPECT_NEAR(expected.hitRate(), found.hitRate(), 0.02)
             << pool["name"] << ", cache " << share << ", a batch of " << batch
             << " times the ids";
