@@ -53,16 +53,16 @@ void printNumbers(AsmPrinter &printer, DenseF64ArrayAttr values) {
 
 OptimizerAttr OptimizerAttr::get(MLIRContext *context,
                                  const neuroshard::Optimizer &optimizer) {
-  return get(context, optimizer.kind, f64(context, optimizer.eps),
-             f64(context, optimizer.beta1), f64(context, optimizer.beta2),
-             f64(context, optimizer.initialAccumulator),
-             f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
-             f64(context, optimizer.l1Penalty),
-             f64(context, optimizer.l2Penalty), f64(context, optimizer.eta),
-             f64(context, optimizer.counterHalflife),
-             f64(context, optimizer.adjustmentIter),
-             f64(context, optimizer.adjustmentUb),
-             f64(context, optimizer.maxGradient), optimizer.stochasticRounding);
+  return get(
+      context, optimizer.kind, f64(context, optimizer.eps),
+      f64(context, optimizer.beta1), f64(context, optimizer.beta2),
+      f64(context, optimizer.initialAccumulator),
+      f64(context, optimizer.weightDecay), optimizer.weightDecayMode,
+      f64(context, optimizer.l1Penalty), f64(context, optimizer.l2Penalty),
+      f64(context, optimizer.eta), f64(context, optimizer.counterHalflife),
+      f64(context, optimizer.adjustmentIter),
+      f64(context, optimizer.adjustmentUb), f64(context, optimizer.maxGradient),
+      optimizer.stochasticRounding, optimizer.catchUp);
 }
 
 neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
@@ -80,17 +80,17 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .adjustmentIter = getAdjustmentIter().getValueAsDouble(),
           .adjustmentUb = getAdjustmentUb().getValueAsDouble(),
           .maxGradient = getMaxGradient().getValueAsDouble(),
-          .stochasticRounding = getStochasticRounding()};
+          .stochasticRounding = getStochasticRounding(),
+          .catchUp = getCatchUp()};
 }
 
-LogicalResult
-OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
-                      FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
-                      FloatAttr initialAccumulator, FloatAttr weightDecay,
-                      neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
-                      FloatAttr l2Penalty, FloatAttr eta,
-                      FloatAttr counterHalflife, FloatAttr adjustmentIter,
-                      FloatAttr adjustmentUb, FloatAttr maxGradient, bool) {
+LogicalResult OptimizerAttr::verify(
+    EmitError emitError, neuroshard::OptimizerKind kind, FloatAttr eps,
+    FloatAttr beta1, FloatAttr beta2, FloatAttr initialAccumulator,
+    FloatAttr weightDecay, neuroshard::WeightDecayMode mode,
+    FloatAttr l1Penalty, FloatAttr l2Penalty, FloatAttr eta,
+    FloatAttr counterHalflife, FloatAttr adjustmentIter, FloatAttr adjustmentUb,
+    FloatAttr maxGradient, bool, bool catchUp) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
@@ -111,6 +111,7 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
     return emitError() << "'adjustment_iter' must be at least -1";
   std::optional<neuroshard::SettingError> error =
       settingError({.kind = kind,
+                    .eps = eps.getValueAsDouble(),
                     .weightDecay = weightDecay.getValueAsDouble(),
                     .weightDecayMode = mode,
                     .l1Penalty = l1Penalty.getValueAsDouble(),
@@ -118,7 +119,8 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                     .eta = eta.getValueAsDouble(),
                     .counterHalflife = counterHalflife.getValueAsDouble(),
                     .adjustmentIter = adjustmentIter.getValueAsDouble(),
-                    .adjustmentUb = adjustmentUb.getValueAsDouble()});
+                    .adjustmentUb = adjustmentUb.getValueAsDouble(),
+                    .catchUp = catchUp});
   if (error)
     return emitError() << "'" << error->setting << "': " << error->message;
   return success();
@@ -175,7 +177,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
             adjustmentUb = defaults.getAdjustmentUb(),
             maxGradient = defaults.getMaxGradient();
   neuroshard::WeightDecayMode mode = defaults.getWeightDecayMode();
-  bool isStochastic = false;
+  bool isStochastic = false, catchUp = false;
   auto parseValue = [&](llvm::StringRef key) -> std::optional<ParseResult> {
     if (key == "eps")
       return parseNumber(parser, eps);
@@ -207,19 +209,23 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
       isStochastic = true;
       return success();
     }
+    if (key == "catch_up") {
+      catchUp = true;
+      return success();
+    }
     return std::nullopt;
   };
   if (parsePairs(parser,
                  "eps, beta1, beta2, initial_accumulator, weight_decay, "
                  "weight_decay_mode, l1_penalty, l2_penalty, eta, "
                  "counter_halflife, adjustment_iter, adjustment_ub, "
-                 "max_gradient, stochastic_rounding",
+                 "max_gradient, stochastic_rounding, catch_up",
                  /*first=*/false, parseValue))
     return {};
   return parser.getChecked<OptimizerAttr>(
       loc, context, *kind, eps, beta1, beta2, accumulator, decay, mode,
       l1Penalty, l2Penalty, eta, halflife, adjustmentIter, adjustmentUb,
-      maxGradient, isStochastic);
+      maxGradient, isStochastic, catchUp);
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
@@ -252,6 +258,8 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
   printPair("max_gradient", getMaxGradient(), defaults.getMaxGradient());
   if (getStochasticRounding())
     printer << ", stochastic_rounding";
+  if (getCatchUp())
+    printer << ", catch_up";
   printer << ">";
 }
 

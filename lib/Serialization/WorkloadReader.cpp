@@ -109,6 +109,7 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   object.optional("adjustment_ub", optimizer.adjustmentUb);
   object.optional("max_gradient", optimizer.maxGradient);
   object.optional("stochastic_rounding", optimizer.stochasticRounding);
+  object.optional("catch_up", optimizer.catchUp);
   return optimizer;
 }
 

@@ -40,6 +40,8 @@ Json writeOptimizer(const Optimizer &optimizer) {
     json["max_gradient"] = optimizer.maxGradient;
   if (optimizer.stochasticRounding)
     json["stochastic_rounding"] = true;
+  if (optimizer.catchUp)
+    json["catch_up"] = true;
   return json;
 }
 

@@ -17,7 +17,7 @@ CacheBytes neuroshard::mostOf(CacheBytes one, CacheBytes other) {
 CacheBytes neuroshard::rowCacheBytes(const ShardingProblem &problem,
                                      const Table &table, const Shard &shard,
                                      int64_t places) {
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  OptimizerStates states = optimizerStates(table.optimizer);
   if (engineOf(problem) == Engine::Cpu)
     return {places * cachedRowBytes(states, shard.width(), table.elementType),
             0};
