@@ -65,7 +65,7 @@ static OptimizerAttr makeOptimizer(MLIRContext *context,
       f64(context, optimizer.eta), f64(context, optimizer.counterHalflife),
       f64(context, optimizer.adjustmentIter),
       f64(context, optimizer.adjustmentUb), f64(context, optimizer.maxGradient),
-      optimizer.stochasticRounding);
+      optimizer.stochasticRounding, optimizer.catchUp);
 }
 
 OptimizerAttr OptimizerAttr::get(MLIRContext *context,
@@ -97,17 +97,17 @@ neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
           .adjustmentIter = getAdjustmentIter().getValueAsDouble(),
           .adjustmentUb = getAdjustmentUb().getValueAsDouble(),
           .maxGradient = getMaxGradient().getValueAsDouble(),
-          .stochasticRounding = getStochasticRounding()};
+          .stochasticRounding = getStochasticRounding(),
+          .catchUp = getCatchUp()};
 }
 
-LogicalResult
-OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
-                      FloatAttr eps, FloatAttr beta1, FloatAttr beta2,
-                      FloatAttr initialAccumulator, FloatAttr weightDecay,
-                      neuroshard::WeightDecayMode mode, FloatAttr l1Penalty,
-                      FloatAttr l2Penalty, FloatAttr eta,
-                      FloatAttr counterHalflife, FloatAttr adjustmentIter,
-                      FloatAttr adjustmentUb, FloatAttr maxGradient, bool) {
+LogicalResult OptimizerAttr::verify(
+    EmitError emitError, neuroshard::OptimizerKind kind, FloatAttr eps,
+    FloatAttr beta1, FloatAttr beta2, FloatAttr initialAccumulator,
+    FloatAttr weightDecay, neuroshard::WeightDecayMode mode,
+    FloatAttr l1Penalty, FloatAttr l2Penalty, FloatAttr eta,
+    FloatAttr counterHalflife, FloatAttr adjustmentIter, FloatAttr adjustmentUb,
+    FloatAttr maxGradient, bool, bool catchUp) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
       failed(checkNonNegative(emitError, "initial_accumulator",
                               initialAccumulator)) ||
@@ -140,7 +140,8 @@ OptimizerAttr::verify(EmitError emitError, neuroshard::OptimizerKind kind,
                     .counterHalflife = counterHalflife.getValueAsDouble(),
                     .adjustmentIter = adjustmentIter.getValueAsDouble(),
                     .adjustmentUb = adjustmentUb.getValueAsDouble(),
-                    .maxGradient = maxGradient.getValueAsDouble()});
+                    .maxGradient = maxGradient.getValueAsDouble(),
+                    .catchUp = catchUp});
   if (error)
     return emitError() << "'" << error->setting << "': " << error->message;
   return success();
@@ -177,7 +178,7 @@ static std::string allSettings() {
   std::string names;
   for (const neuroshard::NumberSetting &setting : neuroshard::kNumberSettings)
     names += std::string(setting.name) + ", ";
-  return names + "weight_decay_mode, stochastic_rounding";
+  return names + "weight_decay_mode, stochastic_rounding, catch_up";
 }
 
 /// Reads the value of a setting; nullopt if optimizers have none of this name.
@@ -188,6 +189,10 @@ parseSetting(AsmParser &parser, llvm::StringRef key,
     return parseMode(parser, optimizer.weightDecayMode);
   if (key == "stochastic_rounding") {
     optimizer.stochasticRounding = true;
+    return success();
+  }
+  if (key == "catch_up") {
+    optimizer.catchUp = true;
     return success();
   }
   const auto *setting =
@@ -240,6 +245,8 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
             << stringifyWeightDecayMode(optimizer.weightDecayMode);
   if (optimizer.stochasticRounding)
     printer << ", stochastic_rounding";
+  if (optimizer.catchUp)
+    printer << ", catch_up";
   printer << ">";
 }
 

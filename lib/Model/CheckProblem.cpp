@@ -122,6 +122,12 @@ void Checker::checkTables() {
     if (table.dynamicIds && problem.batch.idType != IdType::I64)
       error(where + ".dynamic_ids", "they are of 64 bits: expected "
                                     "batch.id_type i64");
+    if (table.optimizer.catchUp && table.dynamicIds)
+      error(where + ".optimizer.catch_up",
+            "rows that ids come to begin anew and have missed no steps; leave "
+            "it out with dynamic_ids");
+    if (table.optimizer.catchUp && problem.target != Target::Native)
+      error(where + ".optimizer.catch_up", "only the target native has it");
     if (table.access) {
       checkAccess(where + ".access", *table.access);
       checkRowOrder(where + ".access", table, *table.access);

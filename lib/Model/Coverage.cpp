@@ -259,7 +259,7 @@ std::string neuroshard::driftError(const ShardingProblem &problem,
   if (problem.tables[table].dynamicIds)
     return "copies of a table with dynamic ids cannot drift, since rows get "
            "other ids in the meantime; leave out sync_every";
-  return optimizerDriftError(problem.tables[table].optimizer.kind);
+  return optimizerDriftError(problem.tables[table].optimizer);
 }
 
 static SyncedCopies copiesOf(const Shard &shard) {

@@ -18,8 +18,12 @@ std::string driftMismatch(const SyncedCopies &first,
   return "";
 }
 
-std::string optimizerDriftError(OptimizerKind kind) {
-  if (propertiesOf(kind).hasCounters)
+std::string optimizerDriftError(const Optimizer &optimizer) {
+  if (optimizer.catchUp)
+    return "copies of a table whose rows catch up cannot drift, since each "
+           "copy has caught up with other rows; leave out sync_every or "
+           "catch_up";
+  if (propertiesOf(optimizer.kind).hasCounters)
     return "copies of a table whose optimizer counts steps of rows cannot "
            "drift, since counts and step numbers have no mean; leave out "
            "sync_every";

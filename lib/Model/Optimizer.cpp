@@ -64,7 +64,31 @@ std::string noSuchSetting(OptimizerKind kind, std::string_view setting) {
   for (const NumberSetting &known : kNumberSettings)
     if (hasSetting(kind, known))
       message += std::string(known.name) + ", ";
-  return message + "weight_decay_mode and stochastic_rounding";
+  return message + (propertiesOf(kind).canCatchUp
+                        ? "weight_decay_mode, stochastic_rounding and catch_up"
+                        : "weight_decay_mode and stochastic_rounding");
+}
+
+static std::optional<SettingError> catchUpError(const Optimizer &optimizer) {
+  if (!optimizer.catchUp)
+    return std::nullopt;
+  const OptimizerProperties &properties = propertiesOf(optimizer.kind);
+  std::string name(properties.name);
+  if (!properties.canCatchUp)
+    return SettingError{
+        "catch_up", "is of sgd, momentum, adagrad, adam and adamw, whose steps "
+                    "without a gradient need nothing but the row's own "
+                    "elements; got: " +
+                        name};
+  if (properties.hasEps && optimizer.eps == 0)
+    return SettingError{"eps", "must be above 0 with catch_up: a row without "
+                               "gradients so far would be 0 / 0"};
+  if (!properties.hasBeta1 && optimizer.weightDecay == 0)
+    return SettingError{"catch_up",
+                        "changes nothing with " + name +
+                            " without weight_decay: rows stay as they are in "
+                            "steps that do not touch them; leave it out"};
+  return std::nullopt;
 }
 
 std::optional<SettingError> settingError(const Optimizer &optimizer) {
@@ -75,7 +99,9 @@ std::optional<SettingError> settingError(const Optimizer &optimizer) {
                           noSuchSetting(optimizer.kind, setting.name)};
   if (std::optional<SettingError> error = modeError(optimizer))
     return error;
-  return counterError(optimizer);
+  if (std::optional<SettingError> error = counterError(optimizer))
+    return error;
+  return catchUpError(optimizer);
 }
 
 std::optional<SettingError> settingError(const Optimizer &optimizer,

@@ -102,6 +102,7 @@ Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
   object.name("weight_decay_mode", optimizer.weightDecayMode,
               parseWeightDecayMode);
   object.optional("stochastic_rounding", optimizer.stochasticRounding);
+  object.optional("catch_up", optimizer.catchUp);
   return optimizer;
 }
 

@@ -24,6 +24,8 @@ Json writeOptimizer(const Optimizer &optimizer) {
     json["weight_decay_mode"] = toString(optimizer.weightDecayMode);
   if (optimizer.stochasticRounding)
     json["stochastic_rounding"] = true;
+  if (optimizer.catchUp)
+    json["catch_up"] = true;
   return json;
 }
 

@@ -41,7 +41,9 @@ class Optimizer(_fields.Record):
     of rowwise_adagrad_with_counter, whose weight_decay_mode may be adagradw, too; all as FBGEMM's
     CounterBasedRegularizationDefinition has them. max_gradient: elements of a row's summed gradient
     are clamped to +-max_gradient before all else; 0: not at all. stochastic_rounding: weights of f16
-    and bf16 are rounded up or down at random.
+    and bf16 are rounded up or down at random. catch_up: rows that a step does not touch take it, too,
+    by a gradient of 0, late and all at once before they are read, as dense optimizers of torch.optim
+    have it; of sgd, momentum, adagrad, adam and adamw.
     """
 
     kind: OptimizerKind = field(default="sgd", metadata={"always": True})
@@ -59,6 +61,7 @@ class Optimizer(_fields.Record):
     adjustment_ub: float = 1
     max_gradient: float = 0
     stochastic_rounding: bool = False
+    catch_up: bool = False
 
     def __post_init__(self) -> None:
         self._choice("kind", OPTIMIZERS)
@@ -66,7 +69,7 @@ class Optimizer(_fields.Record):
                      "l2_penalty", "eta", "counter_halflife", "adjustment_iter", "adjustment_ub",
                      "max_gradient")
         self._choice("weight_decay_mode", WEIGHT_DECAY_MODES)
-        self._flag("stochastic_rounding")
+        self._flag("stochastic_rounding", "catch_up")
 
 
 @dataclass(frozen=True)

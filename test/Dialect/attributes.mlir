@@ -19,6 +19,7 @@ module attributes {neuroshard.batch = 128 : i64} {
 // CHECK-SAME: #neuroshard.optimizer<partial_rowwise_lamb, eps = 5.000000e-01>
 // CHECK-SAME: #neuroshard.optimizer<sgd, max_gradient = 1.000000e+00>
 // CHECK-SAME: #neuroshard.optimizer<adam, beta1 = 5.000000e-01, stochastic_rounding>
+// CHECK-SAME: #neuroshard.optimizer<momentum, stochastic_rounding, catch_up>
 // CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad_with_counter, weight_decay = 5.000000e-01, weight_decay_mode = adagradw>
 // CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = 4.000000e+00, adjustment_iter = 1.000000e+01, adjustment_ub = 5.000000e-01>
 module @a attributes {test.optimizers = [
@@ -37,6 +38,7 @@ module @a attributes {test.optimizers = [
   #neuroshard.optimizer<partial_rowwise_lamb, eps = 0.5>,
   #neuroshard.optimizer<sgd, max_gradient = 1.0>,
   #neuroshard.optimizer<adam, stochastic_rounding, beta1 = 0.5>,
+  #neuroshard.optimizer<momentum, catch_up, stochastic_rounding>,
   #neuroshard.optimizer<rowwise_adagrad_with_counter, counter_halflife = -1.0, weight_decay_mode = adagradw, weight_decay = 0.5>,
   #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_ub = 0.5, adjustment_iter = 10.0, counter_halflife = 4.0>]} {}
 

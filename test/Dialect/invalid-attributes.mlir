@@ -42,7 +42,7 @@
 
 // -----
 
-// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, l1_penalty, l2_penalty, eta, counter_halflife, adjustment_iter, adjustment_ub, max_gradient, weight_decay_mode, stochastic_rounding}}
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay, l1_penalty, l2_penalty, eta, counter_halflife, adjustment_iter, adjustment_ub, max_gradient, weight_decay_mode, stochastic_rounding, catch_up}}
 "x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
 
 // -----
@@ -109,6 +109,16 @@
 
 // expected-error@below {{'neuroshard.table' op 'stochastic_rounding': weights of f32 are not rounded; it is for f16 and bf16}}
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stochastic_rounding>}
+
+// -----
+
+// expected-error@below {{'catch_up': is of sgd, momentum, adagrad, adam and adamw, whose steps without a gradient need nothing but the row's own elements; got: rowwise_adagrad}}
+"x"() {a = #neuroshard.optimizer<rowwise_adagrad, weight_decay = 0.5, catch_up>} : () -> ()
+
+// -----
+
+// expected-error@below {{'catch_up': changes nothing with adagrad without weight_decay}}
+"x"() {a = #neuroshard.optimizer<adagrad, catch_up>} : () -> ()
 
 // -----
 

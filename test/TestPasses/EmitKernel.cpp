@@ -45,7 +45,8 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
                       .adjustmentIter = adjustmentIter,
                       .adjustmentUb = adjustmentUb,
                       .maxGradient = maxGradient,
-                      .stochasticRounding = stochasticRounding};
+                      .stochasticRounding = stochasticRounding,
+                      .catchUp = catchUp};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

@@ -89,6 +89,7 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
     Option<"maxGradient", "max-gradient", "double", "0.0", "Bound of gradients.">,
     Option<"stochasticRounding", "stochastic-rounding", "bool", "false",
            "Round weights at random.">,
+    Option<"catchUp", "catch-up", "bool", "false", "Take the steps that a row has missed.">,
     Option<"tableDim", "table-dim", "int64_t", "0", "Columns of the whole table; 0: as many as the shard.">,
   ];
   let dependentDialects = [

@@ -44,7 +44,11 @@ struct TableSpec {
 
   bool trained() const { return optimizer.has_value(); }
   OptimizerStates states() const {
-    return optimizer ? optimizerStates(optimizer->kind) : OptimizerStates();
+    return optimizer ? optimizerStates(*optimizer) : OptimizerStates();
+  }
+  /// Those that callers see, who see rows that have caught up.
+  OptimizerStates visibleStates() const {
+    return optimizer ? propertiesOf(optimizer->kind).states : OptimizerStates();
   }
   int64_t normsPerRow() const {
     return optimizer ? neuroshard::normsPerRow(optimizer->kind) : 0;

@@ -31,8 +31,10 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     unless `weight_decay_mode` says another. Elements of a row's summed gradient
     are clamped to +-`max_gradient` first, unless that is 0.
     `stochastic_rounding`, of tables of f16 and bf16, rounds weights up or down
-    at random. Each kind takes its own settings alone. Numbers are f64. Printed
-    only where they differ from the default.
+    at random. With `catch_up`, of sgd, momentum, adagrad, adam and adamw, rows
+    that a step does not touch take it, too, by a gradient of 0, as a dense
+    optimizer has it. Each kind takes its own settings alone. Numbers are f64.
+    Printed only where they differ from the default.
 
     ```mlir
     #neuroshard.optimizer<sgd>
@@ -42,6 +44,7 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     #neuroshard.optimizer<adagrad, weight_decay = 1.000000e-02,
                           weight_decay_mode = decoupled>
     #neuroshard.optimizer<sgd, stochastic_rounding>
+    #neuroshard.optimizer<adamw, weight_decay = 1.000000e-02, catch_up>
     #neuroshard.optimizer<ftrl, l1_penalty = 1.000000e-03>
     #neuroshard.optimizer<lars_sgd, eta = 2.000000e-03>
     #neuroshard.optimizer<rowwise_adagrad_with_counter, weight_decay = 1.000000e-02,
@@ -63,7 +66,8 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     "::mlir::FloatAttr":$adjustmentIter,
     "::mlir::FloatAttr":$adjustmentUb,
     "::mlir::FloatAttr":$maxGradient,
-    "bool":$stochasticRounding
+    "bool":$stochasticRounding,
+    "bool":$catchUp
   );
   let builders = [
     AttrBuilder<(ins "const ::neuroshard::Optimizer &":$optimizer)>

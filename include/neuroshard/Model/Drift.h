@@ -21,7 +21,7 @@ struct SyncedCopies {
 std::string driftMismatch(const SyncedCopies &first, const SyncedCopies &other);
 
 /// Why copies of a table with this optimizer cannot drift; "" if they can.
-std::string optimizerDriftError(OptimizerKind kind);
+std::string optimizerDriftError(const Optimizer &optimizer);
 
 } // namespace neuroshard
 

@@ -74,6 +74,10 @@ struct Optimizer {
   /// Weights of f16 and bf16 are rounded up or down at random, so that updates
   /// smaller than half of the last bit are not lost.
   bool stochasticRounding = false;
+  /// Rows that a step does not touch take it as well, with a gradient of 0, as
+  /// a dense optimizer of torch.optim has it: late, all steps that they missed
+  /// at once, before they are read.
+  bool catchUp = false;
 
   bool operator==(const Optimizer &) const = default;
 };
@@ -123,16 +127,20 @@ struct OptimizerProperties {
   /// Its last two states are the number of the row's last step and how often
   /// the row was in one, which its weight decay depends on.
   bool hasCounters = false;
+  /// A step of a row by a gradient of 0 can change it and needs nothing but the
+  /// row's own elements, so that it may be taken late.
+  bool canCatchUp = false;
 };
 
 /// In the order of OptimizerKind.
 inline constexpr std::array<OptimizerProperties, 13> kOptimizers = {{
-    {.name = "sgd"},
+    {.name = "sgd", .canCatchUp = true},
     {.name = "adagrad",
      .states = {.perElement = 1},
      .stateNames = {"sum"},
      .hasEps = true,
-     .accumulates = true},
+     .accumulates = true,
+     .canCatchUp = true},
     {.name = "rowwise_adagrad",
      .states = {.perRow = 1},
      .stateNames = {"sum"},
@@ -145,11 +153,13 @@ inline constexpr std::array<OptimizerProperties, 13> kOptimizers = {{
      .hasEps = true,
      .hasBeta1 = true,
      .hasBeta2 = true,
-     .correctsBias = true},
+     .correctsBias = true,
+     .canCatchUp = true},
     {.name = "momentum",
      .states = {.perElement = 1},
      .stateNames = {"momentum_buffer"},
-     .hasBeta1 = true},
+     .hasBeta1 = true,
+     .canCatchUp = true},
     {.name = "adamw",
      .states = {.perElement = 2},
      .stateNames = {"exp_avg", "exp_avg_sq"},
@@ -158,7 +168,8 @@ inline constexpr std::array<OptimizerProperties, 13> kOptimizers = {{
      .hasEps = true,
      .hasBeta1 = true,
      .hasBeta2 = true,
-     .correctsBias = true},
+     .correctsBias = true,
+     .canCatchUp = true},
     {.name = "partial_rowwise_adam",
      .states = {.perElement = 1, .perRow = 1},
      .stateNames = {"exp_avg", "exp_avg_sq"},
@@ -268,9 +279,21 @@ constexpr bool isOptimizerKind(OptimizerKind kind) {
   return static_cast<size_t>(kind) < kOptimizers.size();
 }
 
-/// The states of every optimizer.
-constexpr OptimizerStates optimizerStates(OptimizerKind kind) {
-  return propertiesOf(kind).states;
+/// Of rows that catch up: the number of steps that the row has taken since all
+/// rows had caught up, the last of the states.
+inline constexpr std::string_view kCaughtUpState = "caught_up_to";
+
+/// The states of an optimizer.
+constexpr OptimizerStates optimizerStates(const Optimizer &optimizer) {
+  OptimizerStates states = propertiesOf(optimizer.kind).states;
+  if (optimizer.catchUp)
+    ++states.perRow;
+  return states;
+}
+
+/// Whether a row has one factor of all its elements, by a state per row.
+constexpr bool isRowWise(OptimizerKind kind) {
+  return propertiesOf(kind).states.perRow > 0;
 }
 
 /// Floats that the owners of a row's columns exchange for its step.
@@ -337,7 +360,7 @@ constexpr bool needsNormExchange(OptimizerKind kind,
 /// norms that the owners of a row's columns exchange are then of gradients with
 /// decay, so that weights are read for them.
 constexpr bool normsNeedWeights(const Optimizer &optimizer) {
-  return optimizerStates(optimizer.kind).perRow > 0 &&
+  return isRowWise(optimizer.kind) &&
          weightDecayOf(optimizer) == WeightDecayMode::L2;
 }
 

@@ -18,7 +18,7 @@ inline double storedBytes(const Table &table, int64_t rows, int64_t width,
   double elements = static_cast<double>(rows) * static_cast<double>(width);
   double bytes = static_cast<double>(rows) *
                  static_cast<double>(rowBytes(width, table.elementType));
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  OptimizerStates states = optimizerStates(table.optimizer);
   return bytes + states.perElement * 4 * elements +
          states.perRow * 4 * elements / static_cast<double>(shardWidth);
 }

@@ -58,10 +58,16 @@ struct ShardWork {
   /// Of the table; null when unknown.
   const AccessStatistics *access = nullptr;
 
+  /// Rows catch up before they are looked up.
+  bool catchesUp = false;
+
+  /// How many rows optimizers read and write: those that catch up twice, before
+  /// the lookup and in the update.
+  double steppedRows() const { return updateUniqueRows * (catchesUp ? 2 : 1); }
   double lookupValues() const { return lookups * static_cast<double>(width); }
   /// Values that the update reads and writes.
   double updateValues() const {
-    return (updateGradientRows + 2 * updateUniqueRows) *
+    return (updateGradientRows + 2 * steppedRows()) *
            static_cast<double>(width);
   }
   /// The part of them that waits for sums of rows: those, and the rows.

@@ -52,14 +52,23 @@ typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
 /// itself, and read `first`, 1 / (1 - beta1^step), the factor of the first
 /// moment, and `second`, 1 / sqrt(1 - beta2^step), that of the root of the
 /// second one; others do not. `step` is the number of the step, from 1, which
-/// optimizers with counters alone read.
+/// optimizers with counters alone read, and those that catch up.
+///
+/// Of an optimizer that catches up the last state is the number of steps that
+/// the row has taken, and `step` that of the step, from 0; the kernel takes the
+/// steps before it that the row has not taken, with a gradient of 0, then the
+/// step itself, unless the row has taken it. `history` has
+/// NSRT_HISTORY_VALUES for each step, up to this one: step_size, kept, and the
+/// bits of seed, which it reads in place of the arguments. Others do not read
+/// it.
 /// Compiled with weights: each term is multiplied by its sample weight.
 typedef void (*nsrt_update_kernel)(
     void *weights, float *state0, float *state1, float *state2,
     const int64_t *rows, const int64_t *segments,
     const int64_t *gradient_offsets, const float *sample_weights,
     const float *gradients, float step_size, float kept, uint32_t seed,
-    float first, float second, float step, int64_t begin, int64_t end);
+    float first, float second, float step, const float *history, int64_t begin,
+    int64_t end);
 
 /// First phase, over column shards, of an optimizer whose step needs sums over
 /// all columns of a row: for the unique rows [begin, end), writes the shard's
@@ -122,7 +131,10 @@ typedef struct nsrt_slot_entry {
 } nsrt_slot_entry;
 
 /// Of this file and HostProgramABI.h.
-#define NSRT_PROGRAM_VERSION 8
+#define NSRT_PROGRAM_VERSION 9
+
+/// Of a step in the history of an optimizer that catches up.
+#define NSRT_HISTORY_VALUES 3
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"

@@ -18,8 +18,9 @@
 
 namespace neuroshard::runtime {
 
-/// `step_size`, `kept`, `seed`, `first`, `second` and `step` of
-/// Runtime/KernelABI.h.
+/// `step_size`, `kept`, `seed`, `first`, `second`, `step` and `history` of
+/// Runtime/KernelABI.h; the last two of an optimizer that catches up are those
+/// of the device.
 struct StepSize {
   float size = 0;
   float kept = 1;
@@ -27,6 +28,7 @@ struct StepSize {
   float first = 1;
   float second = 1;
   float step = 0;
+  const float *history = nullptr; ///< in memory of the device.
 
   bool operator==(const StepSize &) const = default;
 };

@@ -113,7 +113,7 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 15
+#define NSG_VERSION 16
 #define NSG_THREADS 256
 /// Lanes of a warp.
 #define NSG_WARP 32
@@ -273,9 +273,9 @@ typedef struct nsg_slot {
   /// Keys [key_begin, key_end) are rows 0, 1, ... of the slot.
   int64_t key_begin;
   int64_t key_end;
-  /// step_size, kept, seed, first, second and step of nsrt_update_kernel, one
-  /// after the other. In device memory, so that a captured graph can be
-  /// replayed with others.
+  /// step_size, kept, seed, first, second, step and history of
+  /// nsrt_update_kernel, one after the other. In device memory, so that a
+  /// captured graph can be replayed with others.
   const float *step_size;
   /// nsg_reduce writes, nsg_apply reads: `reduced` (f32, padded rows) and
   /// `norms` of nsrt_reduce_kernel, by run of the slot. With a body for the

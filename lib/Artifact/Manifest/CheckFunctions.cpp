@@ -132,7 +132,8 @@ private:
         value.kind == ValueKind::Weights
             ? value.type == toString(valueType(table.elementType)) &&
                   value.shape == whole
-            : value.type == "f32" && value.state < table.states().count() &&
+            : value.type == "f32" &&
+                  value.state < table.visibleStates().count() &&
                   (value.shape == whole ||
                    value.shape == std::vector<int64_t>{table.rows});
     if (!isFitting)
@@ -331,7 +332,8 @@ Values tableArguments(const Manifest &manifest, const Values &jagged,
   Values arguments;
   for (int32_t table : tables) {
     const TableSpec &spec = manifest.tables[static_cast<size_t>(table)];
-    int32_t states = isUpdate && spec.trained() ? spec.states().count() : 0;
+    int32_t states =
+        isUpdate && spec.trained() ? spec.visibleStates().count() : 0;
     arguments.push_back(makeValue(ValueKind::Weights, ""));
     arguments.back().table = table;
     for (int32_t i = 0; i < states; ++i) {

@@ -82,7 +82,7 @@ void checkDrift(const Manifest &manifest) {
     std::string error = driftMismatch(*ofTable[table], copies);
     if (const auto &optimizer = manifest.tables[table].optimizer;
         error.empty() && shard.copiesDrift() && optimizer)
-      error = optimizerDriftError(optimizer->kind);
+      error = optimizerDriftError(*optimizer);
     if (!error.empty())
       fail("manifest: ", path, ": ", error);
     if (shard.copiesDrift() && withNorms[table])

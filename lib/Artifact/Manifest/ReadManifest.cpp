@@ -111,6 +111,8 @@ std::optional<Optimizer> readOptimizer(const Value &value,
     optimizer.maxGradient = upTo1e30("max_gradient");
   if (value.has("stochastic_rounding"))
     optimizer.stochasticRounding = value["stochastic_rounding"].boolean();
+  if (value.has("catch_up"))
+    optimizer.catchUp = value["catch_up"].boolean();
   if (std::optional<SettingError> found = settingError(optimizer, weights))
     value[found->setting].wrong("another value: " + found->message);
   return optimizer;

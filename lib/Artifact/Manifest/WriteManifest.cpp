@@ -37,7 +37,8 @@ Json optimizerJson(const std::optional<Optimizer> &optimizer) {
           {"adjustment_iter", optimizer->adjustmentIter},
           {"adjustment_ub", optimizer->adjustmentUb},
           {"max_gradient", optimizer->maxGradient},
-          {"stochastic_rounding", optimizer->stochasticRounding}};
+          {"stochastic_rounding", optimizer->stochasticRounding},
+          {"catch_up", optimizer->catchUp}};
 }
 
 Json tableJson(const TableSpec &table) {

@@ -162,7 +162,7 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
   entry.element = slot.element;
   entry.twoPhase = slot.twoPhase;
   if (slot.optimizer) {
-    OptimizerStates states = optimizerStates(slot.optimizer->kind);
+    OptimizerStates states = optimizerStates(*slot.optimizer);
     entry.elementStates = states.perElement;
     entry.rowStates = states.perRow;
     VariantSpec spec;

@@ -145,7 +145,7 @@ void VariantBuilder::bindStates(DeviceStruct &slot, UpdateBody &body) {
                             offsetof(nsg_slot, state1),
                             offsetof(nsg_slot, state2)};
   static_assert(std::size(offsets) == kMaxStates);
-  OptimizerStates states = optimizerStates(spec.kernel.optimizer.kind);
+  OptimizerStates states = optimizerStates(spec.kernel.optimizer);
   for (int32_t i = 0; i < states.count(); ++i) {
     MemRefType type = states.isPerRow(i)
                           ? getFlatType(b.getF32Type())
@@ -223,8 +223,11 @@ void VariantBuilder::bindTable(DeviceStruct &slot, UpdateBody &body) {
     body.first = load(3, f32);
     body.second = load(4, f32);
   }
-  if (propertiesOf(optimizer.kind).hasCounters)
+  if (propertiesOf(optimizer.kind).hasCounters || optimizer.catchUp)
     body.step = load(5, f32);
+  if (optimizer.catchUp)
+    body.history = factors.array(6 * sizeof(float), getFlatType(f32),
+                                 /*invariant=*/true);
 }
 
 /// Registers go to columns, to the sample weights of rows in flight, or to

@@ -52,6 +52,7 @@ enum class Role {
   First,
   Second,
   Step,
+  History,
   Begin,
   End
 };
@@ -84,7 +85,7 @@ public:
     pointer(role, {kUnbounded}, element, access, /*alignment=*/0);
   }
   void states() {
-    OptimizerStates kept = optimizerStates(spec.optimizer.kind);
+    OptimizerStates kept = optimizerStates(spec.optimizer);
     for (auto [number, role] : llvm::enumerate(kStateRoles))
       if (static_cast<int64_t>(number) < kept.perElement)
         rows(role, b.getF32Type(), Access::ReadWrite);
@@ -166,6 +167,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(Role::SampleWeights, f32);
     s.flat(Role::Gradients, f32);
     s.stepSize();
+    s.flat(Role::History, f32);
     break;
   case KernelKind::Reduce:
     s.weights(Access::Read);
@@ -251,8 +253,7 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
   HostUpdateInputs inputs(base.b, arguments.getItems(), arrays);
   UpdateBody body{base, inputs};
   body.weights = arguments.get(Role::Weights);
-  OptimizerKind kind = base.spec.optimizer.kind;
-  int32_t numStates = optimizerStates(kind).count();
+  int32_t numStates = optimizerStates(base.spec.optimizer).count();
   for (int32_t i = 0; i < numStates; ++i)
     body.states.push_back(arguments.get(kStateRoles[i]));
   body.gradients = arguments.get(Role::Gradients);
@@ -263,6 +264,7 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
   body.first = arguments.get(Role::First);
   body.second = arguments.get(Role::Second);
   body.step = arguments.get(Role::Step);
+  body.history = arguments.get(Role::History);
   body.reduced = arguments.get(Role::Reduced);
   body.norms = arguments.get(Role::Norms);
   emitBody(body);

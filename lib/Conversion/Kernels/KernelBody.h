@@ -120,8 +120,10 @@ struct UpdateBody : KernelBody {
   /// Factors of moments; read with a trust ratio.
   mlir::Value first = {};
   mlir::Value second = {};
-  /// The number of the step; read with counters.
+  /// The number of the step; read with counters and by rows that catch up.
   mlir::Value step = {};
+  /// Read by rows that catch up.
+  mlir::Value history = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
   /// Rows of the sums of chunks, each `partialStride` elements.

@@ -97,6 +97,8 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
     suffix += "_d" + getBits(optimizer.weightDecay);
   if (optimizer.stochasticRounding)
     suffix += "_stochastic";
+  if (optimizer.catchUp)
+    suffix += "_catchup";
   return suffix;
 }
 

@@ -141,9 +141,8 @@ static Value makeEntry(ImplicitLocOpBuilder &b, LLVM::LLVMStructType type,
   StructBuilder entry(b, type);
   entry.integer(slot.dim);
   entry.integer(rowBytes(slot.dim, slot.element));
-  OptimizerStates states = slot.optimizer
-                               ? optimizerStates(slot.optimizer->kind)
-                               : OptimizerStates();
+  OptimizerStates states =
+      slot.optimizer ? optimizerStates(*slot.optimizer) : OptimizerStates();
   entry.integer(states.perElement);
   entry.integer(states.perRow);
   entry.integer(slot.weighted);

@@ -152,14 +152,24 @@ Row RowBuilder::read(const RowAddress &address, const ColumnBlock &block) {
   return extend(readStored(address, block));
 }
 
+static Value narrow(ImplicitLocOpBuilder &b, Value value, Type element) {
+  if (element.isF32())
+    return value;
+  auto type = cast<VectorType>(value.getType());
+  return arith::TruncFOp::create(b, VectorType::get(type.getShape(), element),
+                                 value);
+}
+
+Row RowBuilder::rounded(const Row &row, Type element) {
+  return extend(llvm::map_to_vector(
+      row, [&](Value value) { return narrow(b, value, element); }));
+}
+
 void RowBuilder::write(const Row &row, const RowAddress &address,
                        const ColumnBlock &block) {
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
   for (auto [slice, value] : llvm::zip_equal(block.slices, row)) {
-    Value stored = value;
-    if (!element.isF32())
-      stored = arith::TruncFOp::create(
-          b, VectorType::get({slice.length}, element), stored);
+    Value stored = narrow(b, value, element);
     Value mask = makeMask(slice);
     auto write = vector::TransferWriteOp::create(
         b, stored, address.memref, indices(address, block, slice.offset),

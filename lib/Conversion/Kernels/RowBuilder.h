@@ -54,6 +54,8 @@ public:
   /// Writes a block of a row; to f16 and bf16 it is rounded to nearest even.
   void write(const Row &row, const RowAddress &address,
              const ColumnBlock &block);
+  /// The row as it would be read back after it was written as `element`.
+  Row rounded(const Row &row, mlir::Type element);
   /// Prefetches the cache lines of a block of a row, if the address has a row.
   void prefetch(const RowAddress &address, const ColumnBlock &block,
                 bool forWrite);

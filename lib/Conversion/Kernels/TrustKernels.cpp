@@ -75,7 +75,7 @@ static TrustStep stepRow(const UpdateBody &body, Value row,
                          ArrayRef<Value> sums) {
   const Optimizer &optimizer = body.spec.optimizer;
   Value rowState;
-  if (optimizerStates(optimizer.kind).perRow > 0)
+  if (isRowWise(optimizer.kind))
     rowState = updateRowState(body, row, readRowState(body, row), sums[0]);
   return trustStep(body.b, body.rows, optimizer, sums, rowState, body.stepSize,
                    momentFactors(body));
@@ -101,7 +101,7 @@ static void applyBlock(const UpdateBody &body, const ColumnBlock &block,
 
 /// Prefetches the state per row, if there is one.
 static void prefetchState(const UpdateBody &body, Value ahead) {
-  if (optimizerStates(body.spec.optimizer.kind).perRow > 0)
+  if (isRowWise(body.spec.optimizer.kind))
     prefetchRowState(body, ahead);
 }
 

@@ -22,7 +22,7 @@ bool stepsBeforeSums(const Optimizer &optimizer) {
 
 /// Whether the second moment is one of the row, known only with the sums.
 static bool hasRowState(const Optimizer &optimizer) {
-  return optimizerStates(optimizer.kind).perRow > 0;
+  return isRowWise(optimizer.kind);
 }
 
 SmallVector<Row, 2> stepMoments(RowBuilder &rows, const Optimizer &optimizer,

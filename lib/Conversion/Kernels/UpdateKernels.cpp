@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CatchUpKernels.h"
 #include "TrustKernels.h"
 #include "UpdateParts.h"
 
@@ -133,9 +134,11 @@ static bool hasTrustRatio(const UpdateBody &body) {
 }
 
 static void emitUpdate(const UpdateBody &body) {
+  if (body.spec.optimizer.catchUp)
+    return emitCatchUpUpdate(body);
   if (hasTrustRatio(body))
     return emitTrustUpdate(body);
-  if (optimizerStates(body.spec.optimizer.kind).perRow > 0)
+  if (isRowWise(body.spec.optimizer.kind))
     return emitRowwiseUpdate(body);
   emitElementwiseUpdate(body);
 }

@@ -96,7 +96,7 @@ Row readGradient(const UpdateBody &body, const ColumnBlock &block, Span run) {
 }
 
 ArrayRef<Value> elementStates(const UpdateBody &body) {
-  int count = optimizerStates(body.spec.optimizer.kind).perElement;
+  int count = optimizerStates(body.spec.optimizer).perElement;
   return ArrayRef<Value>(body.states).take_front(static_cast<size_t>(count));
 }
 

@@ -2,7 +2,8 @@
 //
 // An update first sums the gradient of each row of the batch, in the order
 // (lookup, sample, position), in a buffer with one row per distinct id; then
-// the optimizer takes one step for each of them.
+// the optimizer takes one step for each of them, and, where rows catch up, for
+// each of the others by a gradient of 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ class GradientSums {
 public:
   GradientSums(LoopBuilder &b, const TableInfo &table,
                ArrayRef<LookupIds> lookups)
-      : dim(table.dim), zero(b.index(0)) {
+      : dim(table.dim), numRows(table.rows), zero(b.index(0)) {
     Value capacity = zero;
     for (const LookupIds &ids : lookups)
       capacity = b.add(capacity, b.sub(ids.endId, ids.firstId));
@@ -65,6 +66,18 @@ public:
     });
   }
 
+  /// The step of the rows that have no sum.
+  void applyToOthers(LoopBuilder &b, const OptimizerStep &step) {
+    Value none = b.allocate(b.getF32Type(), b.index(1), dim);
+    b.loop(zero, b.index(dim),
+           [&](Value column) { b.store(b.f32(0), none, {zero, column}); });
+    b.loop(zero, b.index(numRows), [&](Value row) {
+      Value isOther = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            b.load(places, row), zero);
+      b.when(isOther, [&] { step.apply(b, row, none, zero); });
+    });
+  }
+
 private:
   /// Place of the row's sum; a new sum of zero if it has none.
   Value placeOf(LoopBuilder &b, Value row) {
@@ -81,7 +94,7 @@ private:
     return b.sub(b.load(places, row), b.index(1));
   }
 
-  int64_t dim;
+  int64_t dim, numRows;
   Value zero, rows, sums, places, counter;
 };
 
@@ -113,6 +126,8 @@ public:
     OptimizerStep step(b, table, memory, adaptor.getLearningRate().front(),
                        adaptor.getStep().front());
     sums.apply(b, step);
+    if (table.optimizer && table.optimizer->getOptimizer().catchUp)
+      sums.applyToOthers(b, step);
     rewriter.eraseOp(op);
     return success();
   }

@@ -155,7 +155,7 @@ Value OptimizerStep::rowwiseFactor(LoopBuilder &b, Value row, Value gradients,
 /// updates.
 Value OptimizerStep::rowwiseDirection(LoopBuilder &b, Value row, Value column,
                                       Value gradient) const {
-  if (optimizerStates(optimizer.kind).perElement == 0)
+  if (optimizerStates(optimizer).perElement == 0)
     return gradient;
   return movingAverage(b, memory.states[0], {row, column}, optimizer.beta1,
                        gradient);
@@ -231,7 +231,7 @@ void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
     return applyWithTrust(b, row, gradients, position);
   if (propertiesOf(optimizer.kind).hasCounters)
     return applyCounted(b, row, gradients, position);
-  bool isRowwise = optimizerStates(optimizer.kind).perRow > 0;
+  bool isRowwise = isRowWise(optimizer.kind);
   Value factor =
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {

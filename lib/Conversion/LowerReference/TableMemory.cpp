@@ -80,7 +80,8 @@ static SmallVector<MemRefType> getStateTypes(ir::TableOp table) {
     return {};
   int64_t rows = table.getRows(), dim = table.getDim();
   Type f32 = Float32Type::get(table.getContext());
-  OptimizerStates states = optimizerStates(optimizer->getKind());
+  // Rows never have to catch up here.
+  OptimizerStates states = propertiesOf(optimizer->getKind()).states;
   SmallVector<MemRefType> types(states.perElement,
                                 MemRefType::get({rows, dim}, f32));
   types.append(states.perRow, MemRefType::get({rows}, f32));

@@ -34,7 +34,7 @@ void OptimizerStep::stepMoments(LoopBuilder &b, Value row, Value gradients,
   auto gradient = [&](Value column) {
     return clampedGradient(b, column, gradients, position);
   };
-  bool isPerRow = optimizerStates(optimizer.kind).perRow > 0;
+  bool isPerRow = isRowWise(optimizer.kind);
   if (isPerRow) {
     Value norm = b.fold(b.index(0), b.index(table.dim), b.f32(0),
                         [&](Value column, Value sum) {
@@ -62,7 +62,7 @@ Value OptimizerStep::trustDirection(LoopBuilder &b, Value row, Value column,
   if (memory.states.size() < 2) {
     direction = clampedGradient(b, column, gradients, position);
   } else {
-    bool isPerRow = optimizerStates(optimizer.kind).perRow > 0;
+    bool isPerRow = isRowWise(optimizer.kind);
     Value square =
         isPerRow ? b.load(memory.states[1], row) : b.load(memory.states[1], at);
     Value root = b.mul(second, math::SqrtOp::create(b, square));

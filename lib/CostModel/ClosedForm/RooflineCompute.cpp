@@ -50,13 +50,14 @@ double wholeSectors(double bytes) {
 
 /// Element-wise state read and written with each updated row.
 double elementStateBytes(const ShardWork &shard) {
-  return optimizerStates(shard.optimizer).perElement *
+  return propertiesOf(shard.optimizer).states.perElement *
          wholeSectors(static_cast<double>(shard.width) * 4);
 }
 
 /// All state read and written with each updated row.
 double stateBytesPerRow(const ShardWork &shard) {
-  return elementStateBytes(shard) + optimizerStates(shard.optimizer).perRow * 4;
+  return elementStateBytes(shard) +
+         propertiesOf(shard.optimizer).states.perRow * 4;
 }
 
 Bytes countBytes(const ShardWork &shard) {
@@ -75,11 +76,12 @@ Bytes countBytes(const ShardWork &shard) {
                         shard.outputRows * width * resultBytes;
   bytes.uniqueRows = unique * storedBytes;
   bytes.repeatedRows = (shard.lookups - unique) * storedBytes;
+  double updates = shard.catchesUp ? 2 : 1; // also before the lookup
   double updatedRows = std::min(shard.updateUniqueRows, shard.updateLookups);
   bytes.backwardStream =
       shard.updateGradientRows * width * kGradientBytes +
-      2 * updatedRows * (storedBytes + stateBytesPerRow(shard)) +
-      shard.updateLookups * kSortPairBytes * 2 * kSortPasses;
+      updates * (2 * updatedRows * (storedBytes + stateBytesPerRow(shard)) +
+                 shard.updateLookups * kSortPairBytes * 2 * kSortPasses);
   // Reduced gradients wait for the norms of the other columns.
   if (shard.exactNorms)
     bytes.backwardStream +=

@@ -118,7 +118,7 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 /// Optimizer state of a row.
 double stateBytes(const ShardWork &shard) {
-  OptimizerStates states = optimizerStates(shard.optimizer);
+  OptimizerStates states = propertiesOf(shard.optimizer).states;
   return states.perElement * static_cast<double>(shard.width) * 4 +
          states.perRow * 4;
 }
@@ -193,16 +193,16 @@ void putBytes(const ShardWork &shard, Writer &out) {
   out.putLog(shard.outputRows * width *
              static_cast<double>(elementBytes(shard.outputType)));
   out.putLog(shard.updateGradientRows * width * 4 +
-             2 * shard.updateUniqueRows * (row + stateBytes(shard)));
+             2 * shard.steppedRows() * (row + stateBytes(shard)));
 }
 
 } // namespace
 
 OptimizerKind neuroshard::pricedAs(OptimizerKind kind) {
-  OptimizerStates states = optimizerStates(kind);
+  OptimizerStates states = propertiesOf(kind).states;
   auto closest = std::ranges::min_element(
       kPricedOptimizers, {}, [&](OptimizerKind priced) {
-        OptimizerStates known = optimizerStates(priced);
+        OptimizerStates known = propertiesOf(priced).states;
         return std::pair(std::abs(known.perElement - states.perElement),
                          std::abs(known.perRow - states.perRow));
       });

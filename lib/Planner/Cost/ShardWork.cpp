@@ -137,6 +137,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.updateLookups = sums.lookups * part.lookups;
   work.updateUniqueRows =
       std::min(unique * part.distinct, static_cast<double>(shard.rows()));
+  work.catchesUp = source.optimizer.catchUp;
   work.updateGradientRows =
       replicated ? work.outputRows / batchShare : work.outputRows;
   if (shard.tier == Tier::Dram && !hasRowCache(problem.target, shard.tier)) {
@@ -153,7 +154,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
             : rowDemandOf(problem, table, features)
                   .use(shard.rowBegin, shard.rowEnd, shard.cache);
     work.fetch = fetchOf(shard.tier, work.cacheUse.misses(),
-                         recordBytes(optimizerStates(source.optimizer.kind),
+                         recordBytes(optimizerStates(source.optimizer),
                                      shard.width(), source.elementType),
                          problem.mode);
   }
@@ -221,7 +222,7 @@ static constexpr double kAveragePasses = 6;
 static void addAverage(const ShardingProblem &problem, const Shard &shard,
                        const CopyShare &share, ShardWork &work) {
   const Table &table = problem.tables[static_cast<size_t>(work.table)];
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  OptimizerStates states = optimizerStates(table.optimizer);
   auto rows = static_cast<double>(work.rows);
   work.averagesPerStep = 1.0 / static_cast<double>(shard.syncEvery);
   // Parts to the others, and averages from them.

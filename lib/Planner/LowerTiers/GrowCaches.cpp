@@ -84,7 +84,7 @@ private:
       auto index = static_cast<size_t>(number);
       auto device = static_cast<size_t>(shard.devices.front());
       const Table &table = problem.tables[index];
-      OptimizerStates states = optimizerStates(table.optimizer.kind);
+      OptimizerStates states = optimizerStates(table.optimizer);
       GrowingCache cache{&shard, &demands.of(number),
                          cachePlaceOf(problem, table, shard)};
       cache.recordBytes = recordBytes(states, shard.width(), table.elementType);

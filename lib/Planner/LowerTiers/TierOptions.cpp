@@ -110,11 +110,10 @@ public:
     for (int64_t rows : sizes()) {
       CacheUse use = demand.use(0, table.rows, {rows, CachePolicy::Lru});
       for (Tier tier : tiers) {
-        FetchLoad load =
-            fetchOf(tier, use.misses(),
-                    recordBytes(optimizerStates(table.optimizer.kind),
-                                table.dim, table.elementType),
-                    problem.mode);
+        FetchLoad load = fetchOf(tier, use.misses(),
+                                 recordBytes(optimizerStates(table.optimizer),
+                                             table.dim, table.elementType),
+                                 problem.mode);
         options.push_back({tier, rows, bytesIn(tier, rows), rates.msOf(load)});
       }
     }

@@ -16,7 +16,7 @@ CacheBytes neuroshard::mostOf(CacheBytes one, CacheBytes other) {
 
 CachePlace neuroshard::cachePlaceOf(const ShardingProblem &problem,
                                     const Table &table, const Shard &shard) {
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  OptimizerStates states = optimizerStates(table.optimizer);
   int64_t width = shard.width();
   if (engineOf(problem) == Engine::Cpu)
     return {{cachedRowBytes(states, width, table.elementType), 0}, 0};
@@ -30,7 +30,7 @@ CacheBytes neuroshard::rowCacheBytes(const ShardingProblem &problem,
   CacheBytes place = cachePlaceOf(problem, table, shard).bytes;
   if (engineOf(problem) == Engine::Cpu)
     return {places * place.device, 0};
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  OptimizerStates states = optimizerStates(table.optimizer);
   auto pages = [&](int64_t rowBytes) {
     return roundUp(places * rowBytes, kGpuPageBytes);
   };

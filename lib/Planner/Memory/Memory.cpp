@@ -30,8 +30,9 @@ constexpr int64_t kCacheRowBytes = 4;
 constexpr int64_t kCacheSlotBytes = 16;
 
 /// `width`: f32 elements of a row of state, as they lie in memory.
-int64_t optimizerStateBytes(OptimizerKind kind, int64_t rows, int64_t width) {
-  OptimizerStates states = optimizerStates(kind);
+int64_t optimizerStateBytes(const Optimizer &optimizer, int64_t rows,
+                            int64_t width) {
+  OptimizerStates states = optimizerStates(optimizer);
   return 4 * rows * (states.perElement * width + states.perRow);
 }
 
@@ -41,7 +42,7 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
   terms.weightsBytes = 0;
   // States per row stay on the device.
   int64_t rowStates =
-      4 * shard.rows() * optimizerStates(table.optimizer.kind).perRow;
+      4 * shard.rows() * optimizerStates(table.optimizer).perRow;
   terms.hostBytes += terms.optimizerStateBytes - rowStates;
   terms.optimizerStateBytes = rowStates;
   if (problem.cacheLoadFactor <= 0)
@@ -58,7 +59,7 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
 void addRecords(const Table &table, const Shard &shard, MemoryTerms &terms) {
   terms.weightsBytes = terms.optimizerStateBytes = 0;
   (shard.tier == Tier::Dram ? terms.hostBytes : terms.diskBytes) =
-      shard.rows() * recordBytes(optimizerStates(table.optimizer.kind),
+      shard.rows() * recordBytes(optimizerStates(table.optimizer),
                                  shard.width(), table.elementType);
 }
 
@@ -200,9 +201,8 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
       std::swap(terms.diskBytes, terms.weightsBytes);
     return terms;
   }
-  terms.optimizerStateBytes =
-      optimizerStateBytes(table.optimizer.kind, shard.rows(),
-                          stateRowElements(problem, shard.width()));
+  terms.optimizerStateBytes = optimizerStateBytes(
+      table.optimizer, shard.rows(), stateRowElements(problem, shard.width()));
   if (hasRowCache(problem.target, shard.tier))
     addRecords(table, shard, terms);
   else if (shard.tier == Tier::Dram)

@@ -41,7 +41,7 @@ int64_t neuroshard::roomForAverages(const ShardingProblem &problem) {
     if (!mayDrift[i])
       continue;
     // Cuts by columns pad rows; parts are rounded up to a few rows.
-    int64_t rowBytes = 2 * rowArrayBytes(optimizerStates(table.optimizer.kind),
+    int64_t rowBytes = 2 * rowArrayBytes(optimizerStates(table.optimizer),
                                          table.dim, table.elementType);
     all += table.rows * rowBytes;
     rounding += kRowsOfAverage * devices * rowBytes;

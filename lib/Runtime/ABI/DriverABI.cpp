@@ -8,6 +8,7 @@
 #include "Export.h"
 #include "Shards/DiskRates.h"
 #include "Status.h"
+#include "Step/CatchUp.h"
 #include "Step/Steps.h"
 #include "World/DeviceNames.h"
 #include "World/TableAccess.h"
@@ -39,7 +40,7 @@ nsrt_shard_info infoOf(const runtime::Shard &shard) {
   info.weight_stride = shard.weightStrideBytes();
   if (!isQuantized(type))
     info.weight_stride /= elementBytes(type);
-  OptimizerStates states = shard.table().states();
+  OptimizerStates states = shard.table().visibleStates();
   info.num_states = states.count();
   info.num_row_states = states.perRow;
   for (size_t i = 0; i < static_cast<size_t>(info.num_states); ++i) {
@@ -207,7 +208,7 @@ NSRT_EXPORT int32_t nsrt_world_table_info(const nsrt_world *world,
       fail("there is no table ", table);
     const TableSpec &spec =
         world->manifest().tables[static_cast<size_t>(table)];
-    int states = spec.states().count();
+    int states = spec.visibleStates().count();
     *info = {spec.name.c_str(),
              spec.rows,
              spec.dim,
@@ -269,6 +270,7 @@ NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
                                       nsrt_shard_info *info) {
   return status([&] {
     runtime::Shard &shard = shardOf(device, index);
+    catchUpAll(*device);
     shard.expose();
     *info = infoOf(shard);
   });

@@ -221,7 +221,8 @@ void CpuUpdate::runFirstPhase(const Task &task) const {
     kernels.update(shard.weights(), shard.state(0), shard.state(1),
                    shard.state(2), rowsOf(update), segments, offsets, weights,
                    update.gradients, size.size, size.kept, size.seed,
-                   size.first, size.second, size.step, task.begin, task.end);
+                   size.first, size.second, size.step, size.history, task.begin,
+                   task.end);
   else
     kernels.reduce(shard.weights(), shard.state(0), shard.state(1),
                    shard.state(2), rowsOf(update), segments, offsets, weights,

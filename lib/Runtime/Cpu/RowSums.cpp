@@ -164,7 +164,8 @@ void updateRows(const nsrt_program &program, std::span<const Shard> shards,
           as<const int64_t>(found.offsets), as<const float>(found.weights),
           slot.sums, stepSizes[index].size, stepSizes[index].kept,
           stepSizes[index].seed, stepSizes[index].first,
-          stepSizes[index].second, stepSizes[index].step, i * kRowsPerTask,
+          stepSizes[index].second, stepSizes[index].step,
+          stepSizes[index].history, i * kRowsPerTask,
           std::min((i + 1) * kRowsPerTask, found.count));
     });
   }

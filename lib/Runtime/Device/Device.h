@@ -13,6 +13,7 @@
 #include "Host/BufferPool.h"
 #include "Phases.h"
 #include "Shards/Shard.h"
+#include "StepHistory.h"
 #include "TableRates.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/MessageLayout.h"
@@ -311,6 +312,8 @@ struct nsrt_device {
   /// Factor of all gradients, applied before they travel.
   float gradientScale = 1;
   neuroshard::runtime::TableRates rates;
+  /// By table, of those whose rows catch up.
+  std::map<int32_t, neuroshard::runtime::StepHistory> histories;
   /// Of the next ids that are routed.
   neuroshard::runtime::FrozenTablesPtr frozen;
   /// Whether nsrt_update keeps gradients instead.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CatchUp.h"
 #include "EntryLookups.h"
 #include "Exchange/Blocks.h"
 #include "FetchRows.h"
@@ -75,6 +76,7 @@ void lookUpRelayed(Device &device, const Routed &routed,
 
 void lookUp(Device &device, Routed &routed, Partials &partials) {
   waitForRows(device, routed);
+  catchUp(device, routed);
   PhaseTimer timer(device.figures, Phase::Lookup);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   auto acquire = [&](int64_t values) {

@@ -1,5 +1,6 @@
 //===- Update.cpp - Applies the optimizers --------------------------------===//
 
+#include "CatchUp.h"
 #include "CopyAverages.h"
 #include "Exchange/RowSumExchange.h"
 #include "NormExchange.h"
@@ -65,6 +66,8 @@ static void updateByGradients(Device &device, std::span<Routed *const> routed,
                               float learningRate, int64_t step) {
   finishDeferred(device);
   device.order.addUpdate(learningRate, device.rates.all(), step);
+  std::vector<StepSize> stepSizes = stepSizesOf(device, learningRate, step);
+  addToHistories(device, stepSizes);
   // What the updates of other tables wait for goes first.
   PreparedUpdate all = takeUpdate(device, routed, gradients);
   auto continueAll = [&] {
@@ -74,7 +77,6 @@ static void updateByGradients(Device &device, std::span<Routed *const> routed,
   continueAll();
   std::unique_ptr<Update> update = prepare(device, std::move(all.parts));
   continueAll();
-  std::vector<StepSize> stepSizes = stepSizesOf(device, learningRate, step);
   updateTables(device, *update, stepSizes);
   continueAll();
   std::vector<SlotSums> sums = receiveSums(device, all);

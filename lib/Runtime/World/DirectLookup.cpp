@@ -206,6 +206,11 @@ void requireDirect(const nsrt_world &world) {
     fail("lookups without a step need whole tables, but the plan cuts some");
   if (world.devices.front()->memory || manifest.hasRowCaches())
     fail("lookups without a step need all rows in memory of the host");
+  for (const auto &[table, history] : world.devices.front()->histories)
+    if (!history.steps.empty())
+      fail("rows of table \"", manifest.tables[static_cast<size_t>(table)].name,
+           "\" have not caught up with the last updates (catch_up), which "
+           "nsrt_device_shard lets them do");
 }
 
 bool readsWeights(const ExchangeSpec &exchange, size_t feature) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TableAccess.h"
+#include "Step/CatchUp.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Model/RowLayout.h"
@@ -22,10 +23,12 @@ namespace {
 template <typename Function>
 void forShards(nsrt_world &world, int32_t table, const Function &function) {
   std::vector<std::pair<nsrt_device *, Shard *>> shards;
-  for (const auto &device : world.devices)
+  for (const auto &device : world.devices) {
+    catchUpAll(*device);
     for (Shard &shard : device->slots)
       if (shard.spec().table == table)
         shards.push_back({device.get(), &shard});
+  }
   std::stable_sort(shards.begin(), shards.end(), [](auto a, auto b) {
     return a.second->spec().cols.begin < b.second->spec().cols.begin;
   });
@@ -48,7 +51,7 @@ void checkState(const nsrt_world &world, int32_t table, int32_t state,
                 const Range &rows) {
   checkRange(world, table, rows);
   const TableSpec &spec = world.manifest().tables[static_cast<size_t>(table)];
-  int states = spec.states().count();
+  int states = spec.visibleStates().count();
   if (state < 0 || state >= states)
     fail("table \"", spec.name, "\" has ", states,
          " state arrays; there is no state ", state);

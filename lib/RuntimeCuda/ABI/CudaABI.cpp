@@ -63,6 +63,17 @@ ShardMemory &tableOf(Device &device, int32_t slot) {
   return device.tables[static_cast<size_t>(slot)];
 }
 
+/// Whoever calls the lookups and updates of one GPU himself brings no row up.
+void requireNoCatchUp(const Binding &binding) {
+  for (size_t slot = 0; slot < binding.numSlots(); ++slot) {
+    const TableSpec &table = binding.tableOf(slot);
+    if (table.trained() && table.optimizer->catchUp)
+      fail("table \"", table.name,
+           "\" catches up (catch_up), which nsc_open cannot train; open the "
+           "artifact by nsrt_world_open_on, or train without catch_up");
+  }
+}
+
 const void *checkedValues(const void *values, int64_t begin, int64_t end) {
   if (!values && end > begin)
     fail("the values are null");
@@ -91,11 +102,13 @@ NSC_EXPORT nsc_status nsc_open(const char *directory, int32_t planDevice,
     used.initialize = 1;
     if (options)
       used = *options;
+    Binding binding = readBinding(directory, planDevice);
+    requireNoCatchUp(binding);
     auto handle = std::make_unique<nsc_device>(CudaDriver::get(), cudaOrdinal);
     ContextScope scope(handle->gpu);
     RelaxedCapture relaxed(handle->gpu);
-    handle->device = std::make_unique<Device>(
-        handle->gpu, directory, readBinding(directory, planDevice), used);
+    handle->device = std::make_unique<Device>(handle->gpu, directory,
+                                              std::move(binding), used);
     *result = handle.release();
   });
 }

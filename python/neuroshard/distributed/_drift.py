@@ -19,8 +19,9 @@ def require_alike(manifest: Manifest, engine: Engine) -> None:
         return
     for shard in manifest.plain["shards"]:
         every = shard.get("sync_every", 0)
-        if every and updates % every:
+        if every and (updates % every or updates == engine.renumbered_at):
             table = manifest.table(shard["table"])["name"]
+            since = (f"update {updates - updates % every} of {updates}" if updates % every
+                     else f"the number of updates was set to {updates}")
             raise TensorError(f"copies of table {table} drift (sync_every {every}), and were not averaged since "
-                              f"update {updates - updates % every} of {updates}; call average_copies() on all "
-                              "ranks first")
+                              f"{since}; call average_copies() on all ranks first")

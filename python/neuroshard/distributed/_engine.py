@@ -19,6 +19,7 @@ class Engine:
     def __init__(self, device: Device) -> None:
         self.device, self.name = device, ""
         self.averaged_at = 0  # the update after which copies that drift were averaged, loaded or moved, hence alike
+        self.renumbered_at = 0  # the last number of updates that was set: only later ones were done and averaged
         self._ops = torch.ops.neuroshard
 
     def load(self) -> None:
@@ -43,7 +44,9 @@ class Engine:
 
     def set_num_updates(self, count: int) -> None:
         if count != self.num_updates():
-            self.averaged_at = -1  # of the copies as they are after another number nothing is known
+            # Copies stay as they are, alike or not.
+            self.averaged_at = count if self.averaged_at == self.num_updates() else -1
+            self.renumbered_at = count
         self._ops.set_num_updates(self.name, count)
 
     def note_alike(self) -> None:

@@ -24,10 +24,11 @@ from neuroshard.problem import Semantics
 from neuroshard.torchrec import _planner_checks as checks
 from neuroshard.torchrec._comparison import (PlannerComparison, PlannerEntry, compare_planners, quiet,
                                              torchrec_topology)
+from neuroshard.torchrec._counters import counter_optimizer
 from neuroshard.torchrec._planner import NeuroShardPlanner
 
-__all__ = ["NeuroShardPlanner", "PlannerComparison", "PlannerEntry", "compare_planners", "from_torchrec",
-           "quiet", "to_torchrec", "torchrec_topology"]
+__all__ = ["NeuroShardPlanner", "PlannerComparison", "PlannerEntry", "compare_planners", "counter_optimizer",
+           "from_torchrec", "quiet", "to_torchrec", "torchrec_topology"]
 
 
 def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",

@@ -17,6 +17,7 @@ from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.constraints import TableRule
 from neuroshard.errors import Unsupported
 from neuroshard.tables import Feature, Optimizer, Table
+from neuroshard.torchrec._counters import KIND, has_counters
 from neuroshard.torchrec._planner_checks import check_features, check_limits
 from neuroshard.torchrec._sharding_types import Cluster, allowed_kinds, can_be_cut
 
@@ -153,7 +154,7 @@ def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharde
         shown = applied[0].__name__
     else:
         chosen = settings.get("optimizer", EmbOptimType.EXACT_SGD)
-        kind, shown = OPTIMIZERS.get(chosen), str(chosen)
+        kind, shown = KIND if has_counters(settings) else OPTIMIZERS.get(chosen), str(chosen)
     if kind is None:
         raise Unsupported(f"table \"{name}\": its optimizer {shown} is not known; give the one "
                           "nearest to it in memory, optimizer=\"adam\" for instance")

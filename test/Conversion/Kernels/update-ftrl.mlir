@@ -8,7 +8,7 @@ module {}
 // CHECK-SAME: %[[WEIGHTS:[^:]*]]: memref<1099511627776x16xf32>
 // CHECK-SAME: %[[SUMS:[^:]*]]: memref<1099511627776x16xf32>
 // CHECK-SAME: %[[LINEARS:[^:]*]]: memref<1099511627776x16xf32>
-// CHECK-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
+// CHECK-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{.*}}: i64, %{{[^:]*}}: i64)
 // CHECK-DAG: %[[LOW:.*]] = arith.constant dense<-5.000000e-01> : vector<16xf32>
 // CHECK-DAG: %[[HIGH:.*]] = arith.constant dense<5.000000e-01> : vector<16xf32>
 // CHECK-DAG: %[[L2:.*]] = arith.constant dense<2.500000e-01> : vector<16xf32>

@@ -13,7 +13,7 @@ module {}
 // MOMENTUM: func.func private @nsk_update_momentum_f32_d16_b3feccccccccccccd(
 // MOMENTUM-SAME: %[[WEIGHTS:[^:]*]]: memref<1099511627776x16xf32>
 // MOMENTUM-SAME: %[[BUFFERS:[^:]*]]: memref<1099511627776x16xf32>
-// MOMENTUM-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
+// MOMENTUM-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{.*}}: i64, %{{[^:]*}}: i64)
 // MOMENTUM-DAG: %[[MU:.*]] = arith.constant dense<0.899999976> : vector<16xf32>
 // MOMENTUM: %[[G:.*]] = scf.for
 // MOMENTUM: scf.yield
@@ -29,7 +29,7 @@ module {}
 
 // kept * w - step * (m / (sqrt(v) + eps)); the amount of decay is an argument.
 // ADAMW: func.func private @nsk_update_adamw_f32_d16_b3feccccccccccccd_b3feff7ced916872b_e3e45798ee2308c3a_decoupled(
-// ADAMW-SAME: %[[SIZE:[^:]*]]: f32, %[[KEPT:[^:]*]]: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
+// ADAMW-SAME: %[[SIZE:[^:]*]]: f32, %[[KEPT:[^:]*]]: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{.*}}: i64, %{{[^:]*}}: i64)
 // ADAMW: scf.yield
 // ADAMW: %[[W:.*]] = vector.transfer_read
 // ADAMW: %[[SHARE:.*]] = vector.broadcast %[[KEPT]]
@@ -44,7 +44,7 @@ module {}
 // PARTIAL-SAME: memref<1099511627776x16xf32>
 // PARTIAL-SAME: %[[FIRST:[^:]*]]: memref<1099511627776x16xf32>
 // PARTIAL-SAME: %[[SECOND:[^:]*]]: memref<1099511627776xf32>
-// PARTIAL-SAME: %[[SIZE:[^:]*]]: f32, %[[KEPT:[^:]*]]: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
+// PARTIAL-SAME: %[[SIZE:[^:]*]]: f32, %[[KEPT:[^:]*]]: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{.*}}: i64, %{{[^:]*}}: i64)
 // PARTIAL-DAG: %[[COLUMNS:.*]] = arith.constant 6.400000e+01 : f32
 // PARTIAL-DAG: %[[B2:.*]] = arith.constant 9.990000e-01 : f32
 // PARTIAL-DAG: %[[C2:.*]] = arith.constant 1.000000e-03 : f32

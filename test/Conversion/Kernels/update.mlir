@@ -47,7 +47,7 @@ module {}
 // s + |g|^2 / 64 (the table's columns); w - (lr / (sqrt(s) + eps)) * g
 // ROWWISE: func.func private @nsk_update_rowwise_adagrad_f32_d16_of64_e3e45798ee2308c3a(
 // ROWWISE-SAME: %[[STATE:[^:]*]]: memref<1099511627776xf32> {llvm.noalias}
-// ROWWISE-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i64, %{{[^:]*}}: i64)
+// ROWWISE-SAME: %[[LR:[^:]*]]: f32, %{{[^:]*}}: f32, %{{[^:]*}}: i32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{[^:]*}}: f32, %{{.*}}: i64, %{{[^:]*}}: i64)
 // ROWWISE-DAG: %[[COLUMNS:.*]] = arith.constant 6.400000e+01 : f32
 // ROWWISE: %[[G:.*]] = scf.for
 // ROWWISE: scf.yield

@@ -17,7 +17,7 @@ TEST(PlanTask, DevicesHoldTablesWithTheStatesOfTheirOptimizer) {
     ShardingProblem problem = makePlanTask(pool, seed, 2);
     int64_t bytes = 0;
     for (const Table &table : problem.tables) {
-      OptimizerStates states = optimizerStates(table.optimizer.kind);
+      OptimizerStates states = optimizerStates(table.optimizer);
       int64_t perRow = table.dim * (elementBytes(table.elementType) +
                                     4 * states.perElement) +
                        4 * states.perRow;

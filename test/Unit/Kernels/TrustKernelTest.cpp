@@ -164,7 +164,7 @@ void checkFirstPhase(UpdatedSlot &shard, const Segments &segments,
   const Optimizer &optimizer = *slot.optimizer;
   FirstPhase first(shard, segments, unique);
   int64_t row = segments.rows[unique];
-  int elementStates = optimizerStates(optimizer.kind).perElement;
+  int elementStates = optimizerStates(optimizer).perElement;
   for (int64_t column = 0; column < slot.dim; ++column) {
     ASSERT_EQ(bitsOf(reduced.rows.get(unique, column)),
               bitsOf(first.direction[column]))

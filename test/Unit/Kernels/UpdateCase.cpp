@@ -85,7 +85,7 @@ UpdatedSlot::UpdatedSlot(const SlotSpec &spec, Data data)
       counts(initialRows[2]) {}
 
 float *UpdatedSlot::state(int number) {
-  OptimizerStates states = optimizerStates(spec.optimizer->kind);
+  OptimizerStates states = optimizerStates(*spec.optimizer);
   if (number < states.perElement)
     return static_cast<float *>(elementStates[number].data());
   GuardedArray<float> *ofRows[] = {&rowState, &lastSteps, &counts};
@@ -115,7 +115,7 @@ void runUpdate(const nsrt_slot_entry &entry, UpdatedSlot &shard,
                  given.offsets.data(),
                  shard.spec.weighted ? given.sampleWeights.data() : nullptr,
                  given.gradients.data(), kStepSize, kKept, kSeed, kFirst,
-                 kSecond, kStep, begin, end);
+                 kSecond, kStep, nullptr, begin, end);
 }
 
 ReducedRows::ReducedRows(const SlotSpec &slot, const Segments &segments)

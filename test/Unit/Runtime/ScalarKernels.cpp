@@ -149,7 +149,7 @@ void update(void *weights, float *state0, float *state1, float *,
             const int64_t *rows, const int64_t *segments,
             const int64_t *offsets, const float *sampleWeights,
             const float *gradients, float stepSize, float, uint32_t, float,
-            float, float, int64_t begin, int64_t end) {
+            float, float, const float *, int64_t begin, int64_t end) {
   for (int64_t u = begin; u < end; ++u) {
     float sum[Dim];
     sumGradients<Dim, Weighted>(segments[u], segments[u + 1], offsets,

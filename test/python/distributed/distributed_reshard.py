@@ -377,3 +377,64 @@ def case_planned(context):
     assert expected > 0
     # Less, where a rank has the row-wise state of what comes to it with other columns of the rows.
     assert 0.95 * expected <= figures.bytes <= 1.02 * expected, (figures, result.migration)
+
+
+class DenseTables:
+    """Tables of small() as torch's AdamW trains them, on all samples of all ranks."""
+
+    def __init__(self, problem, tables, ranks):
+        self.problem, self.ranks = problem, ranks
+        self.weights = {name: weights.clone().requires_grad_() for name, (weights, _) in whole(tables).items()}
+        self.optimizer = torch.optim.AdamW(self.weights.values(), lr=1.0, eps=1e-10, weight_decay=0.25)
+
+    def look_up(self, part):
+        results = {}
+        for number, one in enumerate(self.problem.features):
+            ids, offsets, _ = part.feature(number)
+            results[one.name] = torch.nn.functional.embedding_bag(
+                ids, self.weights[one.table], offsets, mode=one.pooling, include_last_offset=True)
+        return results
+
+    def step(self, parts, rate):
+        sum(result.square().sum() for part in parts for result in self.look_up(part).values()).backward()
+        for weights in self.weights.values():
+            weights.grad = torch.zeros_like(weights) if weights.grad is None else weights.grad / self.ranks
+        self.optimizer.param_groups[0]["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def case_catch_up(context):
+    """Rows that catch up are those of torch's dense AdamW: in steps and in evaluation, in a checkpoint that another
+    plan loads, and after a move."""
+    problem, plan = small(context.size, ns.Optimizer("adamw", eps=1e-10, weight_decay=0.25, catch_up=True))
+    tables = context.make(plan, problem)
+    dense, generator = DenseTables(problem, tables, context.size), context.generator()
+
+    def look_up(part):
+        results = tables(given(part))
+        for name, expected in dense.look_up(part).items():
+            torch.testing.assert_close(results[name], expected, rtol=1e-4, atol=1e-5)
+        return results
+
+    for number in range(12):
+        parts = random_parts(problem, [1] * context.size, generator)
+        rate = 0.03125 * (1 + number % 3)
+        tables.set_learning_rate(rate)
+        sum(one.square().sum() for one in look_up(parts[context.rank]).values()).backward()
+        dense.step(parts, rate)
+        if number % 4 == 1:
+            tables.eval()
+            with torch.no_grad():
+                look_up(random_parts(problem, [2] * context.size, generator)[context.rank])
+            tables.train()
+        kinds = {4: ["columns", "replicated", "rows"], 8: ["copies", "rows", "table_wise"]}.get(number)
+        if kinds and number == 4:
+            tables = reload(context, tables, make_plan(problem, kinds, context.size, number), problem)
+        elif kinds:
+            tables.reshard(make_plan(problem, kinds, context.size, number))
+    for name, (weights, [first, second]) in whole(tables).items():
+        state = dense.optimizer.state[dense.weights[name]]
+        for found, expected in ((weights, dense.weights[name].detach()), (first, state["exp_avg"]),
+                                (second, state["exp_avg_sq"])):
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)

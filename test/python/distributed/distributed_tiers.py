@@ -20,8 +20,8 @@ STEPS = 12
 ROWS = 600
 
 
-def problem_of(context, optimizer, type="f32", groups=1):
-    optimizer = ns.Optimizer(optimizer, stochastic_rounding=type != "f32")
+def problem_of(context, optimizer, type="f32", groups=1, catch_up=False):
+    optimizer = ns.Optimizer(optimizer, stochastic_rounding=type != "f32", catch_up=catch_up)
     tables = [ns.Table("a", ROWS, 12, type=type, optimizer=optimizer),
               ns.Table("b", 90, 8, optimizer=ns.Optimizer("rowwise_adagrad", weight_decay=0.25)), ns.Table("c", 20, 4)]
     features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("a1", "a", "mean", 3),
@@ -68,9 +68,9 @@ def train(context, problem, plan, parts, depth):
 
 
 def case_same_bits(context, optimizer="adagrad", type="f32", cache="32", policy="lru", depth="2",
-                   groups="1", tier="ssd"):
+                   groups="1", tier="ssd", catch_up=""):
     groups = int(groups)
-    problem = problem_of(context, optimizer, type, groups)
+    problem = problem_of(context, optimizer, type, groups, bool(catch_up))
     parts = parts_of(context, problem)
     memory = train(context, problem, plan_of(context.size, groups=groups), parts, 1)
     disk = train(context, problem, plan_of(context.size, int(cache), policy, groups, tier), parts,

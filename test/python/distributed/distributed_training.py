@@ -408,6 +408,14 @@ def case_drift(context, optimizer="adagrad"):
     ns.distributed.load(path, {"tables": tables})
     assert tables.step == 2 * every + 1 and torch.equal(whole(tables)["t"][0], saved["t"][0])
     tables.state_dict()
+    tables.step = 2 * every  # copies stay alike, of a step that averages
+    ns.distributed.save(path, {"tables": tables})
+    tables({"f": parts[context.rank]})["f"].sum().backward()
+    ns.distributed.load(path, {"tables": tables}, only="optimizer")
+    assert tables.step == 2 * every
+    raises(TensorError, f"the number of updates was set to {2 * every}", tables.state_dict)
+    tables.average_copies()
+    tables.state_dict()
 
 
 def clipped(tables):

@@ -72,6 +72,8 @@ TIERS = [*(f"tiers.same_bits:optimizer={optimizer}:type={type}:policy={policy}:d
                ("rowwise_adagrad", "f32", "lru", 2), ("ftrl", "bf16", "lfu", 1),
                ("lars_sgd", "f16", "lru", 1), ("partial_rowwise_lamb", "bf16", "lfu", 2),
                ("rowwise_adagrad_with_counter", "f32", "lru", 2))),
+         "tiers.same_bits:optimizer=momentum:catch_up=1:depth=3",
+         "tiers.same_bits:optimizer=adam:type=bf16:catch_up=1:policy=lfu",
          "tiers.same_bits:cache=608", "tiers.shards", "tiers.errors", "tiers.checkpoint",
          "tiers.read_in_a_step",
          *(f"tiers.figures:cache={cache}:policy={policy}:depth={depth}"

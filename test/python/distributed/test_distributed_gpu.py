@@ -40,7 +40,8 @@ def tiers(case, *tiers, **options):
     return [same(f"tiers/{case}", tier=tier, **options) for tier in tiers or ("dram", "ssd")]
 
 
-TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_bits", "dram", optimizer="lamb"), *tiers("shards", "dram"),
+TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_bits", "dram", optimizer="lamb"),
+         *tiers("same_bits", "dram", optimizer="momentum", catch_up=1), *tiers("shards", "dram"),
          *tiers("checkpoint", "dram"), *tiers("read_in_a_step", "ssd"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
          *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu"),
@@ -49,7 +50,7 @@ TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_
 TIER_MATRIX = [same("tiers/matrix", optimizer=optimizer, draw=draw, steps=100 if ALL else 8)
                for optimizer in OPTIMIZERS for draw in ("uniform", "zipf")]
 UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"), same("traffic/frozen_updates"), same("traffic/frozen", number=1),
-           same("updates/rates"), same("training/decay_of_all_rows"),
+           same("updates/rates"), same("training/decay_of_all_rows"), same("reshard/catch_up"),
            same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
            same("updates/clipped", number=4), same("inputs/variable_batches"),
            same("inputs/out_of_range", form="drop")]

@@ -24,13 +24,13 @@ def drawn(ranks):
 CASES = {
     1: ["reshard.random:number=1:tiers=1:moves=1"],
     2: ["monitor.advice", "monitor.no_advice", "monitor.other_ids", "monitor.wrong_ids", *drawn(2), "reshard.random:number=4:tiers=1", "reshard.blocks:number=5",
-        "reshard.same_object", "reshard.settings", "reshard.unpooled",
+        "reshard.catch_up", "reshard.same_object", "reshard.settings", "reshard.unpooled",
         *(f"reshard.semantics:source={one}:target={other}" for one in ("exact", "per_shard")
           for other in ("exact", "per_shard")),
         "reshard_errors.refused", "reshard_errors.of_one_rank", "reshard_errors.under_way",
         "reshard_errors.broken"],
     4: [*drawn(4), "reshard.blocks:number=12", "reshard.other_ranks:number=4", "reshard.other_ranks:number=2",
-        "reshard.never_moved", "reshard.planned", "reshard_errors.groups"],
+        "reshard.catch_up", "reshard.never_moved", "reshard.planned", "reshard_errors.groups"],
 }
 
 

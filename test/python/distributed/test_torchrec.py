@@ -7,12 +7,14 @@ pytest.importorskip("torchrec")
 
 import torch
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+    CounterBasedRegularizationDefinition, CounterWeightDecayMode, LearningRateMode, WeightDecayMode)
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.types import ParameterConstraints, Topology
 
 import neuroshard as ns
-from neuroshard.torchrec import NeuroShardPlanner, to_torchrec
+from neuroshard.torchrec import NeuroShardPlanner, counter_optimizer, to_torchrec
 from neuroshard.errors import Unsupported
 from neuroshard.torchrec._sharding_types import Cluster, allowed_kinds, can_be_cut
 from neuroshard._torchrec_plans import sharding_of
@@ -249,6 +251,32 @@ def rowwise_planner(kinds, **options):
         Topology(4, "cuda", local_world_size=2, hbm_cap=60 << 30), batch_size=8,
         constraints={"t": ParameterConstraints(sharding_types=kinds)}, **options)
     return planner, torch.nn.ModuleDict({"tables": collection}), [sharder]
+
+
+@pytest.mark.parametrize("mode", [WeightDecayMode.COUNTER, WeightDecayMode.COWCLIP])
+def test_states_of_counters_are_counted(mode):
+    """FBGEMM keeps prev_iter and row_counter beside the sum, 4 bytes a row each."""
+    def states(**params):
+        planner, model, [sharder] = rowwise_planner(["table_wise"])
+        sharder.fused_params.update(params)
+        planner.plan(model, [sharder])
+        return planner.problem.tables[0].optimizer.kind, [
+            one.optimizer_state_bytes for one in planner.result.memory.devices]
+    kind, plain = states()
+    counted_kind, counted = states(weight_decay_mode=mode)
+    assert (kind, counted_kind) == ("rowwise_adagrad", "rowwise_adagrad_with_counter")
+    assert sum(counted) - sum(plain) == 2 * 4 * 1000
+
+
+def test_counters_as_fbgemm_defines_them():
+    definition = CounterBasedRegularizationDefinition(
+        CounterWeightDecayMode.ADAGRADW, counter_halflife=5, adjustment_iter=7, adjustment_ub=0.5)
+    assert counter_optimizer(definition, weight_decay=0.1, eps=1e-4) == ns.Optimizer(
+        "rowwise_adagrad_with_counter", eps=1e-4, weight_decay=0.1, weight_decay_mode="adagradw",
+        counter_halflife=5, adjustment_iter=7, adjustment_ub=0.5)
+    for mode in (LearningRateMode.TAIL_ID_LR_DECREASE, LearningRateMode.COUNTER_SGD):
+        with pytest.raises(Unsupported, match=f"counter_based_regularization: learning_rate_mode {mode.name}"):
+            counter_optimizer(CounterBasedRegularizationDefinition(learning_rate_mode=mode))
 
 
 def test_column_cuts_with_rowwise_optimizers_are_asked_for():

@@ -375,6 +375,28 @@ def test_penalties_are_of_ftrl():
         problem("adam")
 
 
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"kind": "rowwise_adagrad", "weight_decay": 0.1}, "catch_up: is of sgd, momentum, adagrad, adam and adamw"),
+    ({"kind": "ftrl"}, "catch_up: is of sgd, momentum, adagrad, adam and adamw"),
+    ({"kind": "sgd"}, "catch_up: changes nothing with sgd without weight_decay"),
+    ({"kind": "adam", "eps": 0}, "eps: must be above 0 with catch_up")], ids=lambda one: str(one)[:24])
+def test_rows_catch_up_where_their_steps_can_come_late(settings, message):
+    with pytest.raises(ns.InvalidProblem, match=re.escape(f"tables[0].optimizer.{message}")):
+        small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer(catch_up=True, **settings))],
+                      features=[ns.Feature("f", "a")])
+
+
+def test_rows_that_catch_up_have_a_number_more(tmp_path):
+    def states(**settings):
+        problem = small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer("adamw", **settings))],
+                                features=[ns.Feature("f", "a")], topology="1xCPU")
+        problem.save(tmp_path / "problem.json")
+        assert ns.ShardingProblem.load(tmp_path / "problem.json") == problem
+        return ns.plan(problem, evaluation_budget=10, progress=False).memory.devices[0].optimizer_state_bytes
+
+    assert states(catch_up=True) - states() == 100 * 4
+
+
 def test_eta_is_of_lars():
     def problem(kind):
         return small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer(

@@ -27,6 +27,7 @@ class Optimizer:
     adjustment_ub: float = 1.0
     max_gradient: float = 0.0
     stochastic_rounding: bool = False
+    catch_up: bool = False
 
     def text(self):
         defaults = Optimizer(self.kind)
@@ -40,6 +41,8 @@ class Optimizer:
             changed += f", weight_decay_mode = {self.weight_decay_mode}"
         if self.stochastic_rounding:
             changed += ", stochastic_rounding"
+        if self.catch_up:
+            changed += ", catch_up"
         return f"#neuroshard.optimizer<{self.kind}{changed}>"
 
 

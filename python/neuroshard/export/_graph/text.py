@@ -165,6 +165,8 @@ def optimizer_text(optimizer: Optimizer) -> str:
         settings += f", weight_decay_mode = {optimizer.weight_decay_mode}"
     if optimizer.stochastic_rounding:
         settings += ", stochastic_rounding"
+    if optimizer.catch_up:
+        settings += ", catch_up"
     return f"#neuroshard.optimizer<{optimizer.kind}{settings}>"
 
 

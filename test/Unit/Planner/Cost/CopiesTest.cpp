@@ -168,7 +168,7 @@ TEST(CopiesTest, AveragesArePricedByWhatTravels) {
       shards[0].syncEvery = every;
       StepTraffic traffic = planTraffic(problem, shards);
       std::vector<DeviceLoad> loads = loadsOf(problem, shards);
-      int64_t states = optimizerStates(kind).count();
+      int64_t states = propertiesOf(kind).states.count();
       // Half of the rows to the other, the average of the other half back.
       EXPECT_EQ(traffic.averages[1][6], 1000 * 16 * 4 * (1 + states) / every);
       EXPECT_EQ(traffic.averages[1][7], 0);

@@ -57,9 +57,9 @@ ShardingProblem drawProblem(MersenneTwister &dice) {
                               OptimizerKind::Adam}));
     if (dice.chance(70))
       table.access = powerLaw(0.1 + 0.7 * dice.uniform());
-    bytes += static_cast<double>(
-        table.rows * recordBytes(optimizerStates(table.optimizer.kind),
-                                 table.dim, table.elementType));
+    bytes += static_cast<double>(table.rows *
+                                 recordBytes(optimizerStates(table.optimizer),
+                                             table.dim, table.elementType));
     addTable(problem, table, static_cast<double>(dice.between(1, 20)));
   }
   // Devices hold some of it, and hosts may hold less than the rest.
