@@ -124,8 +124,6 @@ LogicalResult OptimizerAttr::verify(
       return emitError() << "'" << name
                          << "' must be in [0, 1), got: " << value;
   }
-  if (!(adjustmentIter.getValueAsDouble() >= -1))
-    return emitError() << "'adjustment_iter' must be at least -1";
   std::optional<neuroshard::SettingError> error =
       settingError({.kind = kind,
                     .eps = eps.getValueAsDouble(),

@@ -43,7 +43,7 @@ void Checker::checkOptimizer(const std::string &where, const Table &table) {
   wantNumber(where + ".eta", optimizer.eta, 0, kLargest);
   wantNumber(where + ".counter_halflife", optimizer.counterHalflife, -2,
              kLargest);
-  wantNumber(where + ".adjustment_iter", optimizer.adjustmentIter, -1,
+  wantNumber(where + ".adjustment_iter", optimizer.adjustmentIter, -kLargest,
              kLargest);
   wantNumber(where + ".adjustment_ub", optimizer.adjustmentUb, 0, kLargest);
   wantNumber(where + ".max_gradient", optimizer.maxGradient, 0, kLargest);

@@ -38,6 +38,10 @@ static std::optional<SettingError> counterError(const Optimizer &optimizer) {
     if (!std::isfinite(value))
       return SettingError{name,
                           "must be a number, got: " + shortestText(value)};
+  if (optimizer.adjustmentIter < -1)
+    return SettingError{"adjustment_iter",
+                        "must be at least -1, got: " +
+                            shortestText(optimizer.adjustmentIter)};
   if (optimizer.adjustmentIter != std::floor(optimizer.adjustmentIter))
     return SettingError{"adjustment_iter",
                         "must be a whole number of steps, got: " +

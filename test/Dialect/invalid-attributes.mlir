@@ -97,7 +97,7 @@
 
 // -----
 
-// expected-error@below {{'adjustment_iter' must be at least -1}}
+// expected-error@below {{'adjustment_iter': must be at least -1, got: -2}}
 "x"() {a = #neuroshard.optimizer<rowwise_adagrad_with_counter, adjustment_iter = -2.0>} : () -> ()
 
 // -----

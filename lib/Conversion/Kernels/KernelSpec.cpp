@@ -28,11 +28,8 @@ static std::optional<std::string> findProblem(const Optimizer &optimizer,
     if (!std::isfinite(value) || value < 0)
       return "optimizer constants must be finite and not negative, got: " +
              std::to_string(value);
-  if (!(optimizer.adjustmentIter >= -1))
-    return "adjustment_iter must be at least -1, got: " +
-           std::to_string(optimizer.adjustmentIter);
   if (std::optional<SettingError> error = settingError(optimizer, weights))
-    return error->message;
+    return std::string(error->setting) + ": " + error->message;
   return std::nullopt;
 }
 

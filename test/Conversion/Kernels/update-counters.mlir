@@ -44,5 +44,5 @@ module {}
 // ADAGRADW: arith.select
 // ADAGRADW: arith.select
 
-// HALFLIFE: error: must be above 0 under l2 and decoupled weight decay
-// ITER: error: adjustment_iter must be at least -1, got: -2.0
+// HALFLIFE: error: counter_halflife: must be above 0 under l2 and decoupled weight decay
+// ITER: error: adjustment_iter: must be at least -1, got: -2

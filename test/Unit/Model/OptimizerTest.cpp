@@ -119,6 +119,18 @@ TEST(OptimizerTest, CountersAreOfOneOptimizer) {
   }
 }
 
+TEST(OptimizerTest, AdjustmentIterIsAStepOrNone) {
+  auto message = [](double iter) {
+    return counterMessage({.kind = OptimizerKind::RowWiseAdagradWithCounter,
+                           .adjustmentIter = iter});
+  };
+  EXPECT_EQ(message(-1), "");
+  EXPECT_EQ(message(10), "");
+  EXPECT_EQ(message(-2), "adjustment_iter: must be at least -1, got: -2");
+  EXPECT_EQ(message(2.5),
+            "adjustment_iter: must be a whole number of steps, got: 2.5");
+}
+
 /// FBGEMM takes counter_halflife / row_counter of the decay, which below 0
 /// makes weights grow.
 TEST(OptimizerTest, HalflivesFitTheirWeightDecay) {
