@@ -256,10 +256,14 @@ def from_keyed(given: object, exchange: Exchange,
 
 
 def require_lengths(features: object) -> None:
-    """Raises a TensorError unless the lengths of a KeyedJaggedTensor are those of its values and weights:
-    TorchRec's permute() reads by lengths, whatever the others are."""
+    """Raises a TensorError unless the lengths of a KeyedJaggedTensor are those of its strides, values and weights:
+    TorchRec's permute() reads by strides and lengths, whatever the others are."""
     if torch.compiler.is_compiling():
         return
+    bags = sum(features.stride_per_key())
+    if features.lengths().numel() != bags:
+        raise TensorError(f"expected {bags} lengths, as there are bags of the {len(features.keys())} features of the "
+                          f"KeyedJaggedTensor, found {features.lengths().numel()}")
     lengths, count = features.lengths(), sum(features.length_per_key())
     if lengths.numel() and int(lengths.min()) < 0:
         raise TensorError(f"lengths: expected numbers from 0, found {int(lengths.min())}")

@@ -70,6 +70,18 @@ def test_features_have_batches_of_their_own():
     assert found.batches == [4, 4, 2]
 
 
+@pytest.mark.parametrize(("lengths", "options", "message"), [
+    (3, {}, "expected 2 lengths, as there are bags of the 2 features of the KeyedJaggedTensor, found 3"),
+    (6, {"stride_per_key_per_rank": [[3], [4]]}, "expected 7 lengths, as there are bags"),
+    (6, {"stride_per_key_per_rank": [[2], [3]]}, "expected 5 lengths, as there are bags")])
+def test_lengths_are_as_many_as_bags(lengths, options, message):
+    torchrec = pytest.importorskip("torchrec")
+    ones = torch.ones(lengths, dtype=torch.int64)
+    given = torchrec.KeyedJaggedTensor(["b", "a"], torch.arange(lengths), lengths=ones, **options)
+    with pytest.raises(TensorError, match=message):
+        pick_features(given, Input(), {"a": "a", "b": "b"})
+
+
 def test_a_key_of_a_batch_is_there_once():
     torchrec = pytest.importorskip("torchrec")
     twice = torchrec.KeyedJaggedTensor(["a", "c", "b", "c", "a"], IDS.repeat(5), lengths=torch.ones(20, dtype=torch.int64))

@@ -12,6 +12,9 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
+from torchrec.modules.mc_modules import LFU_EvictionPolicy, ManagedCollisionCollection, MCHManagedCollisionModule
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import neuroshard as ns
 from neuroshard.torchrec import NeuroShardPlanner, counter_optimizer, to_torchrec
@@ -301,6 +304,38 @@ def test_table_row_wise_is_over_one_host():
     ours = ns.Topology.parse("2x2xH200").levels
     assert [(one.name, one.groups, one.latency_us) for one in topology.levels] == [
         (one.name, one.groups, one.latency_us) for one in ours]
+
+
+def of_one_table(device="meta", **config):
+    return EmbeddingBagCollection(device=torch.device(device), tables=[EmbeddingBagConfig(**{
+        "name": "t", "num_embeddings": 10, "embedding_dim": 4, "feature_names": ["f"], **config})])
+
+
+def test_problem_of_leaves_nothing_out_in_silence():
+    """Optimizers that were applied in the backward, tables without gradients, managed collisions, virtual tables."""
+    def problem(model, **options):
+        return ns.distributed.problem_of(model, batch=8, topology="1xCPU", **options)
+
+    applied = torch.nn.ModuleDict({"bags": of_one_table("cpu")})
+    apply_optimizer_in_backward(torch.optim.Adagrad, applied.parameters(), {"lr": 0.1})
+    model = torch.nn.Sequential(applied)
+    with pytest.raises(ValueError, match=r"0.bags.embedding_bags.t.weight: .* in its backward \(Adagrad\).*optimizer="):
+        problem(model)
+    assert problem(model, optimizer="adagrad").tables[0].optimizer.kind == "adagrad"
+    assert problem(of_one_table()).tables[0].optimizer.kind == "sgd"
+    bag = torch.nn.EmbeddingBag(5, 4).requires_grad_(False)
+    for frozen in ({"bag": bag}, torch.nn.Sequential(of_one_table().requires_grad_(False))):
+        with pytest.warns(UserWarning, match=r"problem_of: .*weight of the model asks for no gradient, but .*freeze\(\)"):
+            problem(frozen)
+    with pytest.raises(ValueError, match="t: use_virtual_table cannot be sharded"):
+        problem(of_one_table(use_virtual_table=True))
+    inner = of_one_table("cpu")
+    managed = ManagedCollisionEmbeddingBagCollection(inner, ManagedCollisionCollection({"t": MCHManagedCollisionModule(
+        zch_size=10, device=torch.device("cpu"), eviction_policy=LFU_EvictionPolicy(), eviction_interval=1,
+        input_hash_size=1000)}, inner.embedding_bag_configs()))
+    for given, path in ((managed, "ManagedCollisionEmbeddingBagCollection"), (torch.nn.Sequential(managed), "0")):
+        with pytest.raises(ValueError, match=f"{path}: managed collisions cannot be sharded; .* dynamic_ids="):
+            problem(given)
 
 
 def test_problem_of_modules_by_other_names_than_texts():

@@ -172,7 +172,7 @@ def of_module(made: object, source: str, topology: str | None, batch: int | None
                          "--topology, for instance --topology 8xH200")
     pooling = pooling_of(mean_pooling)
     try:
-        return problem_of(made, batch=batch, topology=topology, optimizer=optimizer or "sgd",
+        return problem_of(made, batch=batch, topology=topology, optimizer=optimizer,
                           mean_pooling=1 if pooling is None else pooling)
     except TypeError as error:
         raise InputError(f"{source}: {error}") from None

@@ -12,6 +12,8 @@ from neuroshard import _fields
 from neuroshard._artifact.dtypes import ELEMENT_TYPES
 from neuroshard._model_names import collection_of, feature_name, key_of, table_name
 
+# Of TorchRec: they have configs of tables, and are none.
+MANAGED = {"ManagedCollisionCollection", "BaseManagedCollisionEmbeddingCollection"}
 TORCHREC_TYPES = {"FP32": "f32", "FP16": "f16", "BF16": "bf16"}
 
 
@@ -45,6 +47,8 @@ class Part:
 def parts_of(model: object) -> list[Part]:
     """A collection, {name: nn.EmbeddingBag or nn.Embedding}, or a model with any number of them. Raises a
     TypeError for what has no tables."""
+    if isinstance(model, torch.nn.Module):
+        _refuse_managed(model)
     if isinstance(model, (Mapping, torch.nn.ModuleDict)):
         return [Part(model, "", *_of_modules(model), prefixed=False)]
     if collection := collection_of(model):
@@ -64,6 +68,13 @@ def parts_of(model: object) -> list[Part]:
     prefixed = len(collections) + bool(single) > 1
     parts = [Part(one, path, *_of_torchrec(one, *found), prefixed) for path, (one, found) in collections.items()]
     return parts + ([Part(single, "", *_of_modules(single), prefixed=False)] if single else [])
+
+
+def _refuse_managed(model: torch.nn.Module) -> None:
+    for path, one in model.named_modules():
+        if any(base.__name__ in MANAGED for base in type(one).__mro__):
+            raise ValueError(f"{path or type(one).__name__}: managed collisions cannot be sharded; expected the collection "
+                             "inside, whose tables take any ids with dynamic_ids= (docs/dynamic-ids.md)")
 
 
 def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
@@ -97,6 +108,8 @@ def _of_torchrec(module: object, configs: Sequence, pooled: bool) -> tuple[list[
     for config in configs:
         kind = getattr(config.data_type, "name", str(config.data_type))
         _refuse(config.name, kind not in TORCHREC_TYPES, f"data_type {kind}", "FP32, FP16, BF16")
+        _refuse(config.name, getattr(config, "use_virtual_table", False), "use_virtual_table",
+                "False; with dynamic_ids= a table takes any ids")
         tables.append({"name": config.name, "rows": config.num_embeddings,
                        "dim": config.embedding_dim, "type": TORCHREC_TYPES[kind]})
         pooling = config.pooling.name.lower() if pooled else "none"
@@ -109,3 +122,25 @@ def _of_torchrec(module: object, configs: Sequence, pooled: bool) -> tuple[list[
 def _refuse(name: str, wrong: bool, found: str, expected: str) -> None:
     if wrong:
         raise ValueError(f"{name}: {found} cannot be sharded; expected {expected}")
+
+
+def require_known_optimizer(parts: Sequence[Part]) -> None:
+    """Raises a ValueError if an optimizer was applied in the backward of a table, which a problem would not have."""
+    for path, parameter in _parameters(parts):
+        if classes := getattr(parameter, "_optimizer_classes", None):
+            raise ValueError(f"{path}: an optimizer was applied in its backward ({classes[0].__name__}), which the model's "
+                             "sharded tables do not take from it: expected optimizer=, such as "
+                             "neuroshard.Optimizer(\"adagrad\")")
+
+
+def frozen_tables(parts: Sequence[Part]) -> list[str]:
+    """The parameters of tables that ask for no gradient."""
+    return [path for path, parameter in _parameters(parts) if not parameter.requires_grad]
+
+
+def _parameters(parts: Sequence[Part]) -> list[tuple[str, torch.nn.Parameter]]:
+    """Those of all tables, by their paths in the model."""
+    modules = [(part.path, one) for part in parts for one in (
+        part.module.values() if isinstance(part.module, (Mapping, torch.nn.ModuleDict)) else [part.module])]
+    return [(f"{path}.{name}" if path else name, parameter) for path, one in modules
+            for name, parameter in one.named_parameters()]

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 from neuroshard._model_names import key_of
 from neuroshard._printable import did_you_mean
-from neuroshard.distributed._modules.found import parts_of
+from neuroshard.distributed._modules.found import frozen_tables, parts_of, require_known_optimizer
 from neuroshard.problem import ShardingProblem
 from neuroshard.tables import Batch, Feature, Optimizer, Table
 from neuroshard.topology import Topology
 
 
 def problem_of(module: object, *, batch: Batch | int, topology: Topology | str | None = None,
-               optimizer: Optimizer | str = "sgd",
+               optimizer: Optimizer | str | None = None,
                mean_pooling: float | Mapping[str, float] = 1, **rest: object) -> ShardingProblem:
     """The ShardingProblem of all tables of a model: of its torchrec EmbeddingBagCollections and
     EmbeddingCollections, and of its nn.EmbeddingBag and nn.Embedding modules; or of one collection, or of
     such modules by feature name.
 
     module: the model, collection or dict. batch: over all ranks. topology: None: to be added for planning. optimizer:
-    of all tables. mean_pooling: ids per sample, for all features, or by name or key, which stands for
+    of all tables (None: sgd). mean_pooling: ids per sample, for all features, or by name or key, which stands for
     all features with it. rest: other fields of ShardingProblem. A feature that several tables of a collection read is in the problem for
     each of them, as feature@table. Where a model has several collections, tables are named path.table and
     features path/feature, by the paths of the collections in the model; one plan for the problem is for all
     of them (shard_model). Single modules have the name of their path, with _ in place of dots.
 
-    Raises a TypeError for what has no tables, a ValueError for what cannot be sharded, such as a padding_idx, and an
-    InvalidProblem."""
+    Raises a TypeError for what has no tables, a ValueError for what cannot be sharded, such as a padding_idx, or, without
+    optimizer, if one was applied in the backward of a table, and an InvalidProblem."""
     parts = parts_of(module)
+    if optimizer is None:
+        require_known_optimizer(parts)
+        optimizer = "sgd"
+    if frozen := frozen_tables(parts):
+        warnings.warn(f"problem_of: {', '.join(frozen[:5])}{', ...' if len(frozen) > 5 else ''} of the model asks for no "
+                      "gradient, but sharded tables learn unless their freeze() is called", UserWarning, stacklevel=2)
     named = [(part.feature_name(one), key_of(one["name"], one["table"]), part, one)
              for part in parts for one in part.features]
     pooling = dict(mean_pooling) if isinstance(mean_pooling, Mapping) else None
