@@ -27,9 +27,11 @@ def has_counters(settings: Mapping[str, Any]) -> bool:
 
 def counter_optimizer(definition: CounterBasedRegularizationDefinition, *, weight_decay: float = 0,
                       eps: float = 1e-8) -> Optimizer:
-    """The optimizer of a table that FBGEMM trains by EXACT_ROWWISE_ADAGRAD, WeightDecayMode.COUNTER and this
-    definition. Raises Unsupported for a learning_rate_mode that is not EQUAL, and ValueError for numbers that
-    cannot be."""
+    """The optimizer of a table that FBGEMM trains by EXACT_ROWWISE_ADAGRAD and WeightDecayMode.COUNTER.
+
+    definition: FBGEMM's counter_based_regularization. weight_decay, eps: its arguments of these names. Raises a
+    TypeError for another definition, Unsupported for a learning_rate_mode that is not EQUAL, and a ValueError for
+    numbers that cannot be."""
     where = "counter_based_regularization"
     expect(definition, where, CounterBasedRegularizationDefinition,
            "a CounterBasedRegularizationDefinition of fbgemm_gpu")

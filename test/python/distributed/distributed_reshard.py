@@ -1,6 +1,7 @@
 """Cases: a running model moves to another plan. What it holds then has the bits of a checkpoint that
 was written before and loaded under the new plan."""
 
+import contextlib
 import random
 
 import torch
@@ -405,8 +406,8 @@ class DenseTables:
 
 
 def case_catch_up(context):
-    """Rows that catch up are those of torch's dense AdamW: in steps and in evaluation, in a checkpoint that another
-    plan loads, and after a move."""
+    """Rows that catch up are those of torch's dense AdamW: in steps, in evaluation and in updates from several
+    backwards, in a checkpoint that another plan loads, and after a move."""
     problem, plan = small(context.size, ns.Optimizer("adamw", eps=1e-10, weight_decay=0.25, catch_up=True))
     tables = context.make(plan, problem)
     dense, generator = DenseTables(problem, tables, context.size), context.generator()
@@ -418,11 +419,13 @@ def case_catch_up(context):
         return results
 
     for number in range(12):
-        parts = random_parts(problem, [1] * context.size, generator)
+        batches = [random_parts(problem, [1] * context.size, generator) for _ in range(2 if number % 3 == 2 else 1)]
         rate = 0.03125 * (1 + number % 3)
         tables.set_learning_rate(rate)
-        sum(one.square().sum() for one in look_up(parts[context.rank]).values()).backward()
-        dense.step(parts, rate)
+        with tables.accumulate() if len(batches) > 1 else contextlib.nullcontext():
+            for parts in batches:
+                sum(one.square().sum() for one in look_up(parts[context.rank]).values()).backward()
+        dense.step(sum(batches, []), rate)
         if number % 4 == 1:
             tables.eval()
             with torch.no_grad():

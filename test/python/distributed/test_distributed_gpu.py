@@ -41,7 +41,7 @@ def tiers(case, *tiers, **options):
 
 
 TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_bits", "dram", optimizer="lamb"),
-         *tiers("same_bits", "dram", optimizer="momentum", catch_up=1), *tiers("shards", "dram"),
+         *tiers("shards", "dram"),
          *tiers("checkpoint", "dram"), *tiers("read_in_a_step", "ssd"),
          *tiers("same_bits", "ssd", optimizer="adam", type="bf16", policy="lfu", depth=3),
          *tiers("figures", "dram", depth=1), *tiers("figures", "ssd", cache=128, policy="lfu"),
@@ -50,15 +50,14 @@ TIERS = [*tiers("same_bits", "dram", optimizer="rowwise_adagrad"), *tiers("same_
 TIER_MATRIX = [same("tiers/matrix", optimizer=optimizer, draw=draw, steps=100 if ALL else 8)
                for optimizer in OPTIMIZERS for draw in ("uniform", "zipf")]
 UPDATES = [same("updates/same_bits", optimizer="rowwise_adagrad"), same("updates/frozen"), same("traffic/frozen_updates"), same("traffic/frozen", number=1),
-           same("updates/rates"), same("training/decay_of_all_rows"), same("reshard/catch_up"),
+           same("updates/rates"), same("training/decay_of_all_rows"),
            same("updates/scaler", at="step", micro=2), same("updates/matrix", number=4),
            same("updates/clipped", number=4), same("inputs/variable_batches"),
            same("inputs/out_of_range", form="drop")]
 MORE_UPDATES = [*(same("updates/matrix", number=one) for one in range(COUNT)),
                 *(same("updates/same_bits", optimizer=one) for one in ("sgd", "adagrad", "adam")),
                 *(same("updates/clipped", number=one) for one in (1, 8, 14)), same("updates/clipped", at="backward"),
-                same("updates/dropped"), same("updates/pipeline"),
-                same("inputs/row_order")]
+                 same("updates/dropped"), same("updates/pipeline"), same("inputs/row_order"), same("reshard/catch_up")]
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank"), *TIERS[:4]],
        2: [*TIERS, *matrix.sample(TIER_MATRIX, 1, "tiers gpu"), *UPDATES, "traffic.norms", "traffic.norms:kind=lamb", "traffic.norms:kind=partial_rowwise_lamb:on_gpus=0",
            "gpu.ragged:kind=partial_rowwise_lamb", "traffic.numbered:first=1:count=2",
