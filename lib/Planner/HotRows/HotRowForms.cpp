@@ -15,6 +15,8 @@ HotRowForms::HotRowForms(const SearchContext &context, int table,
     : context(context), table(table), source(context.table(table)),
       given(given), groupSize(groupSize),
       isReplicated(isWholeOnAll(source, given.front(), context.deviceCount)) {
+  if (!context.rulesOf(table).allows(ShardingKind::Replicated))
+    return;
   int64_t least = context.memoryOf(0);
   for (int device = 1; device < context.deviceCount; ++device)
     least = std::min(least, context.memoryOf(device));
@@ -91,10 +93,13 @@ bool HotRowForms::addCold(const HotRowForm &form,
     double share = static_cast<double>(row) / static_cast<double>(source.rows);
     if (row == 0 || row == source.rows)
       return row == 0 ? form.hot : row;
-    if (form.cold == ColdForm::AsBefore)
-      return rowOfShare(form.hot, share);
-    return form.hot + static_cast<int64_t>(std::llround(
-                          share * static_cast<double>(source.rows - form.hot)));
+    int64_t byLookups = rowOfShare(form.hot, share);
+    int64_t byRows =
+        form.hot + static_cast<int64_t>(std::llround(
+                       share * static_cast<double>(source.rows - form.hot)));
+    return form.cold == ColdForm::AsBefore  ? byLookups
+           : form.cold == ColdForm::Between ? (byLookups + byRows) / 2
+                                            : byRows;
   };
   for (const Shard &one : given) {
     Shard &shard = shards.emplace_back(one);
