@@ -58,7 +58,7 @@ Shard HotRowForms::makeShard(std::string suffix, int64_t begin,
 
 void HotRowForms::addHot(const HotRowForm &form,
                          std::vector<Shard> &shards) const {
-  Shard shard = makeShard("_hot", 0, form.hot);
+  Shard shard = makeShard(form.hot < source.rows ? "_hot" : "", 0, form.hot);
   int first = form.perGroup ? form.copyIndex : 0;
   int step = form.perGroup ? groupSize : 1;
   for (int device = first; device < context.deviceCount; device += step)
@@ -70,7 +70,8 @@ bool HotRowForms::addCold(const HotRowForm &form,
                           std::vector<Shard> &shards) const {
   int64_t begin = form.hot;
   if (form.cold == ColdForm::Whole) {
-    Shard &shard = shards.emplace_back(makeShard("_cold", begin, source.rows));
+    Shard &shard = shards.emplace_back(
+        makeShard(form.hot > 0 ? "_cold" : "", begin, source.rows));
     shard.devices = {form.coldDevice};
     return true;
   }
@@ -82,8 +83,8 @@ bool HotRowForms::addCold(const HotRowForm &form,
               : rowOfShare(form.hot, (device + 1.0) / context.deviceCount);
       if (end <= begin)
         return false;
-      Shard &shard = shards.emplace_back(
-          makeShard("_cold" + std::to_string(device), begin, end));
+      Shard &shard = shards.emplace_back(makeShard(
+          (form.hot > 0 ? "_cold" : "_") + std::to_string(device), begin, end));
       shard.devices = {device};
       begin = end;
     }
