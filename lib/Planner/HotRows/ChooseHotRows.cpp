@@ -123,8 +123,7 @@ private:
       if (rules.fixed || rules.cacheShare > 0 || rules.syncEvery > 0 ||
           given[table].empty() || given[table].front().tier != Tier::Hbm)
         continue;
-      if (hasRowsByUse(context.table(index)) &&
-          rules.allows(ShardingKind::Replicated))
+      if (hasRowsByUse(context.table(index)))
         forms.push_back(
             {table, HotRowForms(context, index, given[table], groupSize)});
       else if (isSmall)
@@ -285,6 +284,7 @@ private:
     if (forms.canStayAsBefore()) {
       result.push_back({.cold = ColdForm::AsBefore});
       result.push_back({.cold = ColdForm::EvenAsBefore});
+      result.push_back({.cold = ColdForm::Between});
     }
     return result;
   }

@@ -15,6 +15,8 @@ HotRowForms::HotRowForms(const SearchContext &context, int table,
     : context(context), table(table), source(context.table(table)),
       given(given), groupSize(groupSize),
       isReplicated(isWholeOnAll(source, given.front(), context.deviceCount)) {
+  if (!context.rulesOf(table).allows(ShardingKind::Replicated))
+    return;
   int64_t least = context.memoryOf(0);
   for (int device = 1; device < context.deviceCount; ++device)
     least = std::min(least, context.memoryOf(device));
@@ -56,7 +58,7 @@ Shard HotRowForms::makeShard(std::string suffix, int64_t begin,
 
 void HotRowForms::addHot(const HotRowForm &form,
                          std::vector<Shard> &shards) const {
-  Shard shard = makeShard("_hot", 0, form.hot);
+  Shard shard = makeShard(form.hot < source.rows ? "_hot" : "", 0, form.hot);
   int first = form.perGroup ? form.copyIndex : 0;
   int step = form.perGroup ? groupSize : 1;
   for (int device = first; device < context.deviceCount; device += step)
@@ -68,7 +70,8 @@ bool HotRowForms::addCold(const HotRowForm &form,
                           std::vector<Shard> &shards) const {
   int64_t begin = form.hot;
   if (form.cold == ColdForm::Whole) {
-    Shard &shard = shards.emplace_back(makeShard("_cold", begin, source.rows));
+    Shard &shard = shards.emplace_back(
+        makeShard(form.hot > 0 ? "_cold" : "", begin, source.rows));
     shard.devices = {form.coldDevice};
     return true;
   }
@@ -80,8 +83,8 @@ bool HotRowForms::addCold(const HotRowForm &form,
               : rowOfShare(form.hot, (device + 1.0) / context.deviceCount);
       if (end <= begin)
         return false;
-      Shard &shard = shards.emplace_back(
-          makeShard("_cold" + std::to_string(device), begin, end));
+      Shard &shard = shards.emplace_back(makeShard(
+          (form.hot > 0 ? "_cold" : "_") + std::to_string(device), begin, end));
       shard.devices = {device};
       begin = end;
     }
@@ -91,10 +94,13 @@ bool HotRowForms::addCold(const HotRowForm &form,
     double share = static_cast<double>(row) / static_cast<double>(source.rows);
     if (row == 0 || row == source.rows)
       return row == 0 ? form.hot : row;
-    if (form.cold == ColdForm::AsBefore)
-      return rowOfShare(form.hot, share);
-    return form.hot + static_cast<int64_t>(std::llround(
-                          share * static_cast<double>(source.rows - form.hot)));
+    int64_t byLookups = rowOfShare(form.hot, share);
+    int64_t byRows =
+        form.hot + static_cast<int64_t>(std::llround(
+                       share * static_cast<double>(source.rows - form.hot)));
+    return form.cold == ColdForm::AsBefore  ? byLookups
+           : form.cold == ColdForm::Between ? (byLookups + byRows) / 2
+                                            : byRows;
   };
   for (const Shard &one : given) {
     Shard &shard = shards.emplace_back(one);

@@ -16,6 +16,7 @@ enum class ColdForm {
   AsBefore,     ///< as the given shards, whose borders of rows move so that
                 ///< each gets the share of the lookups that it had of the rows.
   EvenAsBefore, ///< the same with its share of the rows.
+  Between,      ///< the same with borders midway between those of both.
   Whole,        ///< on one device.
   Blocks,       ///< whole rows on each device, with as many lookups each.
 };
@@ -40,7 +41,8 @@ public:
               const std::vector<Shard> &given, int groupSize);
 
   /// Numbers of first rows that may have copies, ascending: those at the points
-  /// of the row mass that fit into a device.
+  /// of the row mass that fit into a device; none of a table that may have no
+  /// copies.
   const std::vector<int64_t> &hotRows() const { return hots; }
   /// The number at which a share of the lookups is hot.
   int64_t rowsWithLookups(double share) const { return rowOfShare(0, share); }

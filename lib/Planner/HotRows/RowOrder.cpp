@@ -29,3 +29,27 @@ ShardingProblem neuroshard::withoutRowOrder(const ShardingProblem &problem) {
       statistics.access.rowsByUse = false;
   return result;
 }
+
+ShardingProblem neuroshard::withoutRowCuts(const ShardingProblem &problem) {
+  ShardingProblem result = withoutRowOrder(problem);
+  std::vector<TableConstraint> &constraints = result.constraints.tables;
+  for (size_t i = 0; i < problem.tables.size(); ++i) {
+    if (!hasRowsByUse(problem.tables[i]))
+      continue;
+    int table = static_cast<int>(i);
+    auto found = std::ranges::find(constraints, table, &TableConstraint::table);
+    if (found == constraints.end())
+      found = constraints.insert(found, TableConstraint{.table = table});
+    std::vector<ShardingKind> kinds = {ShardingKind::TableWise,
+                                       ShardingKind::ColumnWise,
+                                       ShardingKind::Replicated};
+    if (!found->allowedKinds.empty())
+      std::erase_if(kinds, [&](ShardingKind kind) {
+        return std::ranges::find(found->allowedKinds, kind) ==
+               found->allowedKinds.end();
+      });
+    if (!kinds.empty())
+      found->allowedKinds = kinds;
+  }
+  return result;
+}

@@ -16,6 +16,11 @@ bool hasRowsByUse(const ShardingProblem &problem);
 /// their rows only at the end.
 ShardingProblem withoutRowOrder(const ShardingProblem &problem);
 
+/// The same, in which tables with an order of rows are cut by columns alone:
+/// blocks of their rows that fit with even shares of the ids may not fit with
+/// theirs.
+ShardingProblem withoutRowCuts(const ShardingProblem &problem);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_LIB_PLANNER_HOTROWS_ROWORDER_H

@@ -176,13 +176,11 @@ SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
   }
 }
 
-tl::expected<SearchResult, PlanningError>
-neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
-                      const SearchOptions &options, const SearchRun &run) {
-  std::optional<const ShardingProblem> unordered;
-  if (hasRowsByUse(problem))
-    unordered.emplace(withoutRowOrder(problem));
-  const ShardingProblem &searched = unordered ? *unordered : problem;
+/// `searched`: the problem as the search sees it.
+static tl::expected<SearchResult, PlanningError>
+runSearchOf(const ShardingProblem &problem, const ShardingProblem &searched,
+            const CostModel &model, const SearchOptions &options,
+            const SearchRun &run) {
   // Bands of whole rows beside bands cut by columns make the best plans, but a
   // band alone does not tell what its table's norms need. So first they are
   // free and the plan is verified; if it needs more room, they are equal.
@@ -199,4 +197,32 @@ neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
       second.result && (!first.result || second.result->breakdown.costMs <
                                              first.result->breakdown.costMs);
   return better ? second.result : first.result;
+}
+
+tl::expected<SearchResult, PlanningError>
+neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
+                      const SearchOptions &options, const SearchRun &run) {
+  if (!hasRowsByUse(problem))
+    return runSearchOf(problem, problem, model, options, run);
+  if (options.algorithm != Algorithm::Default)
+    return runSearchOf(problem, withoutRowOrder(problem), model, options, run);
+  // Blocks of rows that are best with even shares of the ids may not be, or not
+  // fit, with theirs.
+  SearchOptions half = options;
+  if (options.deadlineSeconds)
+    half.deadlineSeconds = *options.deadlineSeconds / 2;
+  auto blocks =
+      runSearchOf(problem, withoutRowOrder(problem), model, half, run);
+  auto columns =
+      runSearchOf(problem, withoutRowCuts(problem), model, half, run);
+  if (!columns)
+    return blocks;
+  if (!blocks)
+    return columns;
+  bool isBetter = columns->breakdown.costMs < blocks->breakdown.costMs;
+  SearchResult &better = isBetter ? *columns : *blocks;
+  const SearchResult &other = isBetter ? *blocks : *columns;
+  better.evaluations += other.evaluations;
+  better.seconds += other.seconds;
+  return std::move(better);
 }

@@ -181,6 +181,30 @@ TEST(HotRowsSearchTest, SaysWhichRowsAreHot) {
   }
 }
 
+// With even shares of the ids blocks of rows would fit; with theirs columns do.
+TEST(HotRowsSearchTest, FindsPlansWhereEvenBlocksDoNotFit) {
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  ShardingProblem problem = sequences("4xCPU@150MiB");
+  problem.batch.globalSize = 4096;
+  problem.tables[0].rows = 1'000'000;
+  problem.features[0].meanPooling = 5;
+  problem.features[0].p99Pooling = 10;
+  SearchResult result = test::mustPlan(problem, *model, shortSearch());
+  EXPECT_EQ(text(verify(result.plan, problem)), "");
+  // A little more memory does not make it dearer.
+  problem.topology = *parseTopology("4xCPU@160MiB");
+  EXPECT_LE(test::mustPlan(problem, *model, shortSearch()).breakdown.costMs,
+            result.breakdown.costMs * 1.001);
+  // Where the rules ask for blocks, their borders move.
+  problem.topology = *parseTopology("4xCPU@600MiB");
+  problem.constraints.tables.push_back({0, {ShardingKind::RowWise}, 1});
+  result = test::mustPlan(problem, *model, shortSearch());
+  EXPECT_EQ(text(verify(result.plan, problem)), "");
+  std::vector<Shard> shards = result.plan.shards;
+  std::ranges::sort(shards, {}, &Shard::rowBegin);
+  EXPECT_LT(2 * shards.front().rows(), shards.back().rows());
+}
+
 TEST(HotRowsSearchTest, NoneWhereNothingSaysWhichRowsAreHot) {
   std::unique_ptr<CostModel> model = makeRooflineModel();
   ShardingProblem problem = sequences("4xCPU@3GiB");
