@@ -27,7 +27,7 @@
 // -----
 
 // Not even the default of another optimizer's setting.
-// expected-error@below {{sgd has no beta2; it has weight_decay, max_gradient, weight_decay_mode and stochastic_rounding}}
+// expected-error@below {{sgd has no beta2; it has weight_decay, max_gradient, weight_decay_mode, stochastic_rounding and catch_up}}
 "x"() {a = #neuroshard.optimizer<sgd, beta2 = 0.999>} : () -> ()
 
 // -----

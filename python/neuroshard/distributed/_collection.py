@@ -92,8 +92,7 @@ class _Sharded(Learning, torch.nn.Module):
                       "grad_scaler": "none" if grad_scaler is None else "some",
                       "out_of_range": str(out_of_range), "distinct_ids": str(distinct_ids), "dynamic_ids": str(policies),
                       "initial_values": str(sorted(functions)), "row_order": digest_of(orders),
-                      "device": own_engine.device.kind}, process_group,
-                     "all ranks must build the same model")
+                      "device": own_engine.device.kind}, process_group, "all ranks must build the same model")
         self._updates = self._policy(updates, self._optimizer, gradient_division)
         self._out_of_range, self._distinct_ids = OutOfRange(out_of_range), DistinctIds(distinct_ids)
         self._policies, self._seed, self._row_order = policies, seed, RowOrder(orders)

@@ -39,7 +39,7 @@ func.func @forward(%ids: !ids) -> (tensor<?x64xf32>, tensor<?x128xf32>, tensor<?
 // NONE-NOT: fma.rn.f32
 
 // JSON: "schema": "neuroshard.gpu_program/1"
-// JSON: "abi": 15
+// JSON: "abi": 16
 // JSON: "module": "{{[0-9a-f]+}}"
 // JSON: "file": "program0.sm_80.cubin"
 // JSON: "kernels": [

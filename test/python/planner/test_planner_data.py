@@ -412,7 +412,7 @@ def test_eta_is_of_lars():
 def test_optimizers_take_their_own_settings_alone():
     for setting in ({"eps": 0.5}, {"beta1": 0.5}, {"beta2": 0.5}, {"initial_accumulator": 0.5}):
         message = (f"tables[0].optimizer.{next(iter(setting))}: sgd has no {next(iter(setting))}; it has "
-                   "weight_decay, max_gradient, weight_decay_mode and stochastic_rounding")
+                   "weight_decay, max_gradient, weight_decay_mode, stochastic_rounding and catch_up")
         with pytest.raises(ns.InvalidProblem, match=re.escape(message)):
             small_problem(tables=[ns.Table("a", 100, 8, optimizer=ns.Optimizer("sgd", **setting))],
                           features=[ns.Feature("f", "a")])
