@@ -250,7 +250,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     field = kept;
   };
   expectError(program.version, 1,
-              "expected interface version 8 of compiled programs, found 1; "
+              "expected interface version 9 of compiled programs, found 1; "
               "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");
