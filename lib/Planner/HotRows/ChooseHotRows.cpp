@@ -10,18 +10,16 @@
 #include "ChooseHotRows.h"
 
 #include "Cost/RelayGroups.h"
+#include "Forms/FormPrices.h"
 #include "HotRowForms.h"
-#include "Units/PlanCost.h"
 #include "Units/SearchOutcome.h"
 #include "neuroshard/Model/LookupShares.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
-#include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 
 using namespace neuroshard;
@@ -31,7 +29,7 @@ namespace {
 /// Other forms must lower the cost by this share: what is nearer is not known.
 constexpr double kFormsWorth = 5e-3;
 constexpr int kHotRowPasses = 4;
-/// Shards and devices x costs that are asked for, and how many at least.
+/// TableShards and devices x costs that are asked for, and how many at least.
 constexpr double kFormWork = 4e5;
 constexpr double kFewestFormCosts = 96;
 /// Devices that are tried for the other rows, the least busy ones.
@@ -46,11 +44,9 @@ constexpr double kFirstHot = 0.5;
 /// By how much hot rows grow and shrink.
 constexpr double kHotGrowth[] = {0.5, 0.8, 1.25, 2};
 
-using Shards = std::vector<Shard>;
-
 /// One table in a state.
 struct PlacedTable {
-  Shards shards;
+  TableShards shards;
   HotRowForm form;
 };
 using PlacedTables = std::vector<PlacedTable>;
@@ -59,12 +55,8 @@ class HotRowChooser {
 public:
   HotRowChooser(const SearchContext &context, const ShardingPlan &plan)
       : context(context), groupSize(relayGroupSize(context.problem)),
-        original(plan), given(shardsOfTables(plan)),
-        costsLeft(std::max(
-            kFewestFormCosts,
-            kFormWork / static_cast<double>(
-                            plan.shards.size() +
-                            static_cast<size_t>(context.deviceCount)))) {}
+        original(plan), prices(context, plan, kFormWork, kFewestFormCosts),
+        given(prices.given()) {}
 
   /// The plan with other forms; nothing if they are not worth it.
   std::optional<ShardingPlan> run() {
@@ -72,7 +64,7 @@ public:
     if (forms.empty())
       return std::nullopt;
     PlacedTables best;
-    for (const Shards &shards : given)
+    for (const TableShards &shards : given)
       best.push_back({shards, {}});
     PlacedTables all = best;
     withoutMs = bestMs = costMs(best);
@@ -91,19 +83,12 @@ public:
       descendJointly(best);
     if (!(bestMs < withoutMs * (1 - kFormsWorth)))
       return std::nullopt;
-    return planOf(best);
+    return prices.planOf(shardsOf(best));
   }
 
   double withoutMs = 0, bestMs = 0;
 
 private:
-  std::vector<Shards> shardsOfTables(const ShardingPlan &plan) const {
-    std::vector<Shards> of(context.problem.tables.size());
-    for (const Shard &shard : plan.shards)
-      of[static_cast<size_t>(context.tableIndex(shard.table))].push_back(shard);
-    return of;
-  }
-
   /// Finds the tables that may have hot rows, those with most lookups first,
   /// and the others that may move.
   void findTables() {
@@ -131,32 +116,22 @@ private:
     }
   }
 
-  ShardingPlan planOf(const PlacedTables &of) const {
-    ShardingPlan plan = original;
-    plan.shards.clear();
+  static std::vector<TableShards> shardsOf(const PlacedTables &of) {
+    std::vector<TableShards> shards;
     for (const PlacedTable &placed : of)
-      plan.shards.insert(plan.shards.end(), placed.shards.begin(),
-                         placed.shards.end());
-    return plan;
+      shards.push_back(placed.shards);
+    return shards;
   }
 
-  /// Infinite for a plan that breaks a rule or needs too much memory.
   double costMs(const PlacedTables &of) {
-    --costsLeft;
-    ShardingPlan plan = planOf(of);
-    if (!verify(plan, context.problem).empty()) {
-      triedBusyMs.resize(static_cast<size_t>(context.deviceCount));
-      return std::numeric_limits<double>::infinity();
-    }
-    return planCostMs(context, plan, triedBusyMs);
+    return prices.costMs(shardsOf(of), triedBusyMs);
   }
-
-  bool isDone() const { return costsLeft <= 0 || context.deadlinePassed(); }
 
   /// Keeps a table's other form if it is cheaper.
   bool tryForm(PlacedTables &of, double &cost, size_t table,
                PlacedTable other) {
-    if (isDone() || other.shards.empty() || other.shards == of[table].shards)
+    if (prices.isDone() || other.shards.empty() ||
+        other.shards == of[table].shards)
       return false;
     std::swap(other, of[table]);
     double changed = costMs(of);
@@ -170,7 +145,7 @@ private:
   }
 
   void descend(PlacedTables &of, double &cost) {
-    for (int pass = 0; pass < kHotRowPasses && !isDone(); ++pass) {
+    for (int pass = 0; pass < kHotRowPasses && !prices.isDone(); ++pass) {
       double before = cost;
       for (const auto &[table, form] : forms)
         improve(of, cost, table, form);
@@ -187,12 +162,12 @@ private:
       for (const HotRowForm &other : someForms(form))
         tryJointly(best, table, {form.shardsOf(other), other});
     for (size_t table : movable)
-      for (Shards &shards : formsOfMovable(table))
+      for (TableShards &shards : formsOfMovable(table))
         tryJointly(best, table, {std::move(shards), {}});
   }
 
   void tryJointly(PlacedTables &best, size_t table, PlacedTable other) {
-    if (isDone() || other.shards.empty())
+    if (prices.isDone() || other.shards.empty())
       return;
     PlacedTables tried = best;
     tried[table] = std::move(other);
@@ -308,19 +283,19 @@ private:
     if (first == forms.hotRows().end())
       return;
     form.hot = *first;
-    if (Shards shards = forms.shardsOf(form); !shards.empty())
+    if (TableShards shards = forms.shardsOf(form); !shards.empty())
       placed = {std::move(shards), form};
   }
 
   /// As it was, whole on each device, and on all of them.
-  std::vector<Shards> formsOfMovable(size_t table) const {
+  std::vector<TableShards> formsOfMovable(size_t table) const {
     const Table &source = context.table(static_cast<int>(table));
     Shard whole;
     whole.name = whole.table = source.name;
     whole.rowEnd = source.rows;
     whole.colEnd = source.dim;
     whole.route = given[table].front().route;
-    std::vector<Shards> result = {given[table]};
+    std::vector<TableShards> result = {given[table]};
     std::vector<int> all(static_cast<size_t>(context.deviceCount));
     std::iota(all.begin(), all.end(), 0);
     for (int device : all) {
@@ -333,15 +308,15 @@ private:
   }
 
   void move(PlacedTables &of, double &cost, size_t table) {
-    for (Shards &shards : formsOfMovable(table))
+    for (TableShards &shards : formsOfMovable(table))
       tryForm(of, cost, table, {std::move(shards), {}});
   }
 
   const SearchContext &context;
   int groupSize;
   const ShardingPlan &original;
-  const std::vector<Shards> given;
-  double costsLeft;
+  FormPrices prices;
+  const std::vector<TableShards> &given; ///< of the original.
   std::vector<std::pair<size_t, HotRowForms>> forms;
   std::vector<size_t> movable;
   /// How long each device computes: under the plan at hand, and the last tried.

@@ -12,6 +12,7 @@
 #include "ChooseCopies.h"
 
 #include "Cost/RelayGroups.h"
+#include "Forms/FormPrices.h"
 #include "Units/PlanCost.h"
 #include "Units/SearchOutcome.h"
 #include "neuroshard/Planner/Memory.h"
@@ -21,7 +22,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 
 using namespace neuroshard;
 
@@ -31,22 +31,16 @@ namespace {
 /// known.
 constexpr double kCopiesWorth = 5e-3;
 constexpr int kCopyPasses = 2;
-/// Shards and devices x costs that are asked for, and how many at least.
+/// TableShards and devices x costs that are asked for, and how many at least.
 constexpr double kCopyWork = 2e5;
 constexpr double kFewestCopyCosts = 48;
-
-using Shards = std::vector<Shard>;
 
 class CopyChooser {
 public:
   CopyChooser(const SearchContext &context, const ShardingPlan &plan)
       : context(context), groupSize(relayGroupSize(context.problem)),
-        original(plan), tables(shardsOfTables(plan)),
-        costsLeft(std::max(
-            kFewestCopyCosts,
-            kCopyWork / static_cast<double>(
-                            plan.shards.size() +
-                            static_cast<size_t>(context.deviceCount)))) {}
+        original(plan), prices(context, plan, kCopyWork, kFewestCopyCosts),
+        tables(prices.given()) {}
 
   /// The plan with copies; nothing if they are not worth it.
   std::optional<ShardingPlan> run() {
@@ -55,7 +49,7 @@ public:
       return std::nullopt;
     bestMs = withoutMs = costMs(tables);
     busyMs = triedBusyMs;
-    std::vector<Shards> best = tables, all = tables;
+    std::vector<TableShards> best = tables, all = tables;
     descend(best, bestMs);
     copyReplicated(all);
     double allMs = costMs(all);
@@ -70,19 +64,12 @@ public:
     descend(best, bestMs, /*isLast=*/true);
     if (!(bestMs < withoutMs * (1 - kCopiesWorth)))
       return std::nullopt;
-    return planOf(best);
+    return prices.planOf(best);
   }
 
   double withoutMs = 0, bestMs = 0;
 
 private:
-  std::vector<Shards> shardsOfTables(const ShardingPlan &plan) const {
-    std::vector<Shards> of(context.problem.tables.size());
-    for (const Shard &shard : plan.shards)
-      of[static_cast<size_t>(context.tableIndex(shard.table))].push_back(shard);
-    return of;
-  }
-
   /// Finds the tables that may have copies, those that send most first.
   void orderTables() {
     std::vector<double> bytes(tables.size());
@@ -102,37 +89,23 @@ private:
                              [&](size_t table) { return bytes[table]; });
   }
 
-  ShardingPlan planOf(const std::vector<Shards> &of) const {
-    ShardingPlan plan = original;
-    plan.shards.clear();
-    for (const Shards &shards : of)
-      plan.shards.insert(plan.shards.end(), shards.begin(), shards.end());
-    return plan;
+  double costMs(const std::vector<TableShards> &of) {
+    return prices.costMs(of, triedBusyMs);
   }
-
-  /// Infinite for a plan that breaks a rule or needs too much memory.
-  double costMs(const std::vector<Shards> &of) {
-    --costsLeft;
-    ShardingPlan plan = planOf(of);
-    if (!verify(plan, context.problem).empty())
-      return std::numeric_limits<double>::infinity();
-    return planCostMs(context, plan, triedBusyMs);
-  }
-
-  bool isDone() const { return costsLeft <= 0 || context.deadlinePassed(); }
 
   /// Copies each table, or takes its shards back, where that is cheaper.
   /// The last time at all places in a group.
-  void descend(std::vector<Shards> &of, double &cost, bool isLast = false) {
+  void descend(std::vector<TableShards> &of, double &cost,
+               bool isLast = false) {
     for (int pass = 0; pass < kCopyPasses; ++pass) {
       double before = cost;
       for (size_t table : order) {
-        std::vector<Shards> forms = copiesOf(table);
+        std::vector<TableShards> forms = copiesOf(table);
         forms.push_back(tables[table]);
         if (isLast)
           addPlaces(table, forms);
-        for (Shards &form : forms) {
-          if (isDone())
+        for (TableShards &form : forms) {
+          if (prices.isDone())
             return;
           if (form == of[table])
             continue;
@@ -151,7 +124,7 @@ private:
   }
 
   /// On devices in turn: what each table adds is only known later.
-  void copyReplicated(std::vector<Shards> &of) {
+  void copyReplicated(std::vector<TableShards> &of) {
     double each = std::ranges::max(busyMs) / static_cast<double>(order.size());
     for (size_t table : order) {
       if (groupSize == 0 || !of[table].front().hasCopies())
@@ -163,8 +136,8 @@ private:
   }
 
   /// A copy in each group, whole or cut over the group.
-  std::vector<Shards> copiesOf(size_t table) const {
-    std::vector<Shards> forms;
+  std::vector<TableShards> copiesOf(size_t table) const {
+    std::vector<TableShards> forms;
     if (context.rulesOf(static_cast<int>(table)).syncEvery > 0)
       forms.push_back(copyOnAll(table));
     if (groupSize == 0)
@@ -181,12 +154,12 @@ private:
                               shard.colBegin = begin;
                               shard.colEnd = end;
                             }));
-    std::erase_if(forms, std::mem_fn(&Shards::empty));
+    std::erase_if(forms, std::mem_fn(&TableShards::empty));
     return forms;
   }
 
   /// Whole copies on each device of the first group and those like it.
-  void addPlaces(size_t table, std::vector<Shards> &forms) const {
+  void addPlaces(size_t table, std::vector<TableShards> &forms) const {
     for (int index = 0; index < groupSize; ++index) {
       Shard shard = newShard(table);
       placeInGroups(shard, index);
@@ -212,14 +185,14 @@ private:
     return shard;
   }
 
-  Shards copyOnAll(size_t table) const {
+  TableShards copyOnAll(size_t table) const {
     Shard shard = newShard(table);
     for (int device = 0; device < context.deviceCount; ++device)
       shard.devices.push_back(device);
     return {shard};
   }
 
-  Shards wholeCopy(size_t table) const {
+  TableShards wholeCopy(size_t table) const {
     Shard shard = newShard(table);
     for (auto first = busyMs.begin(); first != busyMs.end(); first += groupSize)
       shard.devices.push_back(static_cast<int>(
@@ -229,12 +202,12 @@ private:
 
   /// Device k of each group has the k-th part; nothing if there are fewer.
   template <typename SetRange>
-  Shards cutCopy(size_t table, int64_t size, int64_t unit,
-                 const SetRange &setRange) const {
+  TableShards cutCopy(size_t table, int64_t size, int64_t unit,
+                      const SetRange &setRange) const {
     int64_t units = (size + unit - 1) / unit;
     if (units < groupSize)
       return {};
-    Shards shards;
+    TableShards shards;
     for (int64_t k = 0; k < groupSize; ++k) {
       Shard shard = newShard(table);
       shard.name += "_copy" + std::to_string(k);
@@ -249,8 +222,8 @@ private:
   const SearchContext &context;
   int groupSize;
   const ShardingPlan &original;
-  const std::vector<Shards> tables; ///< of the original.
-  double costsLeft;
+  FormPrices prices;
+  const std::vector<TableShards> &tables; ///< of the original.
   std::vector<size_t> order;
   /// How long each device computes: under the plan at hand, and the last tried.
   std::vector<double> busyMs, triedBusyMs;
