@@ -386,8 +386,8 @@ TEST(JsonTest, OptimizersTakeTheirOwnSettingsAlone) {
   EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                 "optimizer": {"kind": "sgd", "beta2": 0.5}})")),
             "tables[0].optimizer.beta2: sgd has no beta2; it has "
-            "weight_decay, max_gradient, weight_decay_mode and "
-            "stochastic_rounding");
+            "weight_decay, max_gradient, weight_decay_mode, "
+            "stochastic_rounding and catch_up");
   // Files of earlier builds have the defaults of all settings.
   Expected<ShardingProblem> problem =
       parseWorkload(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,

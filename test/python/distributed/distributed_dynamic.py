@@ -29,7 +29,7 @@ class Twins:
         self.context = context
         if tier == "dram":
             context.devices = "H200"  # the planner knows no host memory below CPUs
-        sums = {} if optimizer in ("sgd", "adam") else {"initial_accumulator": 0.25}
+        sums = {"initial_accumulator": 0.25} if "sum" in STATE_NAMES[optimizer] else {}
         optimizer = ns.Optimizer(optimizer, **sums)
         self.problem = problem_of(context, optimizer, pooling, type)
         self.plan = kind_plan(context, self.problem, kind, tier)

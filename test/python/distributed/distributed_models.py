@@ -90,8 +90,12 @@ def make_plan(problem, kinds, ranks, seed, idle=()):
     for table, kind in zip(problem.tables, kinds, strict=True):
         if kind == "replicated" and (ranks == 1 or idle):
             kind = "table_wise"
-        shards += [ns.Shard(table=one.table, rows=one.rows, cols=one.cols, devices=one.devices)
-                   for one in cut(table, kind, owners, ranks, chooser)]
+        if kind == "hot_rows" and problem.optimizer_semantics == "per_shard" and table.rows > 1:
+            # All rows have as many states.
+            pieces = plans.cut_hot_rows(table, owners, ranks, chooser, ("table_wise", "rows"))
+        else:
+            pieces = cut(table, kind, owners, ranks, chooser)
+        shards += [ns.Shard(table=one.table, rows=one.rows, cols=one.cols, devices=one.devices) for one in pieces]
     plan = ns.Plan(shards=shards, device_count=ranks,
                    optimizer_semantics=problem.optimizer_semantics)
     plan.verify(problem)

@@ -339,7 +339,7 @@ def case_initial_values(context, number="0"):
 
     mine = context.rank == context.size - 1
     name = next(shard.table for shard in plan.shards if context.size - 1 in shard.devices)
-    kind, text = (KeyError, "of the caller") if mine else (ns.distributed.GroupError, f"rank {context.size - 1}: filling")
+    kind, text = (ValueError, "KeyError: 'of the caller'") if mine else (ns.distributed.GroupError, f"rank {context.size - 1}: filling")
     raises(kind, text, lambda: context.make(plan, problem, initial_values={name: fails}))
     for wrong, error, text in (({"no": fails}, ValueError, "expected tables of"), ({first: 3}, TypeError, "a function"),
                                (3, TypeError, "a dict"),

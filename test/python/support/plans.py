@@ -49,10 +49,10 @@ def cut_table(table, kind, devices, world, chooser):
             for (r, c), owner in zip(places, owners(len(places), devices, chooser))]
 
 
-def cut_hot_rows(table, devices, world, chooser):
+def cut_hot_rows(table, devices, world, chooser, kinds=("table_wise", "columns", "rows", "rows_and_columns")):
     """A copy of the first rows on each device, and the others whole or cut."""
     hot = chooser.randint(1, table.rows - 1)
-    kind = chooser.choice(("table_wise", "columns", "rows", "rows_and_columns"))
+    kind = chooser.choice(kinds)
     cold = cut_table(replace(table, rows=table.rows - hot), kind, devices, world, chooser)
     return [Shard(table.name, (0, hot), (0, table.dim), tuple(sorted(devices))),
             *(replace(shard, rows=(shard.rows[0] + hot, shard.rows[1] + hot)) for shard in cold)]
