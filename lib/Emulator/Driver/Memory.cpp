@@ -54,6 +54,13 @@ public:
   bool contains(const void *pointer, size_t bytes) {
     return find(pointer, bytes).has_value();
   }
+  int64_t bytes() {
+    std::lock_guard lock(mutex);
+    int64_t all = 0;
+    for (auto [begin, size] : blocks)
+      all += static_cast<int64_t>(size);
+    return all;
+  }
 
 private:
   std::mutex mutex;
@@ -235,6 +242,9 @@ EMULATOR_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
   pinned.add(*pointer, bytes);
   return CUDA_SUCCESS;
 }
+
+/// For tests: bytes of pinned host memory that the process has.
+EMULATOR_EXPORT int64_t nse_pinned_bytes() { return pinned.bytes(); }
 
 EMULATOR_EXPORT CUresult cuMemFreeHost(void *pointer) {
   if (CUresult result = checkInitialized())

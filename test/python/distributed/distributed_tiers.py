@@ -181,7 +181,7 @@ GPU_PAGE_BYTES, STAGING_BYTES = 2 << 20, 8 << 20
 
 
 def emulated_bytes(rank):
-    """What is taken of the memory of a rank's emulated GPU."""
+    """What is taken of the memory of a rank's emulated GPU, and pinned of the host's."""
     driver = ctypes.CDLL(str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "lib" / "libneuroshard_emulator.so"))
     gpu, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
     assert driver.cuInit(0) == 0
@@ -189,12 +189,13 @@ def emulated_bytes(rank):
     assert driver.cuCtxPushCurrent_v2(gpu) == 0
     assert driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
     assert driver.cuCtxPopCurrent_v2(ctypes.byref(gpu)) == 0
-    return total.value - free.value
+    driver.nse_pinned_bytes.restype = ctypes.c_int64
+    return torch.tensor([total.value - free.value, driver.nse_pinned_bytes()])
 
 
 def taken(context, problem, plan, parts):
-    """Bytes of the emulated GPU that open tables take, and those that steps add; its pages are as large as those
-    of GPUs."""
+    """Bytes of the emulated GPU and pinned bytes of the host that open tables take, and those that steps add; the GPU's
+    pages are as large as those of GPUs."""
     os.environ["NEUROSHARD_EMULATOR_GRANULARITY"] = str(GPU_PAGE_BYTES)
     before = emulated_bytes(context.rank)
     tables = context.make(plan, problem)
@@ -204,7 +205,7 @@ def taken(context, problem, plan, parts):
     stepped = emulated_bytes(context.rank)
     tables.close()
     del os.environ["NEUROSHARD_EMULATOR_GRANULARITY"]
-    return opened - before, stepped - opened
+    return (opened - before).tolist(), (stepped - opened).tolist()
 
 
 def case_memory(context, tier):
@@ -227,10 +228,13 @@ def case_memory(context, tier):
         return
     # 40,000 rows of 64 bytes are two pages, and of 4 bytes one.
     assert cached.weights_bytes == (3 * 2 + 2 + 1) * GPU_PAGE_BYTES + STAGING_BYTES
-    assert cached_bytes - whole_bytes == (cached.weights_bytes - STAGING_BYTES - held.weights_bytes
-                                          - held.optimizer_state_bytes)
-    more = cached_step - whole_step - STAGING_BYTES
+    assert cached_bytes[0] - whole_bytes[0] == (
+        cached.weights_bytes - STAGING_BYTES - held.weights_bytes - held.optimizer_state_bytes)
+    more = cached_step[0] - whole_step[0] - STAGING_BYTES
     assert 0 <= more <= 16 << 10, more  # places of ids, and what kernels are told
+    # Of the host's, rows of 192 and 80 bytes and 16 bytes a place are not pinned.
+    assert cached_bytes[1] == whole_bytes[1]
+    assert STAGING_BYTES <= cached_step[1] <= planned[1].host_bytes[0] - 60_000 * (192 + 80) - 2 * 40_000 * 16
 
 
 def case_shards(context, tier="ssd"):
