@@ -98,7 +98,7 @@ def load_tables(source: str) -> ns.ShardingProblem:
     made = call(source)
     if isinstance(made, ns.ShardingProblem):
         return made
-    return of_module(made, source, None, 1, None, None, needs_devices=False)
+    return of_module(made, source, None, 1, None, (), needs_devices=False)
 
 
 def load_constraints(path: str, problem: ns.ShardingProblem) -> ns.Constraints:
