@@ -1,4 +1,4 @@
-//===- WeightsFile.h - Where the rows of raised constants go ----*- C++ -*-===//
+//===- WeightsFile.h - File of the weights of raised tables -----*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRANSFORMS_WEIGHTSFILE_H
 #define NEUROSHARD_TRANSFORMS_WEIGHTSFILE_H

@@ -130,13 +130,12 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.outputRows =
       (sums.resultRows + unpooledIds(problem, features) * part.lookups) *
       batchShare;
-  work.uniqueRows =
-      replicated
-          ? distinctRows(source, work.lookups, batch * batchShare)
-          : std::min(unique * part.distinct, static_cast<double>(shard.rows()));
   work.updateLookups = sums.lookups * part.lookups;
   work.updateUniqueRows =
       std::min(unique * part.distinct, static_cast<double>(shard.rows()));
+  work.uniqueRows = replicated
+                        ? distinctRows(source, work.lookups, batch * batchShare)
+                        : work.updateUniqueRows;
   work.catchesUp = source.optimizer.catchUp;
   work.updateGradientRows =
       replicated ? work.outputRows / batchShare : work.outputRows;

@@ -29,7 +29,7 @@ namespace {
 /// Other forms must lower the cost by this share: what is nearer is not known.
 constexpr double kFormsWorth = 5e-3;
 constexpr int kHotRowPasses = 4;
-/// TableShards and devices x costs that are asked for, and how many at least.
+/// Shards and devices x costs that are asked for, and how many at least.
 constexpr double kFormWork = 4e5;
 constexpr double kFewestFormCosts = 96;
 /// Devices that are tried for the other rows, the least busy ones.

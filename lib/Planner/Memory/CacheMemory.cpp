@@ -52,11 +52,3 @@ CacheBytes neuroshard::cacheStagingBytes(const ShardingProblem &problem,
   // Rows and their places on the GPU; pinned, rows and two chunks of places.
   return {2 * kRowStagingBytes, 2 * kRowStagingBytes + files};
 }
-
-CacheBytes neuroshard::cacheStagingBytes(const ShardingProblem &problem,
-                                         std::span<const Tier> tiers) {
-  CacheBytes most;
-  for (Tier tier : tiers)
-    most = mostOf(most, cacheStagingBytes(problem, tier));
-  return most;
-}

@@ -12,7 +12,6 @@
 #include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
-#include <span>
 
 namespace neuroshard {
 
@@ -42,10 +41,6 @@ CacheBytes rowCacheBytes(const ShardingProblem &problem, const Table &table,
 /// What all shards of a device in a lower tier share: the buffers through which
 /// their rows pass. Depends on the shard's tier, and is most for tier "ssd".
 CacheBytes cacheStagingBytes(const ShardingProblem &problem, Tier tier);
-
-/// The most of it over tiers.
-CacheBytes cacheStagingBytes(const ShardingProblem &problem,
-                             std::span<const Tier> tiers);
 
 } // namespace neuroshard
 

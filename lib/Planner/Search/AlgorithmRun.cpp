@@ -29,16 +29,21 @@ constexpr double kPlanEnd = 0.99;
 
 /// Routes, copies and hot rows: what cuts and places of a search leave open.
 /// A context of its own for tables whose rows are in the order of their use,
-/// which `context` has in none.
-std::vector<std::optional<std::string>>
-chooseBesideCuts(const ShardingProblem &problem, const SearchContext &context,
-                 ShardingPlan &plan) {
-  std::vector<std::optional<std::string>> chosen;
+/// which `context` has in none. Returns a sentence on each that has changed the
+/// plan.
+std::vector<std::string> chooseBesideCuts(const ShardingProblem &problem,
+                                          const SearchContext &context,
+                                          ShardingPlan &plan) {
+  std::vector<std::string> chosen;
+  auto add = [&](std::optional<std::string> line) {
+    if (line)
+      chosen.push_back(std::move(*line));
+  };
   bool isDefault = context.options.algorithm == Algorithm::Default;
   auto choose = [&](const SearchContext &exact) {
-    chosen.push_back(chooseRoutes(exact, plan));
+    add(chooseRoutes(exact, plan));
     if (isDefault)
-      chosen.push_back(chooseCopies(exact, plan));
+      add(chooseCopies(exact, plan));
   };
   if (!hasRowsByUse(problem)) {
     choose(context);
@@ -48,7 +53,7 @@ chooseBesideCuts(const ShardingProblem &problem, const SearchContext &context,
   SearchContext exact(problem, context.model, rest, context.widths);
   choose(exact);
   if (isDefault)
-    chosen.push_back(chooseHotRows(exact, plan));
+    add(chooseHotRows(exact, plan));
   return chosen;
 }
 
@@ -57,7 +62,7 @@ SearchResult finish(const ShardingProblem &problem,
   context.beginPhase("explaining the plan", kPlanEnd, 1);
   SearchResult result;
   result.plan = outcome.state->plan();
-  std::vector<std::optional<std::string>> chosen =
+  std::vector<std::string> chosen =
       chooseBesideCuts(problem, context, result.plan);
   result.breakdown =
       evaluate(problem, result.plan, context.model, context.options.objective);
@@ -65,9 +70,8 @@ SearchResult finish(const ShardingProblem &problem,
   result.lowerBoundMs =
       lowerBoundMs(problem, context.model, context.options.objective);
   result.explanation = std::move(outcome.explanation);
-  for (std::optional<std::string> &line : chosen)
-    if (line)
-      result.explanation.push_back(std::move(*line));
+  for (std::string &line : chosen)
+    result.explanation.push_back(std::move(line));
   for (std::string &line : explainCuts(context, problem, result.plan))
     result.explanation.push_back(std::move(line));
   result.tried = std::move(outcome.tried);

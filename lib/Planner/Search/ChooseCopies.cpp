@@ -31,7 +31,7 @@ namespace {
 /// known.
 constexpr double kCopiesWorth = 5e-3;
 constexpr int kCopyPasses = 2;
-/// TableShards and devices x costs that are asked for, and how many at least.
+/// Shards and devices x costs that are asked for, and how many at least.
 constexpr double kCopyWork = 2e5;
 constexpr double kFewestCopyCosts = 48;
 

@@ -1,4 +1,4 @@
-//===- ClosestNameTest.cpp - What a misspelt name may mean ----------------===//
+//===- ClosestNameTest.cpp - Known names nearest to misspelt ones ---------===//
 
 #include "neuroshard/Support/ClosestName.h"
 #include "neuroshard/Support/OptionText.h"
