@@ -260,11 +260,11 @@ def require_lengths(features: object) -> None:
     TorchRec's permute() reads by strides and lengths, whatever the others are."""
     if torch.compiler.is_compiling():
         return
-    bags = sum(features.stride_per_key())
-    if features.lengths().numel() != bags:
+    lengths, bags = features.lengths(), sum(features.stride_per_key())
+    if lengths.numel() != bags:
         raise TensorError(f"expected {bags} lengths, as there are bags of the {len(features.keys())} features of the "
-                          f"KeyedJaggedTensor, found {features.lengths().numel()}")
-    lengths, count = features.lengths(), sum(features.length_per_key())
+                          f"KeyedJaggedTensor, found {lengths.numel()}")
+    count = sum(features.length_per_key())
     if lengths.numel() and int(lengths.min()) < 0:
         raise TensorError(f"lengths: expected numbers from 0, found {int(lengths.min())}")
     for what, held in (("values", features.values()), ("weights", features.weights_or_none())):

@@ -99,9 +99,11 @@ class RowOrder:
     def apply(self, ids: Jagged) -> Jagged:
         """ids: as operators take them. Ids that no row has stay as they are, and so do ids with wrong offsets: the step
         refuses them."""
+        if not self.orders or ids.ids.dim() != 1 or ids.offsets.dim() != 1:
+            return ids
         features = self._counts.shape[0]
         bags = (ids.offsets.shape[0] - 1) // features
-        if not self.orders or ids.ids.dim() != 1 or ids.offsets.dim() != 1 or bags <= 0:
+        if bags <= 0:
             return ids
         if self._rows.device != ids.ids.device:
             self._rows, self._begins, self._counts = (one.to(ids.ids.device) for one in
