@@ -47,16 +47,16 @@ def collect(timed, file, path, topology, todo, stop):
 
 
 def measure_all(timed, file, path, topology, todo, stop, progress):
-    saved = time.monotonic()
+    saved = float("-inf")  # the first sample is written at once: a lost rank may end this process, too
     timed.start()
     for done, (index, repeat) in enumerate(todo, start=1):
         measured = timed.measure(index)
         if file:
             file.samples.append(to_sample(file, topology, index, repeat, measured))
-            progress.show(done, f", {sum(rejections(file.samples))} rejected")
             if time.monotonic() - saved > SAVE_EVERY_S:
                 file.write(path)
                 saved = time.monotonic()
+            progress.show(done, f", {sum(rejections(file.samples))} rejected")
         if timed.exchanger.control.gather([stop.set]).any():
             return done == len(todo)
     return True
