@@ -16,7 +16,8 @@ def RaiseLookups : Pass<"neuroshard-raise-lookups", "::mlir::ModuleOp"> {
     global become lookups of a `neuroshard.table`, with the sums, means and
     weights behind them. The forms that are known are on the page raising.md of
     the documentation. A table that was an argument of a function no longer is
-    one.
+    one. Functions that take a table and are called are brought into their
+    callers first.
 
     What looks like a lookup and cannot be raised stays as it is, and is named with
     the reason in a remark of the category `neuroshard-raise-lookups`, or, with

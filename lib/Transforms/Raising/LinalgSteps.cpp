@@ -31,6 +31,17 @@ static RowStep weighBy(Value weights) {
   return step;
 }
 
+/// By weights with a last dimension of 1, as torch-mlir has them.
+static RowStep weighByColumn(Value column) {
+  RowStep step = weighBy(column);
+  if (auto expand = column.getDefiningOp<tensor::ExpandShapeOp>())
+    step.weightsSource = expand.getSrc();
+  step.weights = [column](OpBuilder &b, Location loc) -> Value {
+    return withoutLastDim(b, loc, column);
+  };
+  return step;
+}
+
 static RowStep divideBy(Value divisor) {
   RowStep step;
   std::optional<double> number = splatOf(divisor);
@@ -71,9 +82,9 @@ public:
   RowStep find();
 
 private:
-  /// The operand of an argument of the body that has the rows' leading
-  /// dimensions.
-  Value perId(Value value);
+  /// The step if `value` is an argument of the body whose operand has the rows'
+  /// leading dimensions, or these and one of size 1.
+  RowStep weighByArgument(Value value);
   RowStep elementwise(Value element);
 
   linalg::GenericOp op;
@@ -81,18 +92,26 @@ private:
   SmallVector<AffineMap> maps;
 };
 
-Value GenericStep::perId(Value value) {
+RowStep GenericStep::weighByArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || argument.getOwner() != op.getBody() ||
       argument.getArgNumber() >= op.getNumDpsInputs() ||
       !argument.getType().isF32())
     return {};
-  unsigned numLoops = op.getNumLoops();
-  if (maps[argument.getArgNumber()] !=
-      AffineMap::getMultiDimIdentityMap(numLoops, op.getContext())
-          .getMajorSubMap(numLoops - 1))
-    return {};
-  return op.getInputs()[argument.getArgNumber()];
+  Value operand = op.getInputs()[argument.getArgNumber()];
+  AffineMap map = maps[argument.getArgNumber()];
+  unsigned numIdLoops = op.getNumLoops() - 1;
+  AffineMap perId =
+      AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op.getContext())
+          .getMajorSubMap(numIdLoops);
+  if (map == perId)
+    return weighBy(operand);
+  bool isColumn =
+      map.getNumResults() == op.getNumLoops() &&
+      map.getMajorSubMap(numIdLoops) == perId &&
+      map.getResult(numIdLoops) == getAffineConstantExpr(0, op.getContext()) &&
+      cast<RankedTensorType>(operand.getType()).getDimSize(numIdLoops) == 1;
+  return isColumn ? weighByColumn(operand) : RowStep();
 }
 
 /// `element` is a product or quotient of the row's element.
@@ -100,8 +119,8 @@ RowStep GenericStep::elementwise(Value element) {
   Value own = op.getBody()->getArgument(rows);
   if (auto product = element.getDefiningOp<arith::MulFOp>()) {
     if (product.getLhs() == own)
-      return weighBy(perId(product.getRhs()));
-    return product.getRhs() == own ? weighBy(perId(product.getLhs()))
+      return weighByArgument(product.getRhs());
+    return product.getRhs() == own ? weighByArgument(product.getLhs())
                                    : RowStep();
   }
   if (auto quotient = element.getDefiningOp<arith::DivFOp>())

@@ -2,6 +2,7 @@
 
 #include "EmitLookup.h"
 #include "Found/Values.h"
+#include "InlineTables.h"
 #include "JaggedArguments.h"
 #include "LinalgBag.h"
 #include "LinalgForms.h"
@@ -60,9 +61,10 @@ public:
   unsigned numLookups = 0, numTables = 0;
 
 private:
+  bool takesTable(func::FuncOp function);
   void findIn(func::FuncOp function);
   void nameUnknown(Operation *op);
-  std::optional<FoundLookup> findLookup(Operation *op);
+  std::optional<FoundLookup> findLookup(Operation *op, Misses &why);
   void drop(const RaisedTable &table, const std::string &reason);
   ir::TableOp createTable(const RaisedTable &raised);
   void eraseUnused(llvm::SmallSetVector<Operation *, 16> &ops);
@@ -75,15 +77,16 @@ private:
   Operation *lastTable = nullptr;
 };
 
-std::optional<FoundLookup> Raiser::findLookup(Operation *op) {
+std::optional<FoundLookup> Raiser::findLookup(Operation *op, Misses &why) {
   bool valid = options.assumeValidInputs;
-  for (auto find : {findLinalgBag, findLoop, findStableHloGather})
-    if (std::optional<FoundLookup> found = find(op, misses, valid))
+  for (auto find :
+       {findLinalgBag, findLoop, findStableHloGather, findTorchEmbedding})
+    if (std::optional<FoundLookup> found = find(op, why, valid))
       return found;
-  if (misses.lookups.contains(op))
+  if (why.lookups.contains(op))
     return std::nullopt;
-  for (auto find : {findTensorGather, findLinalgGather, findTorchEmbedding})
-    if (std::optional<FoundLookup> found = find(op, misses))
+  for (auto find : {findTensorGather, findLinalgGather})
+    if (std::optional<FoundLookup> found = find(op, why))
       return found;
   return std::nullopt;
 }
@@ -101,7 +104,7 @@ void Raiser::nameUnknown(Operation *op) {
 void Raiser::findIn(func::FuncOp function) {
   Block *entry = &function.getBody().front();
   function.walk([&](Operation *op) {
-    std::optional<FoundLookup> found = findLookup(op);
+    std::optional<FoundLookup> found = findLookup(op, misses);
     if (!found)
       return nameUnknown(op);
     if (op->getBlock() != entry) {
@@ -130,7 +133,26 @@ void Raiser::findIn(func::FuncOp function) {
   });
 }
 
+/// Whether a lookup in the function reads rows of one of its arguments.
+bool Raiser::takesTable(func::FuncOp function) {
+  Misses ignored;
+  return function
+      ->walk([&](Operation *op) {
+        std::optional<FoundLookup> found = findLookup(op, ignored);
+        std::string reason;
+        std::optional<TableSource> source;
+        if (found)
+          source = sourceOf(found->table->get(), reason);
+        return source && isa_and_nonnull<BlockArgument>(source->value)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 void Raiser::find() {
+  inlineTables(module, symbols,
+               [this](func::FuncOp function) { return takesTable(function); });
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal())
       findIn(function);

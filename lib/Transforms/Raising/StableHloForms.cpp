@@ -128,7 +128,8 @@ std::string Gather::checkDims() {
   return "";
 }
 
-/// Takes ids from before ops that only add their last dimension, or widen them.
+/// Takes ids or weights from before ops that only add their last dimension, or
+/// widen them.
 static void lookThrough(Value &ids, bool &hasIndexDim) {
   while (Operation *op = ids.getDefiningOp()) {
     if (op->getNumOperands() != 1)
@@ -159,36 +160,26 @@ static void lookThrough(Value &ids, bool &hasIndexDim) {
 }
 
 /// StableHLO moves an index that is out of range to the nearest row.
-static Value clamped(OpBuilder &b, Location loc, Value ids, int64_t rows) {
-  auto type = cast<RankedTensorType>(ids.getType());
-  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, ids);
-  Value empty = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
-  AffineMap map = b.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> loops(type.getRank(),
-                                         utils::IteratorType::parallel);
-  auto generic = linalg::GenericOp::create(
-      b, loc, type, ids, empty, ArrayRef<AffineMap>{map, map}, loops,
-      [&](OpBuilder &body, Location inner, ValueRange elements) {
-        auto constant = [&](int64_t number) -> Value {
-          return arith::ConstantOp::create(
-              body, inner, body.getIntegerAttr(type.getElementType(), number));
-        };
-        Value least =
-            arith::MaxSIOp::create(body, inner, elements[0], constant(0));
-        Value row =
-            arith::MinSIOp::create(body, inner, least, constant(rows - 1));
-        linalg::YieldOp::create(body, inner, row);
-      });
-  return generic.getResult(0);
+static Value clamped(OpBuilder &b, Location loc, Value id, int64_t rows) {
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantOp::create(b, loc,
+                                     b.getIntegerAttr(id.getType(), number));
+  };
+  Value least = arith::MaxSIOp::create(b, loc, id, constant(0));
+  return arith::MinSIOp::create(b, loc, least, constant(rows - 1));
 }
 
 Maker Gather::makeIds() {
-  int64_t rows = table.getDimSize(0);
-  return [ids = ids, dim = hasIndexDim, rows,
-          valid = validInputs](OpBuilder &b, Location loc) -> Value {
-    Value taken = dim ? withoutLastDim(b, loc, ids) : ids;
-    return valid ? taken : clamped(b, loc, taken, rows);
+  Maker taken = [ids = ids, dim = hasIndexDim](OpBuilder &b,
+                                               Location loc) -> Value {
+    return dim ? withoutLastDim(b, loc, ids) : ids;
   };
+  if (validInputs)
+    return taken;
+  return mapped(taken, [rows = table.getDimSize(0)](OpBuilder &b, Location loc,
+                                                    Value id) {
+    return clamped(b, loc, id, rows);
+  });
 }
 
 std::optional<FoundLookup> Gather::find() {
@@ -263,7 +254,16 @@ RowStep neuroshard::raising::stableHloStep(OpOperand &use) {
   Operation *op = use.getOwner();
   RowStep step;
   auto rows = dyn_cast<RankedTensorType>(use.get().getType());
-  if (!rows || op->getNumOperands() != 2)
+  if (!rows)
+    return step;
+  // Of one type, torch-mlir writes converts, too; what is sums up in f32.
+  if (isNamed(op, "stablehlo.convert") && op->getNumOperands() == 1) {
+    auto to = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (to && (to == rows || to.getElementType().isF32()))
+      step.kind = RowStep::Same;
+    return step;
+  }
+  if (op->getNumOperands() != 2)
     return step;
   Value other = op->getOperand(1 - use.getOperandNumber());
   if (isNamed(op, "stablehlo.reduce")) {
@@ -285,15 +285,25 @@ RowStep neuroshard::raising::stableHloStep(OpOperand &use) {
       !isNamed(broadcast, "stablehlo.broadcast_in_dim") ||
       broadcast->getNumOperands() != 1)
     return step;
-  auto weights = dyn_cast<RankedTensorType>(broadcast->getOperand(0).getType());
+  Value weights = broadcast->getOperand(0);
+  auto type = dyn_cast<RankedTensorType>(weights.getType());
   auto dims = numbersOf(broadcast->getAttr("broadcast_dimensions"));
-  if (!weights || !weights.getElementType().isF32() || !dims ||
-      !llvm::equal(*dims, llvm::seq<int64_t>(0, rows.getRank() - 1)) ||
-      weights.getShape() != rows.getShape().drop_back())
+  if (!type || !type.getElementType().isF32() || !dims ||
+      !llvm::equal(*dims, llvm::seq<int64_t>(0, type.getRank())))
     return step;
+  ArrayRef<int64_t> shape = type.getShape();
+  // JAX gives them a last dimension of 1.
+  bool isColumn = type.getRank() == rows.getRank() && shape.back() == 1;
+  if (isColumn)
+    shape = shape.drop_back();
+  if (shape != rows.getShape().drop_back())
+    return step;
+  lookThrough(weights, isColumn);
   step.kind = RowStep::Weigh;
-  step.weights = there(broadcast->getOperand(0));
-  step.weightsSource = broadcast->getOperand(0);
+  step.weights = [weights, isColumn](OpBuilder &b, Location loc) -> Value {
+    return isColumn ? withoutLastDim(b, loc, weights) : weights;
+  };
+  step.weightsSource = weights;
   step.consumed = {broadcast};
   return step;
 }

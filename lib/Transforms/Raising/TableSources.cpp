@@ -208,7 +208,8 @@ static std::string whyNotArgument(BlockArgument argument) {
                    function.getSymNameAttr()))
     return "";
   return "the table is an argument of '@" + printable(function.getSymName()) +
-         "', which is called; inline it first: --inline";
+         "', whose calls cannot all be inlined: it calls itself, has several "
+         "blocks or is named by another op";
 }
 
 std::string
@@ -216,11 +217,11 @@ neuroshard::raising::whyNotTable(const TableSource &source,
                                  const llvm::DenseSet<OpOperand *> &reads) {
   if (source.global)
     return whyNotGlobal(source.global, reads);
-  if (Operation *other = otherReader(source.value, reads))
-    return readAlsoBy(other);
   if (auto argument = dyn_cast<BlockArgument>(source.value))
-    return whyNotArgument(argument);
-  return "";
+    if (std::string reason = whyNotArgument(argument); !reason.empty())
+      return reason;
+  Operation *other = otherReader(source.value, reads);
+  return other ? readAlsoBy(other) : "";
 }
 
 /// Erases the casts of `value` that nobody uses; sizes of tables are constants.

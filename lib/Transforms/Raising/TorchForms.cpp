@@ -4,8 +4,10 @@
 #include "Found/Offsets.h"
 #include "Found/Values.h"
 #include "RowSteps.h"
+#include "TableSources.h"
 #include "TorchTypes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -47,12 +49,15 @@ public:
 
   std::optional<FoundLookup> findRows();
   std::optional<FoundLookup> findBags();
+  std::optional<FoundLookup> findSelected();
+  std::optional<FoundLookup> findIndexed(bool validInputs);
 
 private:
   std::nullopt_t miss(std::string reason) {
     return misses.lookup(op, std::move(reason));
   }
-  std::optional<FoundLookup> begin();
+  std::optional<FoundLookup> begin(Value idsOfTorch);
+  std::optional<FoundLookup> beginRows(Value idsOfTorch);
   std::string setPadding(FoundLookup &found, Value padding, bool wraps);
   std::string setBags(FoundLookup &found);
 
@@ -63,26 +68,26 @@ private:
 } // namespace
 
 /// The table, the ids and the result.
-std::optional<FoundLookup> TorchEmbedding::begin() {
+std::optional<FoundLookup> TorchEmbedding::begin(Value idsOfTorch) {
   FoundLookup found;
   found.op = op;
   found.result = op->getResult(0);
   found.table = &op->getOpOperand(0);
   found.consumed = {op};
   table = builtinOfTorch(op->getOperand(0).getType());
-  ids = builtinOfTorch(op->getOperand(1).getType());
+  ids = builtinOfTorch(idsOfTorch.getType());
   found.type = builtinOfTorch(found.result.getType());
   if (!table || table.getRank() != 2 || !ids || !found.type ||
       found.type.getRank() < 1)
     return miss("table, ids and result must be a '!torch.vtensor' with known "
                 "rank and element type; got: " +
                 textOf(op->getOperand(0).getType()) + ", " +
-                textOf(op->getOperand(1).getType()) + ", " +
+                textOf(idsOfTorch.getType()) + ", " +
                 textOf(found.result.getType()));
   if (!ids.getElementType().isInteger(32) &&
       !ids.getElementType().isInteger(64))
     return miss("ids must be si32 or si64, got: " +
-                textOf(op->getOperand(1).getType()));
+                textOf(idsOfTorch.getType()));
   // torch-mlir does not always know the columns of a result.
   SmallVector<int64_t> shape(found.type.getShape());
   if (!fit(shape.back(), table.getDimSize(1)))
@@ -90,8 +95,16 @@ std::optional<FoundLookup> TorchEmbedding::begin() {
                 textOf(found.result.getType()));
   shape.back() = table.getDimSize(1);
   found.type = RankedTensorType::get(shape, found.type.getElementType());
-  found.ids = toBuiltin(op->getOperand(1));
-  found.idsSource = op->getOperand(1);
+  found.ids = toBuiltin(idsOfTorch);
+  found.idsSource = idsOfTorch;
+  return found;
+}
+
+/// The same, with one row for each id.
+std::optional<FoundLookup> TorchEmbedding::beginRows(Value idsOfTorch) {
+  std::optional<FoundLookup> found = begin(idsOfTorch);
+  if (found && !fit(found->type.getShape().drop_back(), ids.getShape()))
+    return miss("the result must have the dimensions of the ids and one more");
   return found;
 }
 
@@ -117,11 +130,9 @@ std::optional<FoundLookup> TorchEmbedding::findRows() {
   if (op->getNumOperands() != 5 || op->getNumResults() != 1)
     return miss("it must have the operands weight, indices, padding_idx, "
                 "scale_grad_by_freq and sparse");
-  std::optional<FoundLookup> found = begin();
+  std::optional<FoundLookup> found = beginRows(op->getOperand(1));
   if (!found)
     return std::nullopt;
-  if (!fit(found->type.getShape().drop_back(), ids.getShape()))
-    return miss("the result must have the dimensions of the ids and one more");
   if (constantOfTorch(op->getOperand(3)) != 0)
     return miss("scale_grad_by_freq must be the constant false: lookups do not "
                 "scale gradients");
@@ -171,7 +182,7 @@ std::optional<FoundLookup> TorchEmbedding::findBags() {
       op->getNumResults() != 4)
     return miss("it must have the operands of that torch operator and four "
                 "results");
-  std::optional<FoundLookup> found = begin();
+  std::optional<FoundLookup> found = begin(op->getOperand(1));
   if (!found)
     return std::nullopt;
   if (found->type.getRank() != 2)
@@ -194,8 +205,53 @@ std::optional<FoundLookup> TorchEmbedding::findBags() {
   return found;
 }
 
+/// `index_select(table, dim, ids)`.
+std::optional<FoundLookup> TorchEmbedding::findSelected() {
+  if (op->getNumOperands() != 3 || op->getNumResults() != 1)
+    return miss("it must have the operands self, dim and index");
+  if (!isStored(op->getOperand(0)))
+    return std::nullopt;
+  if (constantOfTorch(op->getOperand(1)) != 0)
+    return miss("its dim must be the constant 0: lookups select whole rows");
+  return beginRows(op->getOperand(2));
+}
+
+/// `table[ids]`, where torch counts negative ids from the end.
+std::optional<FoundLookup> TorchEmbedding::findIndexed(bool validInputs) {
+  if (op->getNumOperands() != 2 || op->getNumResults() != 1)
+    return miss("it must have the operands self and indices");
+  if (!isStored(op->getOperand(0)))
+    return std::nullopt;
+  Operation *list = op->getOperand(1).getDefiningOp();
+  if (!isNamed(list, "torch.prim.ListConstruct") || list->getNumOperands() != 1)
+    return miss("lookups select whole rows by one index tensor");
+  std::optional<FoundLookup> found = beginRows(list->getOperand(0));
+  if (!found || validInputs)
+    return found;
+  if (ids.getElementType().isInteger(32) && table.getDimSize(0) > INT32_MAX)
+    return miss("ids of si32 cannot name all rows of the table");
+  found->guard = "negative ids are counted from the end first, unless the "
+                 "option 'assume-valid-inputs' says that there are none";
+  found->idsName = found->idsSource;
+  // Ids that are counted from the end of a table are not those of another.
+  found->idsSource = op->getResult(0);
+  found->ids = mapped(found->ids, [rows = table.getDimSize(0)](
+                                      OpBuilder &b, Location loc, Value id) {
+    auto constant = [&](int64_t number) -> Value {
+      return arith::ConstantOp::create(b, loc,
+                                       b.getIntegerAttr(id.getType(), number));
+    };
+    Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                             id, constant(0));
+    Value fromEnd = arith::AddIOp::create(b, loc, id, constant(rows));
+    return arith::SelectOp::create(b, loc, isNegative, fromEnd, id).getResult();
+  });
+  return found;
+}
+
 std::optional<FoundLookup>
-neuroshard::raising::findTorchEmbedding(Operation *op, Misses &misses) {
+neuroshard::raising::findTorchEmbedding(Operation *op, Misses &misses,
+                                        bool validInputs) {
   llvm::StringRef name = op->getName().getStringRef();
   if (name == "torch.aten.embedding")
     return TorchEmbedding(op, misses).findRows();
@@ -203,6 +259,11 @@ neuroshard::raising::findTorchEmbedding(Operation *op, Misses &misses) {
       name == "torch.aten.embedding_bag.padding_idx" ||
       name == "torch.aten._embedding_bag")
     return TorchEmbedding(op, misses).findBags();
+  if (name == "torch.aten.index_select")
+    return TorchEmbedding(op, misses).findSelected();
+  if (name == "torch.aten.index.Tensor" ||
+      name == "torch.aten.index.Tensor_hacked_twin")
+    return TorchEmbedding(op, misses).findIndexed(validInputs);
   return std::nullopt;
 }
 
@@ -274,6 +335,13 @@ RowStep neuroshard::raising::torchStep(OpOperand &use) {
     return reduceTorch(op, rows.getRank(), RowStep::Mean);
   if (name == "torch.aten.mul.Tensor" && op->getNumOperands() == 2)
     return weighTorch(use, rows);
+  if (name == "torch.aten.div.Scalar" && op->getNumOperands() == 2)
+    if (std::optional<int64_t> divisor = constantOfTorch(op->getOperand(1))) {
+      RowStep step;
+      step.kind = RowStep::Divide;
+      step.divisor = static_cast<double>(*divisor);
+      return step;
+    }
   return {};
 }
 

@@ -13,9 +13,10 @@
 
 namespace neuroshard::raising {
 
-/// `torch.aten.embedding`, `torch.aten.embedding_bag` and its variants.
+/// `torch.aten.embedding`, `torch.aten.embedding_bag` and its variants,
+/// `torch.aten.index_select`, and `torch.aten.index.Tensor` by one tensor.
 std::optional<FoundLookup> findTorchEmbedding(mlir::Operation *op,
-                                              Misses &misses);
+                                              Misses &misses, bool validInputs);
 
 /// Makes builtin tensors of arguments and results of torch's type that are
 /// converted at once anyway.

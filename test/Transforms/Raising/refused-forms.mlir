@@ -131,9 +131,9 @@ func.func @buffers(%t: memref<23x4xf32> loc("t"), %ids: memref<?xi64>, %o: memre
 // -----
 
 func.func @index_select(%t: !torch.vtensor<[23,4],f32> loc("t"), %ids: !torch.vtensor<[?],si64>) -> !torch.vtensor<[?,4],f32> {
-  %zero = "torch.constant.int"() <{value = 0 : i64}> : () -> !torch.int
-  // expected-error @+1 {{selects rows of a table by ids in a form that is not raised; docs/raising.md lists those that are}}
-  %r = "torch.aten.index_select"(%t, %zero, %ids) : (!torch.vtensor<[23,4],f32>, !torch.int, !torch.vtensor<[?],si64>) -> !torch.vtensor<[?,4],f32>
+  %one = "torch.constant.int"() <{value = 1 : i64}> : () -> !torch.int
+  // expected-error @+1 {{its dim must be the constant 0: lookups select whole rows}}
+  %r = "torch.aten.index_select"(%t, %one, %ids) : (!torch.vtensor<[23,4],f32>, !torch.int, !torch.vtensor<[?],si64>) -> !torch.vtensor<[?,4],f32>
   return %r : !torch.vtensor<[?,4],f32>
 }
 

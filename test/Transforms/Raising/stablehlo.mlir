@@ -30,6 +30,28 @@ func.func @sum(%t: tensor<100x4xf32>, %ids: tensor<8x3xi32>) -> tensor<8x4xf32> 
   return %sums : tensor<8x4xf32>
 }
 
+// Weights as JAX has them, with a last dimension of 1, behind a conversion as torch-mlir has it.
+// CHECK-LABEL: func.func @weighted(
+// CHECK-SAME:    %[[WIDS:.*]]: tensor<8x3xi32>, %[[W:.*]]: tensor<8x3xf32>) -> tensor<8x4xf32>
+// CHECK:         %[[WFLAT:.*]] = tensor.collapse_shape %[[W]]
+// CHECK:         neuroshard.pack ids({{.*}}) offsets({{.*}}) weights(%[[WFLAT]]
+// CHECK:         %[[WSUMS:.*]] = neuroshard.lookup sum @{{.*}} weighted
+// CHECK-NEXT:    return %[[WSUMS]]
+func.func @weighted(%t: tensor<100x4xf32>, %ids: tensor<8x3xi32>, %w: tensor<8x3xf32>) -> tensor<8x4xf32> {
+  %zero = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+  %rows = "stablehlo.gather"(%t, %ids) <{dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2>, slice_sizes = array<i64: 1, 4>}> : (tensor<100x4xf32>, tensor<8x3xi32>) -> tensor<8x3x4xf32>
+  %same = "stablehlo.convert"(%rows) : (tensor<8x3x4xf32>) -> tensor<8x3x4xf32>
+  %column = "stablehlo.broadcast_in_dim"(%w) <{broadcast_dimensions = array<i64: 0, 1>}> : (tensor<8x3xf32>) -> tensor<8x3x1xf32>
+  %all = "stablehlo.broadcast_in_dim"(%column) <{broadcast_dimensions = array<i64: 0, 1, 2>}> : (tensor<8x3x1xf32>) -> tensor<8x3x4xf32>
+  %products = "stablehlo.multiply"(%same, %all) : (tensor<8x3x4xf32>, tensor<8x3x4xf32>) -> tensor<8x3x4xf32>
+  %sums = "stablehlo.reduce"(%products, %zero) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = "stablehlo.add"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    "stablehlo.return"(%s) : (tensor<f32>) -> ()
+  }) : (tensor<8x3x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  return %sums : tensor<8x4xf32>
+}
+
 // What is no row, no whole row, or of two indices, stays.
 // CHECK-LABEL: func.func @near(
 // CHECK-NOT:     neuroshard.lookup

@@ -54,3 +54,25 @@ func.func @around(%user: !torch.vtensor<[100,4],f32>, %ids: !torch.vtensor<[8,3]
   %sums = "torch.aten.sum.dim_IntList"(%rows, %dims, %no, %none) : (!torch.vtensor<[8,3,4],f32>, !torch.list<int>, !torch.bool, !torch.none) -> !torch.vtensor<[8,4],f32>
   return %sums : !torch.vtensor<[8,4],f32>
 }
+
+// -----
+
+// Torch counts negative ids of an index from the end, those of index_select are errors.
+// CHECK-LABEL: func.func @indexed(
+// CHECK-SAME:    %[[IDS:.*]]: tensor<?xi64>) -> (tensor<?x4xf32>, tensor<?x4xf32>)
+// CHECK:         %[[PLAIN:.*]] = neuroshard.pack ids(%[[IDS]] : tensor<?xi64>)
+// CHECK:         %[[WRAPPED:.*]] = linalg.generic {{.*}} ins(%[[IDS]] : tensor<?xi64>)
+// CHECK:           arith.cmpi slt
+// CHECK:           arith.constant 100 : i64
+// CHECK:           arith.select
+// CHECK:         %[[COUNTED:.*]] = neuroshard.pack ids(%[[WRAPPED]] : tensor<?xi64>)
+// CHECK:         %[[INDEXED:.*]] = neuroshard.lookup unpooled @table0[%[[COUNTED]],
+// CHECK:         %[[SELECTED:.*]] = neuroshard.lookup unpooled @table0[%[[PLAIN]],
+// CHECK:         return %[[INDEXED]], %[[SELECTED]]
+func.func @indexed(%user: !torch.vtensor<[100,4],f32>, %ids: !torch.vtensor<[?],si64>) -> (!torch.vtensor<[?,4],f32>, !torch.vtensor<[?,4],f32>) {
+  %zero = "torch.constant.int"() <{value = 0 : i64}> : () -> !torch.int
+  %list = "torch.prim.ListConstruct"(%ids) : (!torch.vtensor<[?],si64>) -> !torch.list<vtensor>
+  %0 = "torch.aten.index.Tensor_hacked_twin"(%user, %list) : (!torch.vtensor<[100,4],f32>, !torch.list<vtensor>) -> !torch.vtensor<[?,4],f32>
+  %1 = "torch.aten.index_select"(%user, %zero, %ids) : (!torch.vtensor<[100,4],f32>, !torch.int, !torch.vtensor<[?],si64>) -> !torch.vtensor<[?,4],f32>
+  return %0, %1 : !torch.vtensor<[?,4],f32>, !torch.vtensor<[?,4],f32>
+}

@@ -34,6 +34,25 @@ Maker neuroshard::raising::idsFrom(Value tensor) {
   };
 }
 
+Maker neuroshard::raising::mapped(Maker ids, IdMap map) {
+  return [ids = std::move(ids), map = std::move(map)](OpBuilder &b,
+                                                      Location loc) -> Value {
+    Value taken = ids(b, loc);
+    auto type = cast<RankedTensorType>(taken.getType());
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, taken);
+    Value empty = tensor::EmptyOp::create(b, loc, sizes, type.getElementType());
+    AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+    SmallVector<utils::IteratorType> loops(type.getRank(),
+                                           utils::IteratorType::parallel);
+    auto generic = linalg::GenericOp::create(
+        b, loc, type, taken, empty, ArrayRef<AffineMap>{identity, identity},
+        loops, [&](OpBuilder &body, Location inner, ValueRange elements) {
+          linalg::YieldOp::create(body, inner, map(body, inner, elements[0]));
+        });
+    return generic.getResult(0);
+  };
+}
+
 Value neuroshard::raising::withoutLastDim(OpBuilder &b, Location loc,
                                           Value indices) {
   int64_t rank = cast<RankedTensorType>(indices.getType()).getRank();

@@ -23,6 +23,13 @@ Maker there(mlir::Value value);
 /// A maker of ids from a tensor of i32, i64 or index.
 Maker idsFrom(mlir::Value tensor);
 
+/// What makes an id of one, in the body of a `linalg.generic`.
+using IdMap =
+    std::function<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Value)>;
+
+/// A maker of `ids`, of i32 or i64, after `map` for each of them.
+Maker mapped(Maker ids, IdMap map);
+
 /// `indices` without its last dimension, which has size 1.
 mlir::Value withoutLastDim(mlir::OpBuilder &b, mlir::Location loc,
                            mlir::Value indices);
