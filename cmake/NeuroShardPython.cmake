@@ -133,7 +133,7 @@ function(neuroshard_lay_out_python)
 endfunction()
 
 # What goes into the package of a wheel, besides the module: libraries into neuroshard/lib, the
-# compiler's tools into neuroshard/bin, as far as this build has them. python/neuroshard/_binaries.py
+# compiler's tools into neuroshard/bin, as far as this build has them. neuroshard._native.binaries
 # finds them there. Other installations have them in lib and bin of the prefix.
 function(neuroshard_fill_wheel)
   add_custom_target(neuroshard-wheel)
@@ -159,7 +159,7 @@ function(neuroshard_fill_wheel)
       # What pip puts into the bin of the environment.
       set(script ${PROJECT_BINARY_DIR}/scripts/${target})
       file(CONFIGURE OUTPUT ${script} CONTENT
-        "#!python\nfrom neuroshard._binaries import run_tool\n\nrun_tool('${target}')\n")
+        "#!python\nfrom neuroshard._native.binaries import run_tool\n\nrun_tool('${target}')\n")
       install(PROGRAMS ${script} DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python_parts
         EXCLUDE_FROM_ALL)
     endif()

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 namespace neuroshard::emulator {
 
@@ -29,10 +30,18 @@ struct Allocation {
   int device;
   bool hidden;
   bool isReserved = false; ///< `bytes` may grow.
+  bool isShown = false;    ///< of hidden memory, while it is used.
+
+  std::byte *usable() const;
+  bool has(const std::byte *address) const {
+    return address >= usable() && address < usable() + usableBytes;
+  }
 };
 
 std::mutex mutex;
 int numUses = 0; ///< MemoryUses that live.
+/// The arrays of hidden memory that these have shown; some may be freed.
+std::vector<const std::byte *> shownArrays;
 /// All allocations by the address of the array. Never destroyed: kernels may
 /// run at exit.
 std::map<const std::byte *, Allocation> &getAllocations() {
@@ -63,16 +72,24 @@ bool isDamaged(const std::byte *begin, const Allocation &allocation) {
   return !isFresh(first, begin) || !isFresh(begin + allocation.bytes, end);
 }
 
-/// Lets the host use hidden memory, or not.
-void show(const Allocation &allocation, bool isShown) {
-  if (allocation.hidden)
-    mprotect(allocation.mapping + getGuardBytes(), allocation.usableBytes,
-             isShown ? PROT_READ | PROT_WRITE : PROT_NONE);
+std::byte *Allocation::usable() const { return mapping + getGuardBytes(); }
+
+/// Lets hidden memory be used, or not.
+void show(Allocation &allocation, bool isShown) {
+  if (!allocation.hidden)
+    return;
+  mprotect(allocation.usable(), allocation.usableBytes,
+           isShown ? PROT_READ | PROT_WRITE : PROT_NONE);
+  allocation.isShown = isShown;
 }
 
-void showAll(bool isShown) {
-  for (const auto &[begin, allocation] : getAllocations())
-    show(allocation, isShown);
+void hideShown() {
+  auto &allocations = getAllocations();
+  for (const std::byte *begin : shownArrays)
+    if (auto found = allocations.find(begin);
+        found != allocations.end() && found->second.isShown)
+      show(found->second, false);
+  shownArrays.clear();
 }
 
 /// Address space for `inside` bytes between two guards, without memory; null if
@@ -99,16 +116,40 @@ size_t sumBytes(int device) {
 }
 } // namespace
 
-MemoryUse::MemoryUse() {
-  std::lock_guard lock(mutex);
-  if (numUses++ == 0)
-    showAll(true);
+MemoryUse::MemoryUse(std::initializer_list<const void *> arrays) {
+  {
+    std::lock_guard lock(mutex);
+    ++numUses;
+  }
+  for (const void *array : arrays)
+    showMemory(array);
 }
 
 MemoryUse::~MemoryUse() {
   std::lock_guard lock(mutex);
   if (--numUses == 0)
-    showAll(false);
+    hideShown();
+}
+
+bool showMemory(const void *address) {
+  std::lock_guard lock(mutex);
+  auto &allocations = getAllocations();
+  auto *byte = static_cast<const std::byte *>(address);
+  // The array that begins behind the address may have it in its slack.
+  auto found = allocations.upper_bound(byte);
+  if (found == allocations.end() || !found->second.has(byte)) {
+    if (found == allocations.begin())
+      return false;
+    --found;
+  }
+  Allocation &allocation = found->second;
+  if (!allocation.hidden || !allocation.has(byte) || numUses == 0)
+    return false;
+  if (!allocation.isShown) {
+    show(allocation, true);
+    shownArrays.push_back(found->first);
+  }
+  return true;
 }
 
 void *allocateMemory(int device, size_t bytes, bool hidden) {
@@ -131,7 +172,7 @@ void *allocateMemory(int device, size_t bytes, bool hidden) {
   std::byte *begin = first + inside - aligned;
   Allocation &allocation = getAllocations()[begin];
   allocation = {mapping, inside + 2 * guard, inside, bytes, device, hidden};
-  show(allocation, numUses > 0);
+  show(allocation, false);
   return begin;
 }
 
@@ -175,7 +216,7 @@ bool commitMemory(void *place, size_t bytes, int device) {
   std::memset(place, kFreshByte, bytes);
   found->bytes = found->usableBytes = offset + bytes;
   found->device = device;
-  show(*found, numUses > 0);
+  show(*found, found->isShown);
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -37,14 +38,21 @@ bool uncommitMemory(void *place, size_t bytes);
 /// Frees addresses without memory: false if they are not.
 bool freeAddresses(void *begin);
 
-/// While one lives, hidden memory can be used: by a kernel or a copy.
+/// A use of hidden memory, by a kernel or a copy. What is shown can be used
+/// while one lives.
 class MemoryUse {
 public:
-  MemoryUse();
+  /// Shows the memory of some arrays; others may come up in faults.
+  explicit MemoryUse(std::initializer_list<const void *> arrays = {});
   ~MemoryUse();
   MemoryUse(const MemoryUse &) = delete;
   MemoryUse &operator=(const MemoryUse &) = delete;
 };
+
+/// Shows the hidden memory that has the address, at the first use of it: a use
+/// of each allocation would take as long as a small kernel. False if it has
+/// none, or no MemoryUse lives.
+bool showMemory(const void *address);
 
 enum class FreeResult {
   Freed,

@@ -9,6 +9,7 @@
 
 #include "FaultHandler.h"
 #include "Block.h"
+#include "DeviceMemory.h"
 
 #include <iterator>
 #include <mutex>
@@ -55,6 +56,8 @@ void handle(int signal, siginfo_t *info, void *context) {
   Block *block = info->si_code > 0 ? Block::getCurrent() : nullptr;
   if (!block)
     return passOn(signal, info, context);
+  if (signal == SIGSEGV && showMemory(info->si_addr))
+    return; // the instruction runs again
   Fault fault;
   fault.signal = signal;
   fault.address = info->si_addr;

@@ -107,7 +107,8 @@ EMULATOR_EXPORT int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
                                      {num_runs, 4}}))
     return result;
   auto run = [=, scratch_bytes = *temp_bytes](Accesses *accesses) {
-    MemoryUse use;
+    MemoryUse use(
+        {keys, iota, sorted_keys, order, unique_keys, starts, num_runs});
     (isWide ? sortKeys<uint64_t>
             : sortKeys<uint32_t>)(keys, end_bit, iota, sorted_keys, order,
                                   unique_keys, starts, num_runs, n);

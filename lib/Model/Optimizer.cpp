@@ -73,6 +73,21 @@ std::string noSuchSetting(OptimizerKind kind, std::string_view setting) {
                         : "weight_decay_mode and stochastic_rounding");
 }
 
+/// "a, b and c": the optimizers that can catch up.
+static std::string catchingUp() {
+  std::vector<std::string_view> names;
+  for (const OptimizerProperties &properties : kOptimizers)
+    if (properties.canCatchUp)
+      names.push_back(properties.name);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text.append(i == 0                  ? ""
+                : i + 1 == names.size() ? " and "
+                                        : ", ")
+        .append(names[i]);
+  return text;
+}
+
 static std::optional<SettingError> catchUpError(const Optimizer &optimizer) {
   if (!optimizer.catchUp)
     return std::nullopt;
@@ -80,9 +95,9 @@ static std::optional<SettingError> catchUpError(const Optimizer &optimizer) {
   std::string name(properties.name);
   if (!properties.canCatchUp)
     return SettingError{
-        "catch_up", "is of sgd, momentum, adagrad, adam and adamw, whose steps "
-                    "without a gradient need nothing but the row's own "
-                    "elements; got: " +
+        "catch_up", "is of " + catchingUp() +
+                        ", whose steps without a gradient need nothing but the "
+                        "row's own elements; got: " +
                         name};
   if (properties.hasEps && optimizer.eps == 0)
     return SettingError{"eps", "must be above 0 with catch_up: a row without "

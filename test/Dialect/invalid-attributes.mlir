@@ -112,7 +112,7 @@ neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd, stoch
 
 // -----
 
-// expected-error@below {{'catch_up': is of sgd, momentum, adagrad, adam and adamw, whose steps without a gradient need nothing but the row's own elements; got: rowwise_adagrad}}
+// expected-error@below {{'catch_up': is of sgd, adagrad, adam, momentum and adamw, whose steps without a gradient need nothing but the row's own elements; got: rowwise_adagrad}}
 "x"() {a = #neuroshard.optimizer<rowwise_adagrad, weight_decay = 0.5, catch_up>} : () -> ()
 
 // -----

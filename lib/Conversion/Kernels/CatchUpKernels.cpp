@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CatchUpKernels.h"
-#include "RandomRounding.h"
+#include "Optimizers/RandomRounding.h"
 #include "UpdateParts.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"

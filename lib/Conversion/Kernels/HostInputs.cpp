@@ -2,7 +2,7 @@
 
 #include "HostInputs.h"
 
-#include "Prefetch.h"
+#include "Rows/Prefetch.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -9,7 +9,7 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_KERNELBODY_H
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_KERNELBODY_H
 
-#include "RowBuilder.h"
+#include "Rows/RowBuilder.h"
 
 #include <optional>
 

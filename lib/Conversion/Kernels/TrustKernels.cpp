@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TrustKernels.h"
-#include "TrustRules.h"
+#include "Optimizers/TrustRules.h"
 #include "UpdateParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

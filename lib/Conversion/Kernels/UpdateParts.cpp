@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "UpdateParts.h"
-#include "CounterRules.h"
-#include "RandomRounding.h"
+#include "Optimizers/CounterRules.h"
+#include "Optimizers/RandomRounding.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -4,7 +4,7 @@
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_UPDATEPARTS_H
 
 #include "KernelBody.h"
-#include "OptimizerRules.h"
+#include "Optimizers/OptimizerRules.h"
 
 namespace neuroshard {
 

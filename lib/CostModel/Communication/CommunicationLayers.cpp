@@ -6,8 +6,8 @@
 
 #include "CommunicationLayers.h"
 
-#include "Layers/Instructions.h"
 #include "Layers/Vectors.h"
+#include "neuroshard/Support/InstructionSets.h"
 
 #include <cstring>
 
@@ -68,29 +68,11 @@ template <size_t Lanes> struct Kernels {
   }
 };
 
-/// The loop for one instruction set.
-#define NEUROSHARD_VARIANT(NAME, ATTRIBUTES, LANES)                            \
-  struct NAME {                                                                \
-    ATTRIBUTES static void apply(const LayerView &layer, const Rows &x,        \
-                                 size_t rows, bool rectify, Rows &y) {         \
-      Kernels<LANES>::allRows(layer, x, rows, rectify, y);                     \
-    }                                                                          \
-  };
-
-NEUROSHARD_VARIANT(Baseline, , 4)
-#ifdef NEUROSHARD_X86
-NEUROSHARD_VARIANT(AVX2, NEUROSHARD_AVX2, 8)
-NEUROSHARD_VARIANT(AVX512, NEUROSHARD_AVX512, 16)
-#else
-using AVX2 = Baseline;
-using AVX512 = Baseline;
-#endif
-
 } // namespace
 
 void dense::applyLayer(const LayerView &layer, const Rows &x, size_t rows,
                        bool rectify, Rows &y) {
-  dispatch<Baseline, AVX2, AVX512>(bestInstructions(), [&](auto variant) {
-    variant.apply(layer, x, rows, rectify, y);
+  runFor(widestInstructionSet(), [&](auto lanes) NEUROSHARD_INLINE {
+    Kernels<lanes>::allRows(layer, x, rows, rectify, y);
   });
 }

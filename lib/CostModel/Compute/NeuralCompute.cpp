@@ -47,7 +47,7 @@ struct NeuralCompute::State {
   size_t sums = 0;
   /// countsWork() of each feature.
   std::array<bool, kFeatureCount> work;
-  dense::Instructions instructions = dense::bestInstructions();
+  InstructionSet instructions = widestInstructionSet();
 
   /// Clamps and standardises the features. Returns the factor by which the
   /// work is beyond the clamped features.

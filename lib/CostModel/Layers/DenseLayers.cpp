@@ -225,52 +225,29 @@ template <size_t Lanes, size_t RowVectors> struct Kernels {
   }
 };
 
-/// The loops for one instruction set.
-#define NEUROSHARD_VARIANT(NAME, ATTRIBUTES, LANES, ROW_VECTORS)               \
-  struct NAME {                                                                \
-    using Loops = Kernels<LANES, ROW_VECTORS>;                                 \
-    ATTRIBUTES static void affine(const PackedLayer &layer, const float *x,    \
-                                  float *y) {                                  \
-      Loops::affineBody(layer, x, y);                                          \
-    }                                                                          \
-    ATTRIBUTES static void headRows(const PackedHead &head,                    \
-                                    const double *sums, size_t stride,         \
-                                    size_t rows, float *out) {                 \
-      Loops::headRowsBody(head, sums, stride, rows, out);                      \
-    }                                                                          \
-    ATTRIBUTES static void exponentials(const float *x, size_t count,          \
-                                        float *y) {                            \
-      Loops::exponentialsBody(x, count, y);                                    \
-    }                                                                          \
-  };
-
-NEUROSHARD_VARIANT(Baseline, , 4, 4)
-#ifdef NEUROSHARD_X86
-NEUROSHARD_VARIANT(AVX2, NEUROSHARD_AVX2, 8, 4)
-NEUROSHARD_VARIANT(AVX512, NEUROSHARD_AVX512, 16, 2)
-#else
-using AVX2 = Baseline;
-using AVX512 = Baseline;
-#endif
+/// With AVX-512 two vectors of rows take the registers.
+template <size_t Lanes> using Loops = Kernels<Lanes, Lanes == 16 ? 2 : 4>;
 
 } // namespace
 
-void dense::affine(Instructions instructions, const PackedLayer &layer,
+void dense::affine(InstructionSet instructions, const PackedLayer &layer,
                    const float *x, float *y) {
-  dispatch<Baseline, AVX2, AVX512>(
-      instructions, [&](auto variant) { variant.affine(layer, x, y); });
-}
-
-void dense::headRows(Instructions instructions, const PackedHead &head,
-                     const double *sums, size_t stride, size_t rows,
-                     float *out) {
-  dispatch<Baseline, AVX2, AVX512>(instructions, [&](auto variant) {
-    variant.headRows(head, sums, stride, rows, out);
+  runFor(instructions, [&](auto lanes) NEUROSHARD_INLINE {
+    Loops<lanes>::affineBody(layer, x, y);
   });
 }
 
-void dense::exponentials(Instructions instructions, const float *x,
+void dense::headRows(InstructionSet instructions, const PackedHead &head,
+                     const double *sums, size_t stride, size_t rows,
+                     float *out) {
+  runFor(instructions, [&](auto lanes) NEUROSHARD_INLINE {
+    Loops<lanes>::headRowsBody(head, sums, stride, rows, out);
+  });
+}
+
+void dense::exponentials(InstructionSet instructions, const float *x,
                          size_t count, float *y) {
-  dispatch<Baseline, AVX2, AVX512>(
-      instructions, [&](auto variant) { variant.exponentials(x, count, y); });
+  runFor(instructions, [&](auto lanes) NEUROSHARD_INLINE {
+    Loops<lanes>::exponentialsBody(x, count, y);
+  });
 }

@@ -10,8 +10,8 @@
 #ifndef NEUROSHARD_LIB_COSTMODEL_LAYERS_DENSELAYERS_H
 #define NEUROSHARD_LIB_COSTMODEL_LAYERS_DENSELAYERS_H
 
-#include "Instructions.h"
 #include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/Support/InstructionSets.h"
 
 #include <array>
 #include <cstddef>
@@ -35,8 +35,8 @@ struct PackedLayer {
 };
 
 /// y = weight x + bias, `paddedOut` numbers.
-void affine(Instructions instructions, const PackedLayer &layer, const float *x,
-            float *y);
+void affine(InstructionSet instructions, const PackedLayer &layer,
+            const float *x, float *y);
 
 /// The head of a compute network: K sums -> hidden -> 2.
 struct PackedHead {
@@ -52,12 +52,12 @@ struct PackedHead {
 
 /// Log forward and log backward of `rows` devices: out[r] and
 /// out[kBlockRows + r]. Row r's sums begin at sums[r * stride].
-void headRows(Instructions instructions, const PackedHead &head,
+void headRows(InstructionSet instructions, const PackedHead &head,
               const double *sums, size_t stride, size_t rows, float *out);
 
 /// exp() of `count` numbers, at most 2 * kBlockRows; each is first kept within
 /// +-60.
-void exponentials(Instructions instructions, const float *x, size_t count,
+void exponentials(InstructionSet instructions, const float *x, size_t count,
                   float *y);
 
 } // namespace neuroshard::dense

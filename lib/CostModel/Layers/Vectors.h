@@ -1,11 +1,9 @@
 //===- Vectors.h - Vector types of the compiler -----------------*- C++ -*-===//
 ///
 /// \file
-/// For loops that are written once and compiled for several instruction sets.
-/// A loop is a template on the width of a vector that is inlined into one
-/// function for each set, with the width that it has: compilers cut wider
-/// vectors badly, in functions with target_clones even to those of the least
-/// set.
+/// For loops that are templates on the width of a vector and inlined into a
+/// function for each instruction set, with the width that it has: compilers cut
+/// wider vectors badly.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_COSTMODEL_LAYERS_VECTORS_H
@@ -13,13 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-
-#if defined(__x86_64__)
-#define NEUROSHARD_X86 1
-#define NEUROSHARD_AVX2 __attribute__((target("avx2")))
-#define NEUROSHARD_AVX512 __attribute__((target("avx512f")))
-#endif
-#define NEUROSHARD_INLINE __attribute__((always_inline)) inline
 
 namespace neuroshard::dense {
 

@@ -26,7 +26,7 @@ public:
   size_t outputs() const { return packed.back().out; }
 
   /// The outputs, in one of the two buffers of kMaxLayerWidth.
-  const float *apply(dense::Instructions instructions, const float *input,
+  const float *apply(InstructionSet instructions, const float *input,
                      float *buffer, float *other) const {
     for (size_t i = 0; i < packed.size(); ++i) {
       dense::affine(instructions, packed[i], input, buffer);
@@ -49,7 +49,7 @@ struct Network {
 
   FeatureScale tableScale, deviceScale;
   Stack table, head;
-  dense::Instructions instructions = dense::bestInstructions();
+  InstructionSet instructions = widestInstructionSet();
 };
 
 class Player final : public PlacementPlayer {

@@ -91,7 +91,7 @@ CUresult copy(const Queue &queue, void *to, const void *from, size_t bytes) {
   if (bytes == 0)
     return CUDA_SUCCESS;
   auto run = [=](Accesses *accesses) {
-    MemoryUse use;
+    MemoryUse use({to, from});
     std::memmove(to, from, bytes);
     if (accesses) {
       accesses->add(from, bytes, NSE_READ);
@@ -145,7 +145,7 @@ CUresult fill(const Queue &queue, CUdeviceptr to, Value value, size_t count) {
     return result;
   size_t bytes = count * sizeof(Value);
   auto run = [=](Accesses *accesses) {
-    MemoryUse use;
+    MemoryUse use({toPointer(to)});
     std::fill_n(static_cast<Value *>(toPointer(to)), count, value);
     if (accesses)
       accesses->add(toPointer(to), bytes, NSE_WRITE);

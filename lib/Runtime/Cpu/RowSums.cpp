@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowSums.h"
-#include "WideVectors.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Support/InstructionSets.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
@@ -41,11 +41,11 @@ public:
         gradients(part.gradients + task.cols.begin) {}
 
   void run() const {
-    runWithWidestVectors([this]() NSRT_INLINE { add(); });
+    runWithWidestVectors([this]() NEUROSHARD_INLINE { add(); });
   }
 
 private:
-  NSRT_INLINE void add() const {
+  NEUROSHARD_INLINE void add() const {
     const int64_t *offsets = part.ids.offsets;
     int64_t bags = offsets ? part.ids.bags : part.ids.numIds;
     for (int64_t b = 0; b < bags; ++b) {
@@ -60,13 +60,13 @@ private:
     }
   }
 
-  NSRT_INLINE void fetch(const float *gradient) const {
+  NEUROSHARD_INLINE void fetch(const float *gradient) const {
     for (int64_t c = 0; c < width; c += kFloatsPerCacheLine)
       __builtin_prefetch(gradient + c);
   }
 
-  NSRT_INLINE void addTo(int64_t row, const float *__restrict gradient,
-                         int64_t j) const {
+  NEUROSHARD_INLINE void addTo(int64_t row, const float *__restrict gradient,
+                               int64_t j) const {
     float *__restrict sum = sums + row * stride;
     if (weights)
       for (int64_t c = 0; c < width; ++c)

@@ -1,7 +1,7 @@
 //===- SumRows.cpp - Sums of gradients by row on CPUs ---------------------===//
 
 #include "CpuUpdate.h"
-#include "WideVectors.h"
+#include "neuroshard/Support/InstructionSets.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ void CpuUpdate::sumRows(const Task &task) const {
   const auto *offsets = as<const int64_t>(update.gradientOffsets);
   const auto *weights = as<const float>(update.sampleWeights);
   int64_t width = kernelsOf(update).dim, stride = strideOf(update);
-  runWithWidestVectors([&]() NSRT_INLINE {
+  runWithWidestVectors([&]() NEUROSHARD_INLINE {
     for (int64_t row = task.begin; row < task.end; ++row) {
       float *__restrict sum = as<float>(update.reduced) + row * stride;
       std::fill_n(sum, stride, 0.0f);

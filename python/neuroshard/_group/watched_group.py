@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard._group.silence import silence
-from neuroshard._torch_library import load_library
+from neuroshard._native.torch_library import load_library
 from neuroshard.errors import GroupError
 
 # Seconds that a failed process may do nothing while the interpreter is freed, after its exit

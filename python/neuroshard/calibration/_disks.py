@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard._group.agreement import gather, rank_of, together
-from neuroshard._torch_library import load_library
+from neuroshard._native.torch_library import load_library
 from neuroshard.calibration._links import rounded
 from neuroshard.topology import Disk, Topology
 

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from neuroshard._group.agreement import gather, rank_of, size_of, together
 from neuroshard._machine_file import machine_file, measured_class, with_reserves, write
 from neuroshard._planner import DeviceClass
-from neuroshard._torch_library import code_version
+from neuroshard._native.torch_library import code_version
 from neuroshard.calibration import _disks as disks
 from neuroshard.calibration import _links as links
 from neuroshard.calibration import _machine as machine

@@ -11,7 +11,7 @@ of arrays are checked; addresses are not.
     device.check()
 """
 
-from neuroshard._binaries import cuda_library as library_path
+from neuroshard._native.binaries import cuda_library as library_path
 from neuroshard.cuda._arrays import address
 from neuroshard.cuda._device import (EMULATOR, INFERENCE, TRAINING, TRAINING_JOINED, Device,
                                      available, check_artifact)

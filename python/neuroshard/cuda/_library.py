@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_uint64, c_void_p
 
-from neuroshard._binaries import cuda_library
+from neuroshard._native.binaries import cuda_library
 from neuroshard.errors import Error
 
 VERSION = 4

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 
 from neuroshard import _fields, _planner
-from neuroshard._compiler import compiler_path, run
+from neuroshard._native.compiler import compiler_path, run
 from neuroshard.errors import CompileError, TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from neuroshard import _binaries, _fields
+from neuroshard import _fields
+from neuroshard._native import binaries
 from neuroshard.errors import TensorError
 
 EMULATOR = "emulator"
@@ -38,7 +39,7 @@ class Device:
         if self.place.type == "cpu":
             return ()
         major, minor = torch.cuda.get_device_capability(self.place)
-        toolkit = _binaries.cuda_toolkit()
+        toolkit = binaries.cuda_toolkit()
         return ("--gpu", f"sm_{major}{minor}",
                 *(("--cuda-toolkit", str(toolkit)) if toolkit else ()))
 

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import torch
 
-from neuroshard._torch_library import load_library
+from neuroshard._native.torch_library import load_library
 from neuroshard.errors import TensorError
 
 

@@ -19,7 +19,7 @@ from neuroshard._group.agreement import host_leaders, rank_of, require_same, siz
 from neuroshard._group.host import local_ranks
 from neuroshard._group.watched_group import watched_group_of, is_forked
 from neuroshard._printable import counted
-from neuroshard._torch_library import code_version
+from neuroshard._native.torch_library import code_version
 from neuroshard.distributed import _operators
 from neuroshard.distributed._artifact_check import check_artifact
 from neuroshard.distributed._caches import CacheFigures, cache_figures

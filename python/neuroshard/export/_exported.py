@@ -30,7 +30,7 @@ class Exported(SplitModel):
                 batch: int | None = None) -> ShardingProblem:
         """The problem to plan. topology: None: to be added for planning. batch: samples over all devices; None: those
         of the example."""
-        from neuroshard._compiler import compiler_path, run
+        from neuroshard._native.compiler import compiler_path, run
         from neuroshard.problem import ShardingProblem
 
         if batch is not None:

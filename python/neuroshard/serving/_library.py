@@ -6,7 +6,7 @@ import ctypes
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_void_p
 from functools import cache
 
-from neuroshard._torch_library import load_runtime
+from neuroshard._native.torch_library import load_runtime
 
 
 class LookupInfo(ctypes.Structure):

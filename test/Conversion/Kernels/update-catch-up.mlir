@@ -24,4 +24,4 @@ module {}
 // CHECK: arith.addf %[[STEP]],
 // CHECK: vector.transfer_write %{{.*}}, %[[TAKEN]]
 
-// ROWWISE: is of sgd, momentum, adagrad, adam and adamw
+// ROWWISE: is of sgd, adagrad, adam, momentum and adamw

@@ -7,15 +7,14 @@
 
 using namespace neuroshard;
 using namespace neuroshard::test;
-using dense::Instructions;
 
 namespace {
 
-std::vector<Instructions> available() {
-  std::vector<Instructions> all;
-  for (Instructions i :
-       {Instructions::Baseline, Instructions::AVX2, Instructions::AVX512})
-    if (i <= dense::bestInstructions())
+std::vector<InstructionSet> available() {
+  std::vector<InstructionSet> all;
+  for (InstructionSet i :
+       {InstructionSet::Baseline, InstructionSet::AVX2, InstructionSet::AVX512})
+    if (i <= widestInstructionSet())
       all.push_back(i);
   return all;
 }
@@ -30,7 +29,7 @@ TEST(DenseLayersTest, EveryInstructionSetGivesTheSameBits) {
       sum = std::exp(exponent(random));
     std::vector<float> x(kFeatureCount, 0.3f), first(2 * dense::kBlockRows),
         firstTimes(first), firstHidden(kTableHidden0);
-    for (Instructions instructions : available()) {
+    for (InstructionSet instructions : available()) {
       std::vector<float> logs(2 * dense::kBlockRows), times(logs),
           hidden(kTableHidden0);
       dense::headRows(instructions, dense::PackedHead(model.members[0].head),
@@ -38,7 +37,7 @@ TEST(DenseLayersTest, EveryInstructionSetGivesTheSameBits) {
       dense::exponentials(instructions, logs.data(), rows, times.data());
       dense::affine(instructions, dense::PackedLayer(model.members[0].table[0]),
                     x.data(), hidden.data());
-      if (instructions == Instructions::Baseline) {
+      if (instructions == InstructionSet::Baseline) {
         first = logs;
         firstTimes = times;
         firstHidden = hidden;
@@ -55,7 +54,7 @@ TEST(DenseLayersTest, Exponentials) {
   std::vector<float> x = {0, 1, -1, 10, -20, 59, 1e30f, -1e30f, NAN};
   std::vector<float> expected = {0, 1, -1, 10, -20, 59, 60, -60, 60};
   std::vector<float> y(x.size());
-  for (Instructions instructions : available()) {
+  for (InstructionSet instructions : available()) {
     dense::exponentials(instructions, x.data(), x.size(), y.data());
     for (size_t i = 0; i < x.size(); ++i)
       EXPECT_NEAR(y[i] / std::exp(static_cast<double>(expected[i])), 1, 5e-7)

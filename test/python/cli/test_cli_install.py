@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import neuroshard as ns
-from neuroshard import _binaries, _torch_version
+from neuroshard._native import binaries, torch_version
 from support.planning import ROOT
 from support.ports import port_of, reserve_port
 
@@ -43,8 +43,8 @@ print(ns.__file__)
 
 # What a package without the parts says.
 MISSING = """
-from neuroshard import _compiler, _torch_library
-for look in (_torch_library.load_library, _compiler.compiler_path):
+from neuroshard._native import compiler, torch_library
+for look in (torch_library.load_library, compiler.compiler_path):
     try:
         look()
     except ImportError as error:
@@ -153,7 +153,7 @@ def test_a_wheel_may_have_libraries_and_tools_that_name_no_other_folder(complete
 
 def test_its_tools_plan_with_its_models_and_compile(complete, tmp_path):
     small().save(tmp_path / "workload.json")
-    tool = "import sys; from neuroshard._binaries import run_tool; run_tool(sys.argv.pop(1))"
+    tool = "import sys; from neuroshard._native.binaries import run_tool; run_tool(sys.argv.pop(1))"
     for name, *options in (
             ("neuroshard-translate", "--workload-to-mlir", "workload.json", "-o", "model.mlir"),
             ("neuroshard-compile", "model.mlir", "-o", "artifact")):
@@ -197,37 +197,37 @@ def test_without_them_it_names_what_brings_them(installed):
                           env={"PYTHONPATH": str(installed), "PATH": ""}, timeout=600)
     library, compiler = done.stdout.splitlines()
     assert library.startswith("libneuroshard_torch.so is neither in lib/ of this package")
-    assert _binaries.BUILD_WITH_TORCH in library
+    assert binaries.BUILD_WITH_TORCH in library
     assert compiler.startswith("neuroshard-compile is neither in bin/ of this package")
-    assert "artifact=" in compiler and _binaries.BUILD_WITH_COMPILER in compiler
+    assert "artifact=" in compiler and binaries.BUILD_WITH_COMPILER in compiler
 
 
 def test_another_torch_is_refused_before_its_library_is_loaded(complete, tmp_path):
     import torch
 
-    real = complete / "neuroshard" / "lib" / _binaries.TORCH_LIBRARY
-    assert _torch_version.torch_of(real) == torch.__version__.split("+")[0]
-    assert _torch_version.torch_mismatch(real, torch.__version__) == ""
-    other = tmp_path / _binaries.TORCH_LIBRARY
+    real = complete / "neuroshard" / "lib" / binaries.TORCH_LIBRARY
+    assert torch_version.torch_of(real) == torch.__version__.split("+")[0]
+    assert torch_version.torch_mismatch(real, torch.__version__) == ""
+    other = tmp_path / binaries.TORCH_LIBRARY
     other.write_bytes(ELF + b" neuroshard built for torch 1.13.1\0 ")
-    assert _torch_version.torch_mismatch(other, "1.13.0+cpu") == ""
-    assert _torch_version.torch_mismatch(other, "2.14.1+cu130") == (
+    assert torch_version.torch_mismatch(other, "1.13.0+cpu") == ""
+    assert torch_version.torch_mismatch(other, "2.14.1+cu130") == (
         f"{other} was built for PyTorch 1.13.1, but the one installed is 2.14.1+cu130: either pip "
         "install \"torch==1.13.*\", or build NeuroShard for yours "
-        f"({_binaries.BUILD_WITH_TORCH})")
+        f"({binaries.BUILD_WITH_TORCH})")
     plain = tmp_path / "plain.so"
     plain.write_bytes(ELF)
-    assert _torch_version.torch_of(plain) is None
+    assert torch_version.torch_of(plain) is None
 
 
 def test_the_cuda_toolkit_is_that_of_the_interpreter(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     for name in [name for name in sys.modules if name.split(".")[0] == "nvidia"]:
         monkeypatch.delitem(sys.modules, name)
-    assert _binaries.cuda_toolkit() is None
+    assert binaries.cuda_toolkit() is None
     (tmp_path / "nvidia" / "cu13" / "bin").mkdir(parents=True)
     importlib.invalidate_caches()
-    assert _binaries.cuda_toolkit() is None
+    assert binaries.cuda_toolkit() is None
     (tmp_path / "nvidia" / "cu13" / "bin" / "ptxas").touch()
-    assert _binaries.cuda_toolkit() == tmp_path / "nvidia" / "cu13"
+    assert binaries.cuda_toolkit() == tmp_path / "nvidia" / "cu13"
     monkeypatch.delitem(sys.modules, "nvidia")

@@ -12,8 +12,9 @@ import pytest
 
 import neuroshard as ns
 import neuroshard.cli
-from neuroshard import _binaries, cuda
-from neuroshard._torch_version import TORCH, TORCHREC
+from neuroshard import cuda
+from neuroshard._native import binaries
+from neuroshard._native.torch_version import TORCH, TORCHREC
 from neuroshard.cli._analysis.installation_checks import gpu_library
 from support.commands import make_runner
 from support.planning import ROOT, small_problem
@@ -232,10 +233,10 @@ def test_doctor_knows_this_build():
 
 
 def test_doctor_and_cuda_look_in_the_same_folders(monkeypatch, tmp_path):
-    library = tmp_path / "lib64" / _binaries.CUDA_LIBRARY
+    library = tmp_path / "lib64" / binaries.CUDA_LIBRARY
     library.parent.mkdir()
     library.write_text("no library")
-    monkeypatch.setattr(_binaries, "PACKAGE", tmp_path)
+    monkeypatch.setattr(binaries, "PACKAGE", tmp_path)
     monkeypatch.delenv("NEUROSHARD_CUDA_LIBRARY", raising=False)
     assert cuda.library_path() == str(library)
     assert gpu_library().state == "broken" and str(library) in gpu_library().what

@@ -376,8 +376,8 @@ def test_penalties_are_of_ftrl():
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"kind": "rowwise_adagrad", "weight_decay": 0.1}, "catch_up: is of sgd, momentum, adagrad, adam and adamw"),
-    ({"kind": "ftrl"}, "catch_up: is of sgd, momentum, adagrad, adam and adamw"),
+    ({"kind": "rowwise_adagrad", "weight_decay": 0.1}, "catch_up: is of sgd, adagrad, adam, momentum and adamw"),
+    ({"kind": "ftrl"}, "catch_up: is of sgd, adagrad, adam, momentum and adamw"),
     ({"kind": "sgd"}, "catch_up: changes nothing with sgd without weight_decay"),
     ({"kind": "adam", "eps": 0}, "eps: must be above 0 with catch_up")], ids=lambda one: str(one)[:24])
 def test_rows_catch_up_where_their_steps_can_come_late(settings, message):

@@ -8,6 +8,8 @@
 #include "Contender.h"
 #include "Loops.h"
 
+#include "neuroshard/Support/InstructionSets.h"
+
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
@@ -29,8 +31,7 @@ struct Bags {
 };
 
 /// Sums of rows of `chunks` vectors.
-template <int chunks>
-[[gnu::always_inline]] inline void sumBags(const Bags &bags) {
+template <int chunks> NEUROSHARD_INLINE inline void sumBags(const Bags &bags) {
   constexpr int64_t width = chunks * kLanes;
   int64_t last = bags.offsets[bags.end] - 1;
   for (int64_t bag = bags.begin; bag < bags.end; ++bag) {
@@ -50,8 +51,7 @@ template <int chunks>
   }
 }
 
-[[gnu::always_inline]] inline float addInOrder(const float *values,
-                                               int64_t count) {
+NEUROSHARD_INLINE inline float addInOrder(const float *values, int64_t count) {
   Vector sum[4] = {};
   for (int64_t i = 0; i < count; i += 4 * kLanes)
     for (int c = 0; c < 4; ++c)
@@ -60,55 +60,35 @@ template <int chunks>
   return all[0] + all[kLanes - 1];
 }
 
-// The loops for what processors have. Not target_clones, whose choice at load
-// time ends programs under ThreadSanitizer.
-#define LOOPS_FOR(name, ...)                                                   \
-  struct name {                                                                \
-    template <int chunks> __VA_ARGS__ static void sum(const Bags &bags) {      \
-      sumBags<chunks>(bags);                                                   \
-    }                                                                          \
-    __VA_ARGS__ static float read(const float *values, int64_t count) {        \
-      return addInOrder(values, count);                                        \
-    }                                                                          \
-  };
-LOOPS_FOR(Avx512, [[gnu::target("avx512f")]])
-LOOPS_FOR(Avx2, [[gnu::target("avx2")]])
-LOOPS_FOR(Baseline)
-#undef LOOPS_FOR
+template <int chunks> void sum(const Bags &bags) {
+  runWithWidestVectors([&]() NEUROSHARD_INLINE { sumBags<chunks>(bags); });
+}
 
 using SumBags = void(const Bags &);
 
-template <typename Loops> SumBags *loopOf(int64_t width) {
+SumBags *loopFor(int64_t width) {
   switch (width) {
   case 16:
-    return Loops::template sum<1>;
+    return sum<1>;
   case 32:
-    return Loops::template sum<2>;
+    return sum<2>;
   case 64:
-    return Loops::template sum<4>;
+    return sum<4>;
   case 128:
-    return Loops::template sum<8>;
+    return sum<8>;
   case 256:
-    return Loops::template sum<16>;
+    return sum<16>;
   }
   throw std::runtime_error("written for rows of 64 to 1024 bytes, powers of "
                            "two, alone; these have " +
                            std::to_string(width * 4));
 }
 
-SumBags *loopFor(int64_t width) {
-  if (__builtin_cpu_supports("avx512f"))
-    return loopOf<Avx512>(width);
-  return __builtin_cpu_supports("avx2") ? loopOf<Avx2>(width)
-                                        : loopOf<Baseline>(width);
-}
-
-using ReadInOrder = float(const float *values, int64_t count);
-
-ReadInOrder *reader() {
-  if (__builtin_cpu_supports("avx512f"))
-    return Avx512::read;
-  return __builtin_cpu_supports("avx2") ? Avx2::read : Baseline::read;
+float readInOrder(const float *values, int64_t count) {
+  float sum = 0;
+  runWithWidestVectors(
+      [&]() NEUROSHARD_INLINE { sum = addInOrder(values, count); });
+  return sum;
 }
 
 class Gather final : public Contender {
@@ -175,7 +155,7 @@ public:
     team.run([&] {
       float sum = 0;
       for (int64_t i; (i = next++) < kChunks;)
-        sum += read(first + i * chunk * 64, chunk * 64);
+        sum += readInOrder(first + i * chunk * 64, chunk * 64);
       total.store(sum); // so that nothing is left out
     });
   }
@@ -184,7 +164,6 @@ private:
   static constexpr int64_t kChunks = 32;
   int64_t chunk; ///< in units of 256 bytes.
   int64_t parts, part = 0;
-  ReadInOrder *read = reader();
   HugeMemory memory;
   std::atomic<float> total = 0;
   Team team;

@@ -10,6 +10,8 @@
 #include "Contender.h"
 #include "Loops.h"
 
+#include "neuroshard/Support/InstructionSets.h"
+
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -55,17 +57,17 @@ struct Array {
   int64_t width; ///< floats, of a row.
 };
 
-[[gnu::always_inline]] inline void addRow(float *row, const float *gradient,
-                                          int64_t width) {
+NEUROSHARD_INLINE inline void addRow(float *row, const float *gradient,
+                                     int64_t width) {
   for (int64_t c = 0; c < width; c += kLanes)
     *reinterpret_cast<Vector *>(row + c) +=
         *reinterpret_cast<const Vector *>(gradient + c);
 }
 
-[[gnu::always_inline]] inline void touch(const std::vector<Array> &arrays,
-                                         const std::vector<Touched> &rows,
-                                         const float *gradients, int64_t dim,
-                                         int64_t begin, int64_t end) {
+NEUROSHARD_INLINE inline void touch(const std::vector<Array> &arrays,
+                                    const std::vector<Touched> &rows,
+                                    const float *gradients, int64_t dim,
+                                    int64_t begin, int64_t end) {
   auto last = static_cast<int64_t>(rows.size()) - 1;
   for (int64_t i = begin; i < end; ++i) {
     int64_t next = i + kRowsAhead < last ? i + kRowsAhead : last;
@@ -82,29 +84,6 @@ struct Array {
                array.width);
     }
   }
-}
-
-using Touch = void(const std::vector<Array> &, const std::vector<Touched> &,
-                   const float *, int64_t, int64_t, int64_t);
-
-[[gnu::target("avx512f")]] void touchAvx512(const std::vector<Array> &arrays,
-                                            const std::vector<Touched> &rows,
-                                            const float *gradients, int64_t dim,
-                                            int64_t begin, int64_t end) {
-  touch(arrays, rows, gradients, dim, begin, end);
-}
-
-[[gnu::target("avx2")]] void touchAvx2(const std::vector<Array> &arrays,
-                                       const std::vector<Touched> &rows,
-                                       const float *gradients, int64_t dim,
-                                       int64_t begin, int64_t end) {
-  touch(arrays, rows, gradients, dim, begin, end);
-}
-
-Touch *loopForMachine() {
-  if (__builtin_cpu_supports("avx512f"))
-    return touchAvx512;
-  return __builtin_cpu_supports("avx2") ? touchAvx2 : touch;
 }
 
 class UpdateLimit final : public Contender {
@@ -150,9 +129,11 @@ private:
   void touchChunk(const std::vector<Touched> &rows, int64_t table,
                   int64_t chunk, int64_t chunks) const {
     auto count = static_cast<int64_t>(rows.size());
-    loop(tables[static_cast<size_t>(table)], rows,
-         gradients + table * shape.batch * shape.dim, shape.dim,
-         count * chunk / chunks, count * (chunk + 1) / chunks);
+    runWithWidestVectors([&]() NEUROSHARD_INLINE {
+      touch(tables[static_cast<size_t>(table)], rows,
+            gradients + table * shape.batch * shape.dim, shape.dim,
+            count * chunk / chunks, count * (chunk + 1) / chunks);
+    });
   }
 
   const Shape shape;
@@ -161,7 +142,6 @@ private:
   std::vector<std::vector<Array>> tables;
   const float *gradients = nullptr;
   std::map<const IdSet *, TouchedRows> rowsOf;
-  Touch *loop = loopForMachine();
   Team team;
 };
 

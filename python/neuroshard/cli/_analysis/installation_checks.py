@@ -15,8 +15,8 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from neuroshard import _binaries, _torch_version
-from neuroshard._torch_version import TORCH, TORCHREC
+from neuroshard._native import binaries, torch_version
+from neuroshard._native.torch_version import TORCH, TORCHREC
 
 TOOL_LIMIT_S = 20
 
@@ -41,7 +41,7 @@ def own_version() -> str:
 
 def checks() -> Iterator[Check]:
     yield Check("neuroshard", "ok", f"{own_version()}, Python {platform.python_version()}, "
-                                    f"{_binaries.PACKAGE}")
+                                    f"{binaries.PACKAGE}")
     for check in (planner, models, command_line, compiler, torch_package, torch_library,
                   torchrec_package, gpu_library, cuda_driver):
         yield check()
@@ -72,11 +72,11 @@ def planner() -> Check:
 
 
 def models() -> Check:
-    found = sorted(one.name for one in (_binaries.PACKAGE / "models").glob("*.safetensors"))
+    found = sorted(one.name for one in (binaries.PACKAGE / "models").glob("*.safetensors"))
     if found:
         return Check("cost models", "ok", ", ".join(found))
     return Check("cost models", "missing", "no .safetensors files in "
-                 f"{_binaries.PACKAGE / 'models'}", "install the package again; until then the "
+                 f"{binaries.PACKAGE / 'models'}", "install the package again; until then the "
                  "closed form predicts (--cost-model roofline)")
 
 
@@ -92,11 +92,11 @@ def command_line() -> Check:
 
 
 def compiler() -> Check:
-    part, named = _binaries.COMPILER, os.environ.get("NEUROSHARD_COMPILE")
+    part, named = binaries.COMPILER, os.environ.get("NEUROSHARD_COMPILE")
     advice = ("needed to compile plans, not to plan nor to run artifacts: "
-              f"{_binaries.BUILD_WITH_COMPILER} (docs/install.md), or name one in "
+              f"{binaries.BUILD_WITH_COMPILER} (docs/install.md), or name one in "
               "NEUROSHARD_COMPILE")
-    path = named or _binaries.tool(part) or shutil.which(part)
+    path = named or binaries.tool(part) or shutil.which(part)
     if path is None or not os.path.exists(path):
         return Check(part, "missing", named or "neither in bin of the package, its build or "
                      "installation, nor in PATH", advice)
@@ -115,27 +115,27 @@ def compiler() -> Check:
 
 
 def torch_library() -> Check:
-    part, named = _binaries.TORCH_LIBRARY, os.environ.get("NEUROSHARD_TORCH_LIBRARY")
-    path = named or _binaries.library(part)
+    part, named = binaries.TORCH_LIBRARY, os.environ.get("NEUROSHARD_TORCH_LIBRARY")
+    path = named or binaries.library(part)
     advice = ("needed to run artifacts and to train with sharded tables: "
-              f"{_binaries.BUILD_WITH_TORCH} (docs/install.md), or name one in "
+              f"{binaries.BUILD_WITH_TORCH} (docs/install.md), or name one in "
               "NEUROSHARD_TORCH_LIBRARY")
     if path is None or not os.path.exists(path):
         return Check(part, "missing", named or "not in lib of the package, its build or "
                      "installation", advice)
-    built = _torch_version.torch_of(path)
+    built = torch_version.torch_of(path)
     if find_spec("torch") is None:
         return Check(part, "broken", f"{path}, built for torch {built or TORCH}, cannot be loaded "
                      "without torch",
-                     f"pip install \"torch=={_torch_version.release(built or TORCH)}.*\"")
-    if mismatch := _torch_version.torch_mismatch(path, version_of("torch")):
+                     f"pip install \"torch=={torch_version.release(built or TORCH)}.*\"")
+    if mismatch := torch_version.torch_mismatch(path, version_of("torch")):
         return Check(part, "broken", *mismatch.split(": ", 1))
     return guarded(part, lambda: load_library(str(path), built), advice)
 
 
 def gpu_library() -> Check:
-    part, sort = _binaries.CUDA_LIBRARY, "libneuroshard_cuda_sort.so"
-    path = _binaries.cuda_library()
+    part, sort = binaries.CUDA_LIBRARY, "libneuroshard_cuda_sort.so"
+    path = binaries.cuda_library()
     try:
         ctypes.CDLL(path)
     except OSError as error:
@@ -149,7 +149,7 @@ def gpu_library() -> Check:
         return Check(part, "ok", f"{path}, with {sort}")
     return Check(part, "ok", f"{path}, without {sort}: it looks tables up on GPUs, but does not "
                  "train them", "for that install nvcc (tools/dev/requirements/build.txt) and the "
-                 f"package again: {_binaries.BUILD_WITH_TORCH}")
+                 f"package again: {binaries.BUILD_WITH_TORCH}")
 
 
 def load_library(path: str, built: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from neuroshard._binaries import PACKAGE
+from neuroshard._native.binaries import PACKAGE
 
 FILE = "glossary.md"
 ROW = re.compile(r"^\| (?!term \||---)([^|]+) \| ([^|]+) \|$", re.MULTILINE)

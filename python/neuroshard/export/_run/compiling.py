@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def compile_model(model: SplitModel, folder: str | os.PathLike, plan: Plan | None, devices: int,
                   training: bool) -> pathlib.Path:
     """See Exported.compile."""
-    from neuroshard._compiler import compiler_path, run
+    from neuroshard._native.compiler import compiler_path, run
 
     count = device_count(plan, devices)
     if model.dense.linalg and count > 1 and (reason := why_not_shared(model)):

@@ -14,7 +14,7 @@ import torch
 
 from neuroshard._artifact.dtypes import DTYPES as ELEMENT_DTYPES
 from neuroshard._artifact.manifest import load_manifest
-from neuroshard._torch_library import load_runtime
+from neuroshard._native.torch_library import load_runtime
 from neuroshard.errors import TensorError
 from neuroshard.export._signature import DTYPES
 

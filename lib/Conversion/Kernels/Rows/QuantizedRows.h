@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_QUANTIZEDROWS_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_QUANTIZEDROWS_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_QUANTIZEDROWS_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_QUANTIZEDROWS_H
 
 #include "RowVectorTypes.h"
 
@@ -25,4 +25,4 @@ mlir::Value byteOfBlock(mlir::ImplicitLocOpBuilder &b, const ColumnBlock &block,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_QUANTIZEDROWS_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_QUANTIZEDROWS_H

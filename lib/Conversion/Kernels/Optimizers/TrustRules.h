@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_TRUSTRULES_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_TRUSTRULES_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_TRUSTRULES_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_TRUSTRULES_H
 
 #include "OptimizerRules.h"
 
@@ -73,4 +73,4 @@ RowState applyTrust(RowBuilder &rows, const Optimizer &optimizer,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_TRUSTRULES_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_TRUSTRULES_H

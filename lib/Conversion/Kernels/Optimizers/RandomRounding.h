@@ -1,9 +1,9 @@
 //===- RandomRounding.h - Stochastic rounding of weights --------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_RANDOMROUNDING_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_RANDOMROUNDING_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_RANDOMROUNDING_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_RANDOMROUNDING_H
 
-#include "RowBuilder.h"
+#include "Rows/RowBuilder.h"
 
 namespace neuroshard {
 
@@ -16,4 +16,4 @@ Row roundAtRandom(mlir::ImplicitLocOpBuilder &b, ElementType element,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_RANDOMROUNDING_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_RANDOMROUNDING_H

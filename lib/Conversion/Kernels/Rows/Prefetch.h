@@ -1,7 +1,7 @@
 //===- Prefetch.h - Prefetch distance of CPU kernels ------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_PREFETCH_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_PREFETCH_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_PREFETCH_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_PREFETCH_H
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ inline constexpr unsigned kPrefetchLocality = 2;
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_PREFETCH_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_PREFETCH_H

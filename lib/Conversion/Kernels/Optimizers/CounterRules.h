@@ -7,10 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_COUNTERRULES_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_COUNTERRULES_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_COUNTERRULES_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_COUNTERRULES_H
 
-#include "RowBuilder.h"
+#include "Rows/RowBuilder.h"
 
 namespace neuroshard {
 
@@ -34,4 +34,4 @@ CountedStep stepCounted(mlir::ImplicitLocOpBuilder &b, RowBuilder &rows,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_COUNTERRULES_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_COUNTERRULES_H

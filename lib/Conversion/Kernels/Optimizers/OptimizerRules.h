@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERRULES_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERRULES_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_OPTIMIZERRULES_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_OPTIMIZERRULES_H
 
-#include "RowBuilder.h"
+#include "Rows/RowBuilder.h"
 
 #include "neuroshard/Model/Optimizer.h"
 
@@ -61,4 +61,4 @@ RowState applyRowwise(RowBuilder &rows, const Optimizer &optimizer,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERRULES_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_OPTIMIZERS_OPTIMIZERRULES_H

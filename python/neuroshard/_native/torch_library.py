@@ -11,7 +11,7 @@ from functools import cache
 
 import torch
 
-from neuroshard import _binaries, _torch_version
+from neuroshard._native import binaries, torch_version
 from neuroshard.errors import MissingLibrary
 
 RUNTIME = "libneuroshard_runtime.so"
@@ -22,12 +22,12 @@ def library_path() -> pathlib.Path:
     """NEUROSHARD_TORCH_LIBRARY, or lib/ of this package, or of its build or installation."""
     if named := os.environ.get("NEUROSHARD_TORCH_LIBRARY"):
         return pathlib.Path(named)
-    if found := _binaries.library(_binaries.TORCH_LIBRARY):
+    if found := binaries.library(binaries.TORCH_LIBRARY):
         return found
     raise MissingLibrary(
-        f"{_binaries.TORCH_LIBRARY} is neither in lib/ of this package, its build or installation, "
+        f"{binaries.TORCH_LIBRARY} is neither in lib/ of this package, its build or installation, "
         "nor named by NEUROSHARD_TORCH_LIBRARY; it is built with PyTorch: "
-        f"{_binaries.BUILD_WITH_TORCH} (docs/install.md)")
+        f"{binaries.BUILD_WITH_TORCH} (docs/install.md)")
 
 
 @cache
@@ -35,7 +35,7 @@ def load_library() -> None:
     """Defines the operators of lib/RuntimeTorch in torch.ops.neuroshard."""
     path = library_path()
     try:
-        if mismatch := _torch_version.torch_mismatch(path, torch.__version__):
+        if mismatch := torch_version.torch_mismatch(path, torch.__version__):
             raise MissingLibrary(mismatch)
         torch.ops.load_library(str(path))
     except (OSError, ValueError) as error:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 # Not resolved: the package of a build tree is made of links.
-PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent
+PACKAGE = pathlib.Path(os.path.abspath(__file__)).parents[1]
 LIBRARY_FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu")
 TORCH_LIBRARY = "libneuroshard_torch.so"
 CUDA_LIBRARY = "libneuroshard_cuda.so"

@@ -7,7 +7,7 @@ import mmap
 import os
 import re
 
-from neuroshard._binaries import BUILD_WITH_TORCH
+from neuroshard._native.binaries import BUILD_WITH_TORCH
 
 # Tested; pyproject.toml asks for these.
 TORCH, TORCHREC = "2.14", "1.9"

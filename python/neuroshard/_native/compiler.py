@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from functools import cache
 
-from neuroshard import _binaries
+from neuroshard._native import binaries
 from neuroshard.errors import CompileError, MissingLibrary
 
 
@@ -20,12 +20,12 @@ def compiler_path() -> pathlib.Path:
         if not os.access(named, os.X_OK) or os.path.isdir(named):
             raise MissingLibrary(f"NEUROSHARD_COMPILE names {named}, which is not a program")
         return pathlib.Path(named)
-    if found := _binaries.tool(_binaries.COMPILER) or shutil.which(_binaries.COMPILER):
+    if found := binaries.tool(binaries.COMPILER) or shutil.which(binaries.COMPILER):
         return pathlib.Path(found)
     raise MissingLibrary(
-        f"{_binaries.COMPILER} is neither in bin/ of this package, its build or installation, nor "
+        f"{binaries.COMPILER} is neither in bin/ of this package, its build or installation, nor "
         "in PATH, nor named by NEUROSHARD_COMPILE; give artifact= a folder that it has written "
-        f"elsewhere, or build it: {_binaries.BUILD_WITH_COMPILER} (docs/install.md)")
+        f"elsewhere, or build it: {binaries.BUILD_WITH_COMPILER} (docs/install.md)")
 
 
 def run(*command: str | os.PathLike, scratch: pathlib.Path | None = None) -> None:

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
-#define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_ROWBUILDER_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_ROWBUILDER_H
 
 #include "RowVectorTypes.h"
 
@@ -104,4 +104,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_ROWS_ROWBUILDER_H

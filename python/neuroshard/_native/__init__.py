@@ -1,0 +1,1 @@
+"""The compiled parts of NeuroShard: where they lie, the compiler as a command, and the library for PyTorch."""
