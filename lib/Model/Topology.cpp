@@ -211,8 +211,35 @@ CountsAndName readName(std::string_view part, DeviceClasses own) {
   }
 }
 
+/// The forms of a part of a text before the first '@'.
+constexpr std::string_view kForm =
+    "expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ RATE], "
+    "e.g. 2x8xA100-40GB";
+
+/// Of "-1" in "-1xCPU": what stands where a count belongs, before a name that
+/// is known.
+std::optional<std::string_view> wrongCount(std::string_view name,
+                                           DeviceClasses own) {
+  for (size_t x = name.find('x'); x != std::string_view::npos;
+       x = name.find('x', x + 1)) {
+    std::string_view behind = trimmed(name.substr(x + 1));
+    if (findDeviceClassInAnyCase(behind, own) || findCloudNode(behind))
+      return trimmed(name.substr(0, x));
+  }
+  return std::nullopt;
+}
+
 tl::unexpected<Diagnostics>
 unknownName(std::string_view name, std::string_view text, DeviceClasses own) {
+  if (name.empty())
+    return failure("topology", std::string(kForm) + ", got: " + inQuotes(text) +
+                                   ", which names no class of devices");
+  if (std::optional<std::string_view> count = wrongCount(name, own))
+    return failure("topology", "in " + inQuotes(text) +
+                                   ": expected a count that is a whole number "
+                                   "from 1 to " +
+                                   std::to_string(kMaxDevices) +
+                                   ", got: " + inQuotes(*count));
   std::string node = cloudSuggestion(name);
   if (name.find(':') != std::string_view::npos || !node.empty())
     return failure("topology", "unknown node " + inQuotes(name) + " in " +
@@ -243,10 +270,7 @@ Expected<Nodes> readNodes(std::string_view part, std::string_view text,
         findDeviceClass(node->deviceClass), node->network};
   }
   if (counts.empty() || counts.size() > 2)
-    return failure("topology",
-                   "expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ RATE], "
-                   "e.g. 2x8xA100-40GB, got: " +
-                       inQuotes(text));
+    return failure("topology", std::string(kForm) + ", got: " + inQuotes(text));
   return Nodes{nodeSizes(counts, *deviceClass), deviceClass,
                defaultLink(*deviceClass, 1)};
 }

@@ -2,6 +2,8 @@
 
 #include "StepInputs.h"
 
+#include "neuroshard/Artifact/InputName.h"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
@@ -15,10 +17,10 @@ at::ScalarType typeOfIds(const ExchangeSpec &exchange) {
 
 void checkOffsets(const ExchangeSpec &exchange, const at::Tensor &offsets) {
   auto features = static_cast<int64_t>(exchange.features.size());
-  TORCH_CHECK_VALUE(offsets.numel() > 0, exchange.where,
+  TORCH_CHECK_VALUE(offsets.numel() > 0, inputName(exchange),
                     "offsets: expected at least one value, found none");
   TORCH_CHECK_VALUE(offsets.numel() % features == 1 || features == 1,
-                    exchange.where,
+                    inputName(exchange),
                     "offsets: expected features * batch + 1 = ", features,
                     " * batch + 1 values, found ", offsets.numel());
 }
@@ -47,7 +49,7 @@ void StepInputs::check(const std::vector<at::Tensor> &tensors) const {
   size_t count = 0;
   auto next = [&](const ExchangeSpec &exchange, const char *what,
                   at::ScalarType type) -> const at::Tensor & {
-    auto name = [&] { return exchange.where + what; };
+    auto name = [&] { return inputName(exchange) + what; };
     TORCH_CHECK_VALUE(count < tensors.size(), name(),
                       ": expected one for each id, found none");
     checkDense(tensors[count], type, 1, place, name);
@@ -59,7 +61,7 @@ void StepInputs::check(const std::vector<at::Tensor> &tensors) const {
     if (!exchange->weighted)
       continue;
     const at::Tensor &weights = next(*exchange, "weights", at::kFloat);
-    TORCH_CHECK_VALUE(weights.numel() == ids.numel(), exchange->where,
+    TORCH_CHECK_VALUE(weights.numel() == ids.numel(), inputName(*exchange),
                       "weights: expected one for each of the ", ids.numel(),
                       " ids, found ", weights.numel());
   }

@@ -72,6 +72,8 @@ private:
                                               const Path &path);
 
   bool hasTopology = false;
+  /// Whether there is a list of tables, which names can then be looked up in.
+  bool hasTables = false;
   Reader reader;
   /// Where a name stands that is none of a table or feature.
   std::vector<std::string> unknownNames;
@@ -181,7 +183,7 @@ int WorkloadReader::readTableName(const Json &value, const Path &path) {
   auto found = tableOfName.find(name);
   if (found != tableOfName.end())
     return found->second;
-  return unknownName(path, "table", name, tableOfName);
+  return !hasTables ? 0 : unknownName(path, "table", name, tableOfName);
 }
 
 Feature WorkloadReader::readFeature(const Json &value, const Path &path) {
@@ -354,11 +356,13 @@ ShardingProblem WorkloadReader::read(const Json &root) {
   object.optional("source", problem.source);
   if (const Json *batch = object.findRequired("batch"))
     problem.batch = readBatch(*batch, Path(path, "batch"));
-  if (const Json *tables = object.findRequired("tables"))
+  if (const Json *tables = object.findRequired("tables")) {
+    hasTables = tables->is_array();
     reader.list(*tables, Path(path, "tables"),
                 [&](const Json &item, const Path &where) {
                   problem.tables.push_back(readTable(item, where));
                 });
+  }
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   if (const Json *features = object.findRequired("features"))
@@ -392,7 +396,8 @@ ShardingProblem WorkloadReader::read(const Json &root) {
 
 Diagnostics WorkloadReader::check(const ShardingProblem &problem) const {
   Diagnostics errors = reader.errors;
-  if (reader.isFull())
+  // Without tables all that names one would be wrong, too.
+  if (reader.isFull() || !hasTables)
     return errors;
   if (errors.size() != unknownNames.size()) {
     for (Diagnostic &error : checkWorkload(problem))

@@ -7,10 +7,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 # What collections of TorchRec, and sharded modules as they do, have between their own names and those of tables.
 CONTAINERS = ("embedding_bags", "embeddings")
 
+# Behind a table's key, that of the order of its rows.
+ORDER = ".order"
+
 
 def key_of_ids(key: str) -> str:
     """The key of the map of dynamic ids, beside that of a table's weights: without it rows belong to no id."""
     return f"{key.removesuffix('weight')}ids"
+
+
+def key_of_order(key: str) -> str:
+    """The key of the row of each id, beside that of a table's weights that are by row (docs/row-order.md)."""
+    return key.removesuffix(".weight") + ORDER
 
 
 def keys_of_tables(names: Iterable[str], keys: Iterable[str]) -> dict[str, list[str]]:

@@ -85,6 +85,40 @@ std::string suggestions(const CLI::App &app) {
   return text;
 }
 
+/// The option of `command` that has values between commas and is called
+/// `name`; null without one.
+const CLI::Option *findList(const CLI::App *command, const std::string &name) {
+  const CLI::Option *found = command->get_option_no_throw(name);
+  return found && found->get_delimiter() == ',' ? found : nullptr;
+}
+
+/// An error for an empty value between commas, which CLI11 passes over.
+Expected<void> checkCommas(const CLI::App &app, int argc, char **argv) {
+  std::vector<const CLI::App *> commands = {&app};
+  for (const CLI::App *command : app.get_subcommands())
+    commands.push_back(command);
+  const CLI::Option *list = nullptr; // that the arguments are values of
+  for (int i = 1; i < argc; ++i) {
+    std::string value = argv[i];
+    if (value.starts_with("--")) {
+      size_t end = value.find('=');
+      list = nullptr;
+      for (const CLI::App *command : commands)
+        if (const CLI::Option *found = findList(command, value.substr(0, end)))
+          list = found;
+      if (end == std::string::npos)
+        continue;
+      value.erase(0, end + 1);
+    }
+    if (list && ("," + value + ",").find(",,") != std::string::npos)
+      return failure("", list->get_name() +
+                             ": expected values with a comma between each two, "
+                             "got: '" +
+                             value + "'");
+  }
+  return {};
+}
+
 /// Prints help, or what is wrong. Returns whether help was asked for.
 bool showHelpOrError(const CLI::App &app, const CLI::ParseError &error) {
   std::ostringstream errors;
@@ -256,7 +290,7 @@ int CommandLine::run(int argc, char **argv) {
   };
   try {
     app->parse(argc, argv);
-    note(chosen());
+    note(checkCommas(*app, argc, argv).and_then(chosen));
   } catch (const CLI::ParseError &error) {
     if (!showHelpOrError(*app, error))
       return 1;

@@ -10,6 +10,7 @@
 
 #include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/InputName.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Model/Limits.h"
@@ -369,18 +370,6 @@ Manifest readManifest(const Value &root) {
   return manifest;
 }
 
-/// All features, or the first and the last.
-std::string namesOf(const std::vector<std::string> &features) {
-  constexpr size_t kMost = 4;
-  if (features.size() > kMost)
-    return features.front() + ", ..., " + features.back() + " (" +
-           std::to_string(features.size()) + " features)";
-  std::string names;
-  for (const std::string &feature : features)
-    names += (names.empty() ? "" : ", ") + feature;
-  return names;
-}
-
 } // namespace
 
 Manifest parseManifest(const std::string &text) {
@@ -391,7 +380,7 @@ Manifest parseManifest(const std::string &text) {
       readLayouts(Value(document, "manifest")["layout"], manifest);
   if (manifest.exchanges.size() > 1)
     for (ExchangeSpec &exchange : manifest.exchanges)
-      exchange.where = "input \"" + namesOf(exchange.features) + "\": ";
+      exchange.where = inputName(exchange);
   return manifest;
 }
 

@@ -2,6 +2,7 @@
 
 #include "CheckOffsets.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/InputName.h"
 
 #include <algorithm>
 #include <limits>
@@ -28,8 +29,8 @@ bool bagsAreSized(const int64_t *offsets, int64_t bags) {
 void checkLastOffset(const ExchangeSpec &spec, const JaggedInput &input) {
   int64_t last = input.offsets[input.numOffsets - 1];
   if (last != input.numIds)
-    fail(spec.where, "the last offset must be the number of ids ", input.numIds,
-         ", found ", last);
+    fail(inputName(spec), "the last offset must be the number of ids ",
+         input.numIds, ", found ", last);
 }
 
 /// Of the bag that begins at offset i, by its feature: callers may have the
@@ -62,7 +63,7 @@ void checkOffsets(const ExchangeSpec &spec, const JaggedInput &input) {
   const int64_t *offsets = input.offsets;
   int64_t last = input.numOffsets - 1;
   if (offsets[0] != 0)
-    fail(spec.where, "offsets must start at 0, found ", offsets[0]);
+    fail(inputName(spec), "offsets must start at 0, found ", offsets[0]);
   if (bagsAreSized(offsets, last)) // the usual case, in a fast loop
     return checkLastOffset(spec, input);
   for (int64_t i = 0; i < last; ++i)

@@ -239,9 +239,12 @@ void checkFeatureWeights(const ExchangeSpec &exchange,
 
 void checkInput(const ExchangeSpec &exchange, const DirectRequest &request) {
   const JaggedInput &input = request.input;
-  if (!input.offsets || input.numIds < 0 || (!input.ids && input.numIds > 0))
-    fail(exchange.where, "expected offsets, and ",
-         std::max<int64_t>(0, input.numIds), " ids, found a null pointer");
+  if (input.numIds < 0)
+    fail(exchange.where, "expected num_ids of at least 0, found ",
+         input.numIds);
+  if (!input.offsets || (!input.ids && input.numIds > 0))
+    fail(exchange.where, "expected offsets, and ", input.numIds,
+         " ids, found a null pointer");
   if (!request.featureWeights && input.numIds > 0 &&
       exchange.weighted != (input.weights != nullptr))
     fail(exchange.where, exchange.weighted

@@ -2,6 +2,8 @@
 
 #include "LateChecks.h"
 
+#include "neuroshard/Artifact/InputName.h"
+
 #include <sstream>
 #include <vector>
 
@@ -51,7 +53,7 @@ std::optional<std::string> LateChecks::take(CUstream stream) {
   for (size_t i = 0; i < manifest.exchanges.size(); ++i) {
     uint64_t bag = found[i * kWordsOfExchange];
     std::ostringstream text;
-    text << manifest.exchanges[i].where;
+    text << inputName(manifest.exchanges[i]);
     if (bag != kNothing)
       text << "offsets must not decrease and bags hold less than 2^31 ids: bag "
            << bag << " is wrong";

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neuroshard import _fields
 from neuroshard._artifact.dtypes import DTYPES
+from neuroshard._artifact.manifest import load_manifest
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -20,12 +21,16 @@ def types(plan: object, problem: object, gradient_division: object) -> None:
             raise TypeError(f"{what}: expected a {wanted.__name__}, found {_fields.shown(value)}")
 
 
-def frozen_tables(problem: ShardingProblem, artifact: object) -> None:
-    """Checks that tables whose rows no step trains have weights: those of a frozen folder."""
+def frozen_tables(problem: ShardingProblem, artifact: object, row_order: object) -> None:
+    """Checks that tables whose rows no step trains have weights: those of a frozen folder, which are by id."""
     odd = [table for table in problem.tables if table.type not in DTYPES]
     if odd and artifact is None:
         raise ValueError(f"table \"{odd[0].name}\" has rows of {odd[0].type}, which are not trained: expected artifact= "
                          f"of a folder of neuroshard.freeze, which has its weights, or a table of {', '.join(DTYPES)}")
+    if row_order and artifact is not None and load_manifest(artifact).get("weights"):
+        raise ValueError(f"row_order: the tables frozen in {artifact} have their ids as rows, whatever order they were "
+                         "trained in; leave row_order out, and plan with statistics by id, which neuroshard profile "
+                         "makes without --reorder")
 
 
 def features(problem: ShardingProblem, unpooled: bool) -> None:

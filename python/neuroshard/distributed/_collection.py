@@ -71,7 +71,7 @@ class _Sharded(Learning, torch.nn.Module):
 
         def make() -> tuple[Any, ...]:
             _arguments.types(plan, problem, gradient_division)
-            _arguments.frozen_tables(problem, artifact)
+            _arguments.frozen_tables(problem, artifact, row_order)
             _arguments.seed(seed)
             _arguments.name(name)
             _arguments.threads(threads)

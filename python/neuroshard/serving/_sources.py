@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 
-from neuroshard._table_keys import key_of_ids, keys_of_tables
+from neuroshard._table_keys import key_of_ids, key_of_order, keys_of_tables
 from neuroshard.distributed import full_state_dict, read_tables
 from neuroshard.errors import TensorError
 from neuroshard.tables import Table
@@ -100,4 +100,16 @@ def _one(state: Mapping[str, torch.Tensor], name: str, found: Sequence[str]) -> 
     if key_of_ids(found[0]) in state:
         raise TensorError(f"table \"{name}\" has dynamic ids: its rows belong to no id without their map, which is not "
                           "frozen")
-    return state[found[0]]
+    values, order = state[found[0]], state.get(key_of_order(found[0]))
+    if order is None:
+        return values
+    if not is_order(order, values):
+        raise TensorError(f"{key_of_order(found[0])}: expected a tensor of int64 [{len(values)}] with the row of each id, "
+                          f"each row once, found another; freeze a checkpoint of ns.distributed.save() or what "
+                          "ns.distributed.full_state_dict() gives")
+    return values[order]
+
+
+def is_order(order: object, values: torch.Tensor) -> bool:
+    return (isinstance(order, torch.Tensor) and order.dtype == torch.int64 and order.dim() == 1 and order.shape == values.shape[:1]
+            and torch.equal(order.sort().values, torch.arange(len(values))))

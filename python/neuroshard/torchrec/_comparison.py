@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,24 @@ class PlannerEntry(_fields.Record):
 
     def _sentences(self) -> list[str]:
         return [*([f"{self.name}: {self.failure}"] if self.failure else []),
-                *(f"{self.name}: {one}" for one in self.broken)]
+                *(f"{self.name}: {one}" for one in _once(self.broken))]
+
+
+def _once(broken: Sequence[str]) -> list[str]:
+    """What is said of several tables in one line, by the first of them."""
+    tables: dict[str, list[str]] = {}  # by what is said of them; a line on no table has none
+    for line in broken:
+        of_table = re.match(r"breaks a rule: table '(.+?)': ", line)
+        tables.setdefault(line[of_table.end():] if of_table else line, []).extend(of_table.groups() if of_table else ())
+    return [f"breaks a rule: {_tables(names)}: {line}" if names else line for line, names in tables.items()]
+
+
+def _tables(names: Sequence[str]) -> str:
+    """At most the first three."""
+    if len(names) == 1:
+        return f"table '{names[0]}'"
+    shown = [f"'{name}'" for name in names[:3]] + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
+    return f"each of the tables {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 @dataclass(frozen=True, kw_only=True)

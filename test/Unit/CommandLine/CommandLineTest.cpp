@@ -58,6 +58,20 @@ std::string refused(const std::string &option, const std::string &value) {
   return printed;
 }
 
+TEST(CommandLineTest, EmptyValuesBetweenCommasAreRefused) {
+  for (const char *value : {"1,", ",1", "1,,8"})
+    EXPECT_EQ(refused("--devices", value),
+              std::string("tool: --devices: expected values with a comma "
+                          "between each two, got: '") +
+                  value + "'\n");
+  Values values;
+  std::string printed;
+  EXPECT_EQ(runWith({"file", "--devices=1,8,"}, values, printed), 1);
+  EXPECT_THAT(printed, HasSubstr("got: '1,8,'"));
+  EXPECT_EQ(runWith({"a,,b", "--devices", "1,8", "2"}, values, printed), 0)
+      << printed;
+}
+
 TEST(CommandLineTest, ValuesAreRead) {
   Values values;
   std::string printed;

@@ -107,6 +107,25 @@ TEST(TopologyTest, UnknownClassListsTheKnownOnes) {
   EXPECT_THAT(errorOf("8xabacus"), HasSubstr("'8xabacus'; known: H200"));
 }
 
+TEST(TopologyTest, WrongCountsAreNotTakenForNames) {
+  for (auto [text, count] : {std::pair("-1xCPU", "-1"),
+                             {"2.5xH200", "2.5"},
+                             {"2x-8xA100-40GB", "-8"},
+                             {"nxcpu", "n"},
+                             {"-2xaws:p5.48xlarge", "-2"}})
+    EXPECT_THAT(errorOf(text),
+                HasSubstr("in '" + std::string(text) +
+                          "': expected a count that is a whole number from 1 "
+                          "to 65536, got: '" +
+                          count + "'"));
+  for (const char *text : {"2x", "", "2x8x", " @4GiB"})
+    EXPECT_THAT(errorOf(text),
+                HasSubstr("expected [NODES x] DEVICES x CLASS [@ MEMORY] [@ "
+                          "RATE], e.g. 2x8xA100-40GB, got: '" +
+                          std::string(text) +
+                          "', which names no class of devices"));
+}
+
 TEST(TopologyTest, ClassesMayBeInLowerCase) {
   EXPECT_EQ(*parseTopology("2x8xa100-40gb"), *parseTopology("2x8xA100-40GB"));
   EXPECT_EQ(parseTopology("4xcpu")->devices[0].deviceClass, "CPU");

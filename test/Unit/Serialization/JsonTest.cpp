@@ -16,7 +16,10 @@
 
 using namespace neuroshard;
 using namespace neuroshard::test;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 namespace {
 
@@ -295,6 +298,17 @@ TEST(JsonTest, ExamplesInTheDocumentation) {
   ASSERT_TRUE(plan.has_value()) << text(plan.error());
   EXPECT_EQ(text(verify(*plan, *problem)), "");
   EXPECT_EQ(writePlan(*plan), blocks[1]);
+}
+
+TEST(JsonTest, WithoutTablesTheirNamesAreNotUnknown) {
+  for (std::string tables : {"null", "{}", "3"})
+    EXPECT_THAT(errorOf(R"({"schema": "neuroshard.workload.v1",
+      "batch": {"global_size": 8}, "topology": "2xCPU", "tables": )" +
+                        tables + R"(,
+      "features": [{"name": "f", "table": "a"}, {"name": "g", "table": "b"}],
+      "constraints": {"pins": [{"table": "a", "devices": [0]}]}})"),
+                AllOf(StartsWith("tables: expected a list, got: "),
+                      Not(HasSubstr("\n"))));
 }
 
 TEST(JsonTest, UnknownNamesAreRefused) {

@@ -29,15 +29,16 @@ def case_ids_of_one_rank(context):
     training = Training(context, plan, problem)
     generator = context.generator()
     ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    name = ", ".join(feature.name for feature in problem.features)
     wrong = {
         "id 40 is out of range for table \"a\" with 40 rows":
             Jagged(torch.tensor([40, 2, 3, 1]), offsets),
         "feature \"a1\", bag 0, position 0": Jagged(torch.tensor([1, 2, 2**40, 1]), offsets),
         "id -1 is out of range": Jagged(torch.tensor([1, -1, 3, 1]), offsets),
-        "offsets must start at 0, found 1": Jagged(ids, offsets + 1),
+        f"input \"{name}\": offsets must start at 0, found 1": Jagged(ids, offsets + 1),
         "offsets must not decrease and bags hold less than 2^31 ids: feature \"b0\": offset 0 is 0, "
         "the next -2 (offset 1 of the input is 3, the next 1)": Jagged(ids, torch.tensor([0, 3, 1, 3, 4])),
-        "the last offset must be the number of ids 4, found 3":
+        f"input \"{name}\": the last offset must be the number of ids 4, found 3":
             Jagged(ids, torch.tensor([0, 1, 2, 3, 3])),
     }
     for number, (text, bad) in enumerate(wrong.items()):

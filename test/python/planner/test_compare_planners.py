@@ -11,7 +11,8 @@ from torchrec.distributed.sharding_plan import get_default_sharders  # noqa: E40
 
 import neuroshard as ns  # noqa: E402
 from neuroshard.planning import inspect_as_if_allowed  # noqa: E402
-from neuroshard.torchrec import NeuroShardPlanner, compare_planners, torchrec_topology  # noqa: E402
+from neuroshard.torchrec import (NeuroShardPlanner, PlannerComparison, PlannerEntry, compare_planners,  # noqa: E402
+                                 torchrec_topology)
 from neuroshard.torchrec._comparison import Pricer  # noqa: E402
 from neuroshard.torchrec._ids_per_sample import with_ids_per_sample  # noqa: E402
 from support.commands import make_runner  # noqa: E402
@@ -95,6 +96,23 @@ def test_a_rule_that_is_broken_changes_no_price():
     assert broken.plan == allowed.plan and broken.plan.shards_of("bags.small")[0].replicated
     assert len(broken.broken) == 1 and allowed.broken == ()
     assert (broken.cost_ms, broken.peak_bytes) == (allowed.cost_ms, allowed.peak_bytes)
+
+
+def test_a_rule_that_several_tables_break_is_one_line():
+    """Their names stand in it; data has a line for each."""
+    rule, other = "is sharded otherwise: for a reason", "device 0 has 4 GiB"
+    lines = tuple(f"breaks a rule: table '{name}': {rule}" for name in ("a", "b: c", "d", "e", "f"))
+    for broken, expected in ((lines, [f"each of the tables 'a', 'b: c', 'd' and 2 more: {rule}"]),
+                             (lines[:2], [f"each of the tables 'a' and 'b: c': {rule}"]),
+                             ((lines[0], f"breaks a rule: {other}", lines[3]),
+                              [f"each of the tables 'a' and 'e': {rule}", other]),
+                             ((lines[1], f"breaks a rule: table 'a': {other}"), [f"table 'b: c': {rule}", f"table 'a': {other}"])):
+        entry = PlannerEntry(name="NeuroShard", plan=None, cost_ms=None, torchrec_ms=None, peak_bytes=None, seconds=1,
+                             failure="", broken=broken)
+        problem = ns.ShardingProblem(tables=[ns.Table("a", 100, 64)], features=[ns.Feature("x", "a")], batch=512,
+                                     topology="2xCPU")
+        said = str(PlannerComparison(problem=problem, entries=(entry,))).splitlines()[2:]
+        assert said == [f"  NeuroShard: breaks a rule: {one}" for one in expected] and entry.broken == broken
 
 
 @pytest.mark.parametrize("topology", ["4xCPU@64MiB", "2x2xH100@64MiB"])

@@ -58,6 +58,21 @@ def test_a_folder_that_cannot_be_written_is_named(small, tmp_path):
         ns.freeze(weights, problem.replace(topology="2xCPU"), tmp_path / "frozen", plan=plan)
 
 
+def test_rows_in_an_order_of_their_own_are_frozen_by_id(small, tmp_path):
+    """A state dict with an order beside a table's rows; an order that is none, or for a frozen folder, is refused."""
+    problem, weights, expected = small
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(2))
+    by_row = torch.empty_like(weights["user"])
+    by_row[order] = weights["user"]
+    state = {"tables.user.weight": by_row, "tables.user.order": order, "tables.item.weight": weights["item"]}
+    made = ns.freeze(state, problem, tmp_path / "frozen")
+    for path in expected.glob("weights*.bin"):
+        assert (made / path.name).read_bytes() == path.read_bytes()
+    for wrong in (order[1:], order.clamp(max=38), order.float(), order[None]):
+        with pytest.raises(ns.TensorError, match=r"tables.user.order: expected a tensor of int64 \[40\]"):
+            ns.freeze(state | {"tables.user.order": wrong}, problem, tmp_path / "wrong")
+
+
 KILLED = """
 import os, signal, sys, torch, neuroshard as ns
 from neuroshard.serving import _freeze, _scratch

@@ -288,12 +288,13 @@ folder, rank = sys.argv[1], dist.get_rank()
 weights = torch.load(folder + "/weights.pt")
 problem = ns.serving.served(ns.ShardingProblem.load(folder + "/problem.json"), "int8")
 plan = ns.Plan.load(folder + "/cut/plan.json")
-try:
-    ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut",
-                                     initial_values={"user": torch.nn.init.zeros_})
-    raise AssertionError("weights were overwritten")
-except ValueError as error:
-    assert 'table "user" is frozen' in str(error), error
+for wrong, text in (({"initial_values": {"user": torch.nn.init.zeros_}}, 'table "user" is frozen'),
+                    ({"row_order": {"user": torch.arange(40)}}, "have their ids as rows")):
+    try:
+        ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut", **wrong)
+        raise AssertionError(text)
+    except ValueError as error:
+        assert text in str(error), error
 tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0, artifact=folder + "/cut").eval()
 generator = torch.Generator().manual_seed(rank)
 ids = torch.randint(0, 30, (3, 4), generator=generator)

@@ -9,7 +9,7 @@ import torch
 
 import neuroshard as ns
 from neuroshard.errors import TensorError
-from neuroshard.serving._library import LookupInfo, runtime
+from neuroshard.serving._library import Batch, LookupInfo, runtime
 from support.torchrec_models import draw
 
 warnings.filterwarnings("ignore")
@@ -81,6 +81,8 @@ def test_null_pointers_are_errors(frozen):
         assert library.nsrt_world_lookup_info(opened, 0, place) and "found a null pointer" in said()
         assert library.nsrt_look_up(opened, None, None, None) and "found a null pointer" in said()
     assert library.nsrt_world_lookup_info(world, 0, info) == 0 and info.feature == b"user_id@user"
+    few = Batch(None, -3, None, 0, None, 0)
+    assert library.nsrt_look_up(world, few, None, None) and said() == "expected num_ids of at least 0, found -3"
     library.nsrt_world_close(world)
 
 

@@ -271,6 +271,44 @@ def case_checkpoints(context):
     assert all(torch.equal(loaded[key], after[key]) for key in after)
 
 
+def case_row_order(context):
+    """Rows in another order than ids train as the unsharded model does; checkpoints keep the order."""
+    generator = context.generator("order")
+    orders = {"bags.t0": torch.randperm(50, generator=generator), "rows.t0": torch.randperm(20, generator=generator)}
+    model, views, _, _ = sharded_of(context, row_order=orders)
+    plain = filled(context, model)
+    for _ in range(3):
+        everyone = [plain.draw(generator) for _ in range(context.size)]
+        outputs = model(*everyone[context.rank])
+        torch.testing.assert_close(outputs, plain(*everyone[context.rank]), atol=1e-5, rtol=1e-5)
+        loss_of(outputs).backward()
+        plain.zero_grad()
+        (sum(loss_of(plain(*ids)) for ids in everyone) / context.size).backward()
+        with torch.no_grad():
+            for value in plain.parameters():
+                value -= value.grad * RATE
+    weights = dict(plain.state_dict())
+    for table, key in (("bags.t0", "bags.embedding_bags.t0"), ("rows.t0", "rows.embeddings.t0")):
+        path, name = table.split(".")
+        for one in views[path].local_shards():
+            if one.table == name:
+                rows = torch.argsort(orders[table])[slice(*one.rows)]
+                torch.testing.assert_close(one.weights, weights[f"{key}.weight"][rows][:, slice(*one.cols)],
+                                           atol=1e-5, rtol=1e-5)
+    whole = ns.distributed.full_state_dict(model, rank=0)
+    if context.rank == 0:
+        torch.testing.assert_close({name: whole[name] for name in weights}, weights, atol=1e-5, rtol=1e-5)
+    saved = context.folder / "row-order"
+    ns.distributed.save(saved, {"model": model})
+    other, _, _, _ = sharded_of(context, "planned", row_order=orders)
+    ns.distributed.load(saved, {"model": other})
+    loaded = ns.distributed.full_state_dict(other, rank=0)
+    assert loaded.keys() == whole.keys() and all(torch.equal(loaded[key], whole[key]) for key in whole)
+    raises(ns.distributed.CheckpointError, "make it with row_order=",
+           lambda: ns.distributed.load(saved, {"model": sharded_of(context)[0]}))
+    raises(ValueError, "row_order: expected tables of bags.t0", lambda: sharded_of(context, row_order={"t0": orders["bags.t0"]}))
+
+
 def case_drift(context):
     """A checkpoint of a step between averages is loaded over copies that have drifted."""
     model, views, _, _ = sharded_of(context, "drift")

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SUFFIX = ".order"
+from neuroshard._table_keys import ORDER
+
+SUFFIX = ORDER
 
 
 def orders_of(module: Any) -> Mapping[str, Tensor]:

@@ -12,10 +12,10 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from neuroshard import _fields
-from neuroshard._table_keys import key_of_ids, keys_of_tables
+from neuroshard._table_keys import key_of_ids, key_of_order, keys_of_tables
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
-from neuroshard.distributed._checkpoint.row_orders import SUFFIX, by_id
+from neuroshard.distributed._checkpoint.row_orders import by_id
 from neuroshard.errors import CheckpointError
 
 
@@ -36,7 +36,7 @@ def read_tables(path: str | os.PathLike[str],
         for name in names:
             key = one_key(metadata, name, found[name])
             values = {one: empty_of(metadata.state_dict_metadata[one])
-                      for one in (key, key.removesuffix(".weight") + SUFFIX) if one in metadata.state_dict_metadata}
+                      for one in (key, key_of_order(key)) if one in metadata.state_dict_metadata}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that there is no process group
                 dcp.load(values, storage_reader=files.Reader(folder), planner=PlainPlanner(), no_dist=True)

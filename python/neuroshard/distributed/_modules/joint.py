@@ -135,7 +135,7 @@ class JointTables(_Sharded):
     def _joined(self, calls: Calls, counts: bool = True) -> Jagged:
         expected = self._session.input
         ids = as_tensors(join(self.members, calls, expected.weighted), expected)
-        return self._out_of_range.apply(ids, counts)
+        return self._row_order.apply(self._out_of_range.apply(ids, counts))
 
     def _as_jagged(self, features: object, counts: bool = True) -> Jagged:
         return self._joined(self._calls_of(features), counts)

@@ -16,6 +16,7 @@ from neuroshard.distributed._modules.forwards import Forwards
 from neuroshard.distributed._modules.joint import JointTables
 from neuroshard.distributed._modules.members import Member, own_plan, own_problem
 from neuroshard.distributed._optimizer import FusedOptimizer
+from neuroshard.distributed._row_order import RowOrder
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
@@ -95,6 +96,11 @@ class CollectionView(torch.nn.Module):
         """The maps of its tables with dynamic ids: this rank's parts."""
         return {self.member.tables[name]: one for name, one in self.tables.dynamic_ids.items()
                 if name in self.member.tables}
+
+    @property
+    def _row_order(self) -> RowOrder:
+        return RowOrder({self.member.tables[name]: order for name, order in self.tables._row_order.orders.items()
+                         if name in self.member.tables})
 
     @property
     def _sent_ahead(self) -> Any:
