@@ -55,8 +55,13 @@ bool BagBody::isSize(Value value, Value tensor) {
   int64_t known = cast<RankedTensorType>(tensor.getType()).getDimSize(0);
   if (!ShapedType::isDynamic(known))
     return constantOf(value) == known;
-  auto dim = beforeCasts(value).getDefiningOp<tensor::DimOp>();
-  return dim && dim.getSource() == tensor && dim.getConstantIndex() == 0;
+  value = beforeCasts(value);
+  if (auto dim = value.getDefiningOp<tensor::DimOp>())
+    return dim.getSource() == tensor && dim.getConstantIndex() == 0;
+  if (auto generic = tensor.getDefiningOp<linalg::GenericOp>())
+    tensor = generic.getOutputs()[cast<OpResult>(tensor).getResultNumber()];
+  auto empty = tensor.getDefiningOp<tensor::EmptyOp>();
+  return empty && beforeCasts(empty.getDynamicSizes()[0]) == value;
 }
 
 /// offsets[bag + 1], and for the last bag the number of ids.
@@ -74,8 +79,12 @@ bool BagBody::isNextOffset(Value value) {
   bool compares =
       (isSize(isLast.getLhs(), offsets) && isNextBag(isLast.getRhs())) ||
       (isSize(isLast.getRhs(), offsets) && isNextBag(isLast.getLhs()));
-  return compares && isNextBag(next.getIndices()[0]) &&
-         isSize(select.getTrueValue(), ids);
+  // What is read for the last bag is not used: torch-mlir reads the first.
+  Value place = next.getIndices()[0];
+  auto inBounds = beforeCasts(place).getDefiningOp<arith::SelectOp>();
+  if (inBounds && inBounds.getCondition() == select.getCondition())
+    place = inBounds.getFalseValue();
+  return compares && isNextBag(place) && isSize(select.getTrueValue(), ids);
 }
 
 /// The bag's offset is at most the place of the id.

@@ -115,10 +115,10 @@ std::string TorchEmbedding::setPadding(FoundLookup &found, Value padding,
   std::optional<int64_t> row = constantOfTorch(padding);
   if (!row)
     return "padding_idx must be a constant";
-  if (wraps && *row < 0)
-    *row += table.getDimSize(0);
-  if (*row < 0 && !wraps)
+  if (*row == -1 || (*row < 0 && !wraps))
     return "";
+  if (*row < 0)
+    *row += table.getDimSize(0);
   if (*row < 0 || *row >= table.getDimSize(0))
     return "padding_idx must be a row of the table, got: " +
            std::to_string(*row);
@@ -196,7 +196,8 @@ std::optional<FoundLookup> TorchEmbedding::findBags() {
                 "scale gradients");
   if (std::string reason = setBags(*found); !reason.empty())
     return miss(reason);
-  // With an optional padding_idx torch counts negative rows from the end.
+  // With an optional padding_idx torch counts negative rows from the end, but
+  // for torch-mlir -1 is none: it makes this op of exported ones, which say so.
   bool wraps = isNamed(op, "torch.aten.embedding_bag.padding_idx");
   if (hasPadding)
     if (std::string reason = setPadding(*found, op->getOperand(8), wraps);

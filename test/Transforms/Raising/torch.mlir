@@ -16,16 +16,16 @@ func.func @embedding(%user: !torch.vtensor<[100,4],f32> loc("user"), %ids: !torc
 
 // -----
 
-// Without include_last_offset the number of ids ends the last bag. The padding row -1 is the last one.
+// Without include_last_offset the number of ids ends the last bag. The padding row -2 is the last but one.
 // CHECK-LABEL: func.func @bags(
 // CHECK-SAME:    %[[IDS:.*]]: tensor<?xi64>, %[[OFFSETS:.*]]: tensor<?xi64>) -> tensor<?x4xf32>
 // CHECK:         tensor.insert_slice %[[OFFSETS]] into
 // CHECK:         %[[ALL:.*]] = tensor.insert_slice
 // CHECK:         neuroshard.pack ids(%[[IDS]] : tensor<?xi64>) offsets(%[[ALL]] : tensor<?xi64>)
-// CHECK:         neuroshard.lookup mean @table0[%{{.*}}, "ids1"] padding_idx 99
+// CHECK:         neuroshard.lookup mean @table0[%{{.*}}, "ids1"] padding_idx 98
 func.func @bags(%user: !torch.vtensor<[100,4],f32>, %ids: !torch.vtensor<[?],si64>, %offsets: !torch.vtensor<[?],si64>) -> !torch.vtensor<[?,4],f32> {
   %one = "torch.constant.int"() <{value = 1 : i64}> : () -> !torch.int
-  %minus = "torch.constant.int"() <{value = -1 : i64}> : () -> !torch.int
+  %minus = "torch.constant.int"() <{value = -2 : i64}> : () -> !torch.int
   %no = "torch.constant.bool"() <{value = false}> : () -> !torch.bool
   %none = "torch.constant.none"() : () -> !torch.none
   %0:4 = "torch.aten.embedding_bag.padding_idx"(%user, %ids, %offsets, %no, %one, %no, %none, %no, %minus) : (!torch.vtensor<[100,4],f32>, !torch.vtensor<[?],si64>, !torch.vtensor<[?],si64>, !torch.bool, !torch.int, !torch.bool, !torch.none, !torch.bool, !torch.int) -> (!torch.vtensor<[?,4],f32>, !torch.vtensor<[?],si64>, !torch.vtensor<[?],si64>, !torch.vtensor<[?],si64>)

@@ -119,9 +119,9 @@ MODELS = [
     of_bags("torch-bag-mean-last", module(BAG_ARGUMENTS, [SUMS], bag(
         "embedding_bag.padding_idx", "one", last="yes", padding="two")), True,
             by_torch("mean", 2)),
-    of_bags("torch-bag-sum-negative-padding", module(BAG_ARGUMENTS, [SUMS], bag(
+    of_bags("torch-bag-sum-no-padding", module(BAG_ARGUMENTS, [SUMS], bag(
         "embedding_bag.padding_idx", "zero", last="yes", padding="minus")), True,
-            by_torch("sum", ROWS - 1)),
+            by_torch("sum")),
     of_bags("torch-bag-sum-weighted", module(
         (*BAG_ARGUMENTS, ("w", WEIGHTS)), [SUMS], bag("embedding_bag", "zero", "w")), False,
             by_torch("sum", weighted=True), weighted=True),

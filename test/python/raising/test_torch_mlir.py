@@ -47,9 +47,9 @@ class Indexed(nn.Module):
 
 
 class Bags(nn.Module):
-    def __init__(self, **options):
+    def __init__(self, last=True, **options):
         super().__init__()
-        self.user = nn.EmbeddingBag(ROWS, DIM, include_last_offset=True, **options)
+        self.user = nn.EmbeddingBag(ROWS, DIM, include_last_offset=last, **options)
 
     def forward(self, ids, offsets, weights=None):
         return self.user(ids, offsets, weights)
@@ -70,18 +70,22 @@ class TwoTowers(nn.Module):
 
 
 def per_sample(*shape):
-    return torch.randint(0, ROWS // 2, (SAMPLES, *shape)), {0: BATCH}
+    ids = torch.randint(0, ROWS // 2, (SAMPLES, *shape))
+    ids.view(-1)[0] = ROWS // 2 - 1
+    return ids, {0: BATCH}
 
 
 def mask():
     return torch.rand(SAMPLES, BAG), {0: BATCH}
 
 
-def bag_inputs(weighted=False):
+def bag_inputs(weighted=False, last=True):
     offsets = torch.tensor([0, 2, 2, 5, 6, 9, 10, 12])
     ids = torch.randint(0, ROWS, (int(offsets[-1]),))
+    ids[1] = ROWS - 1  # -1 is no padding_idx
     more = [(torch.rand(len(ids)), {0: IDS})] if weighted else []
-    return [(ids, {0: IDS}), (offsets, {0: BATCH + 1}), *more]
+    given = (offsets, {0: BATCH + 1}) if last else (offsets[:-1], {0: BATCH})
+    return [(ids, {0: IDS}), given, *more]
 
 
 def negative():
@@ -109,6 +113,8 @@ CASES = {
     "bag, mean": (lambda: Bags(mode="mean"), bag_inputs(), {"torch": ["mean"]}),
     "bag, padding": (lambda: Bags(mode="sum", padding_idx=3), bag_inputs(), {"torch": ["sum"]}),
     "bag, weighted": (lambda: Bags(mode="sum"), bag_inputs(weighted=True), {"torch": ["sum"]}),
+    "bag without the last end": (lambda: Bags(last=False, mode="sum"), bag_inputs(last=False),
+                                 {"torch": ["sum"], "linalg": ["sum"]}),
     "two towers": (TwoTowers, [per_sample(), per_sample(BAG)],
                    {"torch": ["unpooled", "sum"], "linalg": ["unpooled", "sum"],
                     "stablehlo": ["unpooled", "sum"]}),
@@ -132,10 +138,11 @@ def parts(inputs, sizes):
     values = [value for value, _ in inputs]
     if len(values) > 1 and values[1].dim() == 1:
         ids, offsets, *weights = values
+        ends = torch.cat([offsets[1:], torch.tensor([len(ids)])])
         devices, begin = [], 0
         for size in sizes:
-            mine = offsets[begin:begin + size + 1]
-            taken = slice(int(mine[0]), int(mine[-1]))
+            mine = offsets[begin:begin + size + len(offsets) - SAMPLES]
+            taken = slice(int(mine[0]), int(ends[begin + size - 1]))
             devices.append([ids[taken], mine - mine[0], *(one[taken] for one in weights)])
             begin += size
         return devices

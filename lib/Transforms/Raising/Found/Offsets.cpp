@@ -82,18 +82,24 @@ void neuroshard::raising::useOffsets(FoundLookup &found, Value ids,
   };
 }
 
+/// `size` + 1, known if `size` is.
+static OpFoldResult oneMore(OpBuilder &b, Location loc, OpFoldResult size) {
+  if (std::optional<int64_t> known = getConstantIntValue(size))
+    return b.getIndexAttr(*known + 1);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  return arith::AddIOp::create(b, loc, cast<Value>(size), one).getResult();
+}
+
 Maker neuroshard::raising::withLastOffset(Value offsets, Maker ids) {
   return [offsets, ids](OpBuilder &b, Location loc) -> Value {
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    Value bags = tensor::DimOp::create(b, loc, offsets, zero);
+    OpFoldResult bags = tensor::getMixedSize(b, loc, offsets, 0);
     Value end = tensor::DimOp::create(b, loc, ids(b, loc), zero);
     Type element = cast<RankedTensorType>(offsets.getType()).getElementType();
     Value last = arith::IndexCastOp::create(b, loc, element, end);
     Value tail = tensor::FromElementsOp::create(b, loc, last);
-    Value size = arith::AddIOp::create(b, loc, bags, one);
-    Value empty =
-        tensor::EmptyOp::create(b, loc, ArrayRef<OpFoldResult>{size}, element);
+    Value empty = tensor::EmptyOp::create(
+        b, loc, ArrayRef<OpFoldResult>{oneMore(b, loc, bags)}, element);
     OpFoldResult unit = b.getIndexAttr(1), start = b.getIndexAttr(0);
     Value begins = tensor::InsertSliceOp::create(
         b, loc, offsets, empty, ArrayRef<OpFoldResult>{start},
