@@ -11,6 +11,8 @@
 
 #include "Rows/RowBuilder.h"
 
+#include "neuroshard/Conversion/Kernels/KernelSpec.h"
+
 #include <optional>
 
 namespace neuroshard {

@@ -12,6 +12,8 @@
 
 #include "Rows/RowBuilder.h"
 
+#include "neuroshard/Model/Optimizer.h"
+
 namespace neuroshard {
 
 /// What the step of a counted row takes, all f32.

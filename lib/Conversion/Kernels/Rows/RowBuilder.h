@@ -11,8 +11,8 @@
 
 #include "RowVectorTypes.h"
 
-#include "neuroshard/Conversion/Kernels/KernelSpec.h"
 #include "neuroshard/Conversion/Kernels/RowVectors.h"
+#include "neuroshard/Model/Types.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
