@@ -65,6 +65,9 @@ protected:
       std::string where = at(list, i) + ".name";
       if (items[i].name.empty())
         error(where, "expected a name, got an empty text");
+      else if (items[i].name.find('\0') != std::string::npos) // ends it in C
+        error(where, "expected a name without the character NUL, got: '" +
+                         items[i].name + "'");
       else if (!seen.insert(items[i].name).second)
         error(where,
               "names must be unique, '" + items[i].name + "' is used before");

@@ -20,6 +20,25 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <system_error>
+
+/// Why a file cannot be written, which MLIR's reducer does not tell; leaves the
+/// file as it was.
+static std::error_code whyNotWritten(llvm::StringRef path) {
+  bool isThere = llvm::sys::fs::exists(path);
+  if (path.empty() || (isThere && !llvm::sys::fs::is_regular_file(path) &&
+                       !llvm::sys::fs::is_directory(path)))
+    return {};
+  std::error_code error;
+  {
+    llvm::raw_fd_ostream file(path, error, llvm::sys::fs::OF_Append);
+  }
+  if (!isThere && !error)
+    llvm::sys::fs::remove(path);
+  return error;
+}
 
 int main(int argc, char **argv) {
   neuroshard::CommandTest test;
@@ -42,6 +61,12 @@ int main(int argc, char **argv) {
     llvm::WithColor::error(llvm::errs(), "neuroshard-reduce")
         << neuroshard::printable(output) << ": there is no folder "
         << neuroshard::printable(folder) << "\n";
+    return EXIT_FAILURE;
+  }
+  if (std::error_code error = whyNotWritten(output)) {
+    llvm::WithColor::error(llvm::errs(), "neuroshard-reduce")
+        << neuroshard::printable(output)
+        << ": cannot write: " << error.message() << "\n";
     return EXIT_FAILURE;
   }
   // The standard output is flushed after main().

@@ -44,6 +44,7 @@ neuroshard::raising::findTensorGather(Operation *op, Misses &misses) {
     return idsFrom(reduced ? withoutLastDim(b, loc, ids) : ids)(b, loc);
   };
   found.idsSource = gather.getIndices();
+  found.idsName = beforeReshapes(found.idsSource);
   found.consumed = {op};
   return found;
 }

@@ -37,6 +37,16 @@ TEST(CheckTest, EverythingWrongIsReportedAtOnce) {
   EXPECT_THAT(errors, HasSubstr("batch.global_size"));
 }
 
+TEST(CheckTest, NamesHaveNoNul) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].name = std::string("a\0b", 3);
+  problem.features[1].name = std::string("\0", 1);
+  std::string errors = text(check(problem));
+  EXPECT_THAT(errors, HasSubstr("tables[0].name: expected a name without the "
+                                "character NUL, got: 'a"));
+  EXPECT_THAT(errors, HasSubstr("features[1].name: expected a name without"));
+}
+
 TEST(CheckTest, TablesInBytesAreNotTrainedAndNoResults) {
   ShardingProblem problem = twoTables();
   problem.tables[0].elementType = ElementType::Int8;

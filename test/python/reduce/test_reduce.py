@@ -179,6 +179,15 @@ def test_output_is_not_the_input(tmp_path):
     assert source.read_text() == DENSE
 
 
+@pytest.mark.parametrize(("output", "why"), [("/proc/small.mlir", "No such file or directory"), (".", "Is a directory")])
+def test_an_output_that_cannot_be_written_is_told(output, why, tmp_path):
+    source = tmp_path / "model.mlir"
+    source.write_text(DENSE)
+    done = run(tool("neuroshard-reduce"), source, "-o", output, "--error", "module", "--", "cat")
+    assert done.returncode == 1
+    assert done.stderr == f"neuroshard-reduce: error: {output}: cannot write: {why}\n"
+
+
 def test_help():
     done = run(tool("neuroshard-reduce"), "--help")
     assert done.returncode == 0

@@ -61,7 +61,18 @@ Value neuroshard::raising::withoutLastDim(OpBuilder &b, Location loc,
     groups.push_back({i});
   if (!groups.empty())
     groups.back().push_back(rank - 1);
-  return tensor::CollapseShapeOp::create(b, loc, indices, groups);
+  // Folds into what was expanded.
+  return b.createOrFold<tensor::CollapseShapeOp>(loc, indices, groups);
+}
+
+Value neuroshard::raising::beforeReshapes(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+            op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
 }
 
 bool neuroshard::raising::isIdType(Type element) {

@@ -34,6 +34,9 @@ Maker mapped(Maker ids, IdMap map);
 mlir::Value withoutLastDim(mlir::OpBuilder &b, mlir::Location loc,
                            mlir::Value indices);
 
+/// What a value was before it got another shape or type of one.
+mlir::Value beforeReshapes(mlir::Value value);
+
 /// Whether elements of the type can be ids, after a cast.
 bool isIdType(mlir::Type element);
 
