@@ -7,16 +7,18 @@
 namespace neuroshard::runtime {
 
 EvictionOrder::Key EvictionOrder::keyOf(int32_t slot,
-                                        const IdEntry &entry) const {
+                                        const IdSlots &slots) const {
+  const auto place = static_cast<size_t>(slot);
+  const IdSlots::Use &use = slots.uses[place];
   switch (by) {
   case EvictBy::Recency:
-    return {entry.last, 0, slot};
+    return {use.last, 0, slot};
   case EvictBy::Frequency:
-    return {entry.count, entry.last, slot};
+    return {use.count, use.last, slot};
   case EvictBy::Age:
     break;
   }
-  return {entry.since, 0, slot};
+  return {slots.origins[place].since, 0, slot};
 }
 
 void EvictionOrder::push(Key key) {
@@ -33,12 +35,15 @@ EvictionOrder::Key EvictionOrder::pop() {
   return key;
 }
 
-void EvictionOrder::note(int32_t slot, const IdEntry &entry) {
-  // Being seen changes no age; a key is there once.
-  if (by == EvictBy::Age && entry.last != entry.since)
+void EvictionOrder::note(int32_t slot, const IdSlots &slots) {
+  const auto place = static_cast<size_t>(slot);
+  if (!bound)
     return;
-  Key key = keyOf(slot, entry);
-  if (bound && key <= *bound)
+  // Being seen changes no age; a key is there once.
+  if (by == EvictBy::Age &&
+      slots.uses[place].last != slots.origins[place].since)
+    return;
+  if (Key key = keyOf(slot, slots); key <= *bound)
     push(key);
 }
 
@@ -49,39 +54,66 @@ void EvictionOrder::clear() {
   bound.reset();
 }
 
-void EvictionOrder::refill(std::span<const IdSlot> slots, size_t count,
+/// The key that about `wanted` slots are up to which are not held, by a sample.
+std::optional<EvictionOrder::Key>
+EvictionOrder::guessBound(const IdSlots &slots, size_t wanted,
+                          int64_t firstHeld) const {
+  constexpr size_t kSample = 1024; // slots
+  const size_t step = std::max<size_t>(1, slots.size() / kSample);
+  std::vector<Key> sample;
+  for (size_t i = step / 2; i < slots.size(); i += step)
+    if (slots.isUsed(i) && slots.uses[i].lastUse < firstHeld)
+      sample.push_back(keyOf(static_cast<int32_t>(i), slots));
+  if (wanted / step >= sample.size())
+    return std::nullopt;
+  auto guess = sample.begin() + static_cast<std::ptrdiff_t>(wanted / step);
+  std::nth_element(sample.begin(), guess, sample.end());
+  return *guess;
+}
+
+void EvictionOrder::refill(const IdSlots &slots, size_t count,
                            int64_t firstHeld, std::vector<int32_t> taken) {
   constexpr size_t kParts = 8; // of the slots, so that refills are few
+  std::vector<Key> keys = std::move(sorted); // its memory
   clear();
   std::ranges::sort(taken);
-  std::vector<Key> keys;
-  auto addKeys = [&](const auto &isWanted) {
+  size_t numFree = 0; // that are not held
+  auto findKeys = [&] {
+    keys.clear();
+    numFree = 0;
     auto nextTaken = taken.begin();
     for (size_t i = 0; i < slots.size(); ++i) {
       auto slot = static_cast<int32_t>(i);
-      if (nextTaken != taken.end() && *nextTaken == slot)
+      if (nextTaken != taken.end() && *nextTaken == slot) {
         ++nextTaken;
-      else if (slots[i].entry.isUsed() && isWanted(slots[i]))
-        keys.push_back(keyOf(slot, slots[i].entry));
+        continue;
+      }
+      if (!slots.isUsed(i))
+        continue;
+      Key key = keyOf(slot, slots);
+      if (bound && key > *bound)
+        continue;
+      // Those that are held may be let go before the next part.
+      numFree += slots.uses[i].lastUse < firstHeld;
+      keys.push_back(key);
     }
   };
-  addKeys([&](const IdSlot &one) { return one.lastUse < firstHeld; });
-  if (keys.empty())
-    return;
-  size_t wanted = std::min(std::max(count, slots.size() / kParts), keys.size());
-  auto last = keys.begin() + static_cast<std::ptrdiff_t>(wanted) - 1;
-  std::nth_element(keys.begin(), last, keys.end());
-  bound = *last;
-  keys.resize(wanted);
-  // Those that are held may be let go before the next part.
-  addKeys([&](const IdSlot &one) { return one.lastUse >= firstHeld; });
-  std::erase_if(keys, [&](const Key &key) { return key > *bound; });
+  bound = guessBound(slots, std::max(count, slots.size() / kParts), firstHeld);
+  findKeys();
+  if (bound && numFree < count) {
+    bound.reset();
+    findKeys();
+  }
+  if (numFree == 0)
+    return clear();
+  if (!bound)
+    bound = *std::ranges::max_element(keys);
   sorted = std::move(keys);
   std::ranges::sort(sorted);
 }
 
-std::vector<int32_t> EvictionOrder::first(std::span<const IdSlot> slots,
-                                          size_t count, int64_t firstHeld) {
+std::vector<int32_t> EvictionOrder::first(const IdSlots &slots, size_t count,
+                                          int64_t firstHeld) {
   std::vector<int32_t> found;
   std::vector<Key> held;
   bool isRefilled = false;
@@ -96,10 +128,10 @@ std::vector<int32_t> EvictionOrder::first(std::span<const IdSlot> slots,
       continue;
     }
     Key key = pop();
-    const IdSlot &slot = slots[static_cast<size_t>(key.slot)];
-    if (!slot.entry.isUsed() || keyOf(key.slot, slot.entry) != key)
+    const auto place = static_cast<size_t>(key.slot);
+    if (!slots.isUsed(place) || keyOf(key.slot, slots) != key)
       continue;
-    if (slot.lastUse < firstHeld)
+    if (slots.uses[place].lastUse < firstHeld)
       found.push_back(key.slot);
     else
       held.push_back(key);

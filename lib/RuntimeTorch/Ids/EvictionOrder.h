@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace neuroshard::runtime {
@@ -25,10 +24,31 @@ struct IdEntry {
   bool operator==(const IdEntry &) const = default;
 };
 
-/// What a batch reads and writes of an id lies together, at the front.
-struct IdSlot {
-  int64_t lastUse = -1; ///< lookup; -1: none.
-  IdEntry entry;
+/// What is known of the rows of a map, by slot.
+struct IdSlots {
+  /// What a batch reads and writes of an id, never in two lines of the cache.
+  struct alignas(32) Use {
+    int64_t lastUse = -1; ///< lookup; -1: none.
+    int64_t row = 0, count = 0, last = 0;
+  };
+  struct Origin {
+    int64_t id = 0, since = 0;
+  };
+
+  size_t size() const { return uses.size(); }
+  bool isUsed(size_t slot) const { return uses[slot].count > 0; }
+  IdEntry entry(size_t slot) const {
+    const Use &use = uses[slot];
+    return {use.row, use.count, use.last, origins[slot].id,
+            origins[slot].since};
+  }
+  void setEntry(size_t slot, const IdEntry &entry) {
+    uses[slot] = {uses[slot].lastUse, entry.row, entry.count, entry.last};
+    origins[slot] = {entry.id, entry.since};
+  }
+
+  std::vector<Use> uses;
+  std::vector<Origin> origins;
 };
 
 enum class EvictBy {
@@ -45,11 +65,11 @@ class EvictionOrder {
 public:
   explicit EvictionOrder(EvictBy evictBy) : by(evictBy) {}
 
-  /// To be called after an entry is taken into use or seen.
-  void note(int32_t slot, const IdEntry &entry);
+  /// To be called after a slot is taken into use or seen.
+  void note(int32_t slot, const IdSlots &slots);
   /// The first `count` used slots that no lookup from `firstHeld` on uses, or
   /// as many as there are, which the caller frees.
-  std::vector<int32_t> first(std::span<const IdSlot> slots, size_t count,
+  std::vector<int32_t> first(const IdSlots &slots, size_t count,
                              int64_t firstHeld);
   /// Forgets all.
   void clear();
@@ -63,13 +83,15 @@ private:
     auto operator<=>(const Key &) const = default;
   };
 
-  Key keyOf(int32_t slot, const IdEntry &entry) const;
+  Key keyOf(int32_t slot, const IdSlots &slots) const;
   bool isEmpty() const { return next == sorted.size() && heap.empty(); }
   void push(Key key);
   Key pop();
+  std::optional<Key> guessBound(const IdSlots &slots, size_t wanted,
+                                int64_t firstHeld) const;
   /// Sorts the next part, with `count` slots that are not held, if there are.
   /// `taken`: slots that count as free.
-  void refill(std::span<const IdSlot> slots, size_t count, int64_t firstHeld,
+  void refill(const IdSlots &slots, size_t count, int64_t firstHeld,
               std::vector<int32_t> taken);
 
   EvictBy by;

@@ -27,18 +27,22 @@ size_t IdIndex::homeOf(int64_t id) const {
   return static_cast<size_t>(hashId(id)) & mask;
 }
 
-void IdIndex::prefetch(int64_t id) const {
-  __builtin_prefetch(&places[homeOf(id)]);
+size_t IdIndex::prefetch(int64_t id) const {
+  size_t home = homeOf(id);
+  __builtin_prefetch(&places[home]);
+  return home;
 }
 
-size_t IdIndex::placeOf(int64_t id) const {
-  size_t place = homeOf(id);
+size_t IdIndex::placeOf(int64_t id, size_t home) const {
+  size_t place = home;
   while (places[place].slot != kNone && places[place].id != id)
     place = next(place);
   return place;
 }
 
-int32_t IdIndex::find(int64_t id) const { return places[placeOf(id)].slot; }
+int32_t IdIndex::find(int64_t id, size_t home) const {
+  return places[placeOf(id, home)].slot;
+}
 
 void IdIndex::insert(int64_t id, int32_t slot) {
   places[placeOf(id)] = {id, slot};

@@ -19,9 +19,11 @@ public:
   explicit IdIndex(int64_t size);
 
   /// The slot of an id, or kNone.
-  int32_t find(int64_t id) const;
+  int32_t find(int64_t id) const { return find(id, homeOf(id)); }
+  /// The same, once prefetch() has given `home`.
+  int32_t find(int64_t id, size_t home) const;
   /// Loads the place of an id ahead of time.
-  void prefetch(int64_t id) const;
+  size_t prefetch(int64_t id) const;
   /// The id must not be there, and `slot` not be kNone.
   void insert(int64_t id, int32_t slot);
   /// The id must be there.
@@ -36,7 +38,8 @@ private:
   static size_t placesFor(int64_t size);
   size_t homeOf(int64_t id) const;
   /// The place of an id, or the free one where the search for it ends.
-  size_t placeOf(int64_t id) const;
+  size_t placeOf(int64_t id) const { return placeOf(id, homeOf(id)); }
+  size_t placeOf(int64_t id, size_t home) const;
   size_t next(size_t place) const { return (place + 1) & mask; }
 
   struct Place {

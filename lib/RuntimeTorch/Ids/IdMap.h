@@ -32,7 +32,8 @@ public:
   /// IdIndex::kNone. The function inserts and erases nothing.
   template <typename Function>
   void forSlots(std::span<const int64_t> ids, const Function &function) const;
-  const IdEntry &at(int32_t slot) const { return all[place(slot)].entry; }
+  int64_t rowOf(int32_t slot) const { return all.uses[place(slot)].row; }
+  int64_t countOf(int32_t slot) const { return all.uses[place(slot)].count; }
 
   /// Lookup `lookup` uses the slot.
   void use(int32_t slot, int64_t lookup);
@@ -66,17 +67,20 @@ public:
 private:
   struct Change {
     int32_t slot;
-    IdSlot before;
+    int64_t lastUse; ///< before.
+    IdEntry before;
   };
 
   static constexpr size_t kAhead = 16; ///< what memory is asked for early.
 
   static size_t place(int32_t slot) { return static_cast<size_t>(slot); }
   void setFree();
+  /// Lets a slot be as one that no id has had.
+  void clear(size_t slot);
   /// Before a slot changes.
   void note(int32_t slot);
 
-  std::vector<IdSlot> all;
+  IdSlots all;
   FreeSlots free;
   IdIndex index;
   EvictionOrder order;
@@ -87,21 +91,19 @@ private:
 template <typename Function>
 void IdMap::forSlots(std::span<const int64_t> ids,
                      const Function &function) const {
-  std::array<int32_t, kAhead> found; // by place modulo kAhead
+  std::array<size_t, kAhead> homes; // by place modulo kAhead
+  std::array<int32_t, kAhead> found;
   for (size_t i = 0; i < ids.size() + 2 * kAhead; ++i) {
-    if (i < ids.size())
-      index.prefetch(ids[i]);
     if (i >= 2 * kAhead)
       function(i - 2 * kAhead, found[i % kAhead]);
-    if (i < kAhead || i - kAhead >= ids.size())
-      continue;
-    int32_t slot = index.find(ids[i - kAhead]);
-    found[i % kAhead] = slot;
-    if (slot == IdIndex::kNone)
-      continue;
-    // To be written. What is written may lie in two lines of the cache.
-    __builtin_prefetch(&all[place(slot)].lastUse, 1);
-    __builtin_prefetch(&all[place(slot)].entry.last, 1);
+    if (i >= kAhead && i - kAhead < ids.size()) {
+      int32_t slot = index.find(ids[i - kAhead], homes[i % kAhead]);
+      found[i % kAhead] = slot;
+      if (slot != IdIndex::kNone)
+        __builtin_prefetch(&all.uses[place(slot)], 1); // to be written
+    }
+    if (i < ids.size())
+      homes[i % kAhead] = index.prefetch(ids[i]);
   }
 }
 

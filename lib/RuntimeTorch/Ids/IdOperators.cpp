@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 
 using namespace neuroshard::runtime;
@@ -90,31 +90,39 @@ struct OwnerOfPython : torch::CustomClassHolder {
   OwnerOfPython(const at::Tensor &rows, int64_t admitAfter,
                 const std::string &evictBy, const std::string &whenFull,
                 int64_t sharedRow, int64_t candidates)
-      : owner({valuesOf(rows).begin(), valuesOf(rows).end()},
-              {admitAfter, evictByOf(evictBy), whenFullOf(whenFull), sharedRow,
-               candidates}) {}
+      : policy{admitAfter, evictByOf(evictBy), whenFullOf(whenFull), sharedRow,
+               candidates} {
+    deal(rows);
+  }
+
+  /// Begins anew with these rows, all free.
+  void deal(const at::Tensor &rows) {
+    std::span<const int64_t> given = valuesOf(rows);
+    owner = std::make_unique<IdOwner>(Rows(given.begin(), given.end()), policy);
+  }
 
   Rows figures() const {
-    IdFigures sums = owner.figures();
-    return {numUsed(owner.entriesBefore()),
-            owner.map().capacity(),
-            numUsed(owner.candidatesBefore()),
+    IdFigures sums = owner->figures();
+    return {numUsed(owner->entriesBefore()),
+            owner->map().capacity(),
+            numUsed(owner->candidatesBefore()),
             sums.admitted,
             sums.evicted,
             sums.refused,
             sums.forgotten,
-            owner.bytes()};
+            owner->bytes()};
   }
 
-  at::Tensor entries() const { return tensorOf(owner.entriesBefore()); }
-  at::Tensor candidates() const { return tensorOf(owner.candidatesBefore()); }
-  int64_t batches() const { return owner.batches(); }
+  at::Tensor entries() const { return tensorOf(owner->entriesBefore()); }
+  at::Tensor candidates() const { return tensorOf(owner->candidatesBefore()); }
+  int64_t batches() const { return owner->batches(); }
   void restore(const at::Tensor &saved, const at::Tensor &candidates,
                int64_t batches) {
-    owner.restore(entriesOf(saved), entriesOf(candidates), batches);
+    owner->restore(entriesOf(saved), entriesOf(candidates), batches);
   }
 
-  IdOwner owner;
+  IdPolicy policy;
+  std::unique_ptr<IdOwner> owner;
 };
 
 /// IdExchange with tensors.
@@ -130,23 +138,27 @@ struct ExchangeOfPython : torch::CustomClassHolder {
   std::shared_ptr<IdExchange> exchange;
 };
 
-/// IdTranslation with tensors.
+/// IdTranslation with tensors, for which a step's call takes less time than for
+/// lists of objects or pairs.
 struct TranslationOfPython : torch::CustomClassHolder {
-  /// `readers`: the features of each table. `held`: for each table, of each
+  using Owners = std::vector<c10::intrusive_ptr<OwnerOfPython>>;
+
+  /// By table: `owners`, this rank's; `readers`, the features; `held`, of each
   /// rank, the begins and ends of ranges of rows.
   TranslationOfPython(const c10::intrusive_ptr<ExchangeOfPython> &exchange,
-                      const Rows &sharedRows, const std::vector<Rows> &readers,
+                      Owners owners, const std::vector<Rows> &readers,
                       const std::vector<std::vector<Rows>> &held)
-      : exchange(exchange->exchange),
-        translation(exchange->exchange, tablesOf(sharedRows, readers, held)) {}
+      : exchange(exchange->exchange), owners(std::move(owners)),
+        translation(exchange->exchange, tablesOf(this->owners, readers, held)) {
+  }
 
   static std::vector<DynamicTable>
-  tablesOf(const Rows &sharedRows, const std::vector<Rows> &readers,
+  tablesOf(const Owners &owners, const std::vector<Rows> &readers,
            const std::vector<std::vector<Rows>> &held) {
     std::vector<DynamicTable> tables;
-    for (size_t t = 0; t < sharedRows.size(); ++t) {
+    for (size_t t = 0; t < owners.size(); ++t) {
       DynamicTable &table = tables.emplace_back();
-      table.sharedRow = sharedRows[t];
+      table.sharedRow = owners[t]->policy.sharedRow;
       table.readers.assign(readers[t].begin(), readers[t].end());
       for (const Rows &ofRank : held[t]) {
         auto &ranges = table.held.emplace_back();
@@ -157,19 +169,16 @@ struct TranslationOfPython : torch::CustomClassHolder {
     return tables;
   }
 
-  using Owners = std::vector<c10::intrusive_ptr<OwnerOfPython>>;
-  /// Rows in place of ids; the states of all ranks; by table (rows, ids) that
-  /// begin anew; rank, table and id of a refusal, if there is one.
-  using Result =
-      std::tuple<at::Tensor, Rows,
-                 std::vector<std::tuple<at::Tensor, at::Tensor>>, Rows>;
+  /// Rows in place of ids; the states of all ranks, and after them, if there is
+  /// a refusal, its rank, table and id; then for each table the rows that begin
+  /// anew, and their ids.
+  using Result = std::vector<at::Tensor>;
 
-  Result translate(const Owners &owners, const at::Tensor &ids,
-                   const Rows &counts, int64_t state, int64_t lookup,
-                   int64_t firstHeld) {
+  Result translate(const at::Tensor &ids, const Rows &counts, int64_t state,
+                   int64_t lookup, int64_t firstHeld) {
     std::vector<IdOwner *> native;
     for (const auto &one : owners)
-      native.push_back(&one->owner);
+      native.push_back(one->owner.get());
     at::Tensor rows = at::empty_like(ids);
     TranslatedBatch batch = translation.translate(
         native,
@@ -181,8 +190,8 @@ struct TranslationOfPython : torch::CustomClassHolder {
 
   /// The same in another thread, after those that were begun before; finish()
   /// gives the result. Steps before this lookup are over by then.
-  void begin(const Owners &owners, const at::Tensor &ids, const Rows &counts,
-             int64_t state, int64_t lookup) {
+  void begin(const at::Tensor &ids, const Rows &counts, int64_t state,
+             int64_t lookup) {
     std::shared_future<Result> before;
     if (!ahead.empty())
       before = ahead.back();
@@ -190,8 +199,8 @@ struct TranslationOfPython : torch::CustomClassHolder {
       if (before.valid())
         before.get();
       for (const auto &one : owners)
-        one->owner.beginAhead();
-      return translate(owners, ids, counts, state, lookup, lookup);
+        one->owner->beginAhead();
+      return translate(ids, counts, state, lookup, lookup);
     }));
   }
 
@@ -203,44 +212,48 @@ struct TranslationOfPython : torch::CustomClassHolder {
   }
 
   /// The step of the first lookup that was begun has begun.
-  void keep(const Owners &owners, int64_t lookup) {
+  void keep(int64_t lookup) {
     if (MappedAhead *others = exchange->ahead())
       others->keep(lookup);
     for (const auto &one : owners)
-      one->owner.keepAhead();
+      one->owner->keepAhead();
   }
 
   /// Undoes what was begun and not kept, from a lookup on. `tells`: ranks that
   /// have kept it end the group.
-  void recall(const Owners &owners, int64_t lookup, bool tells) {
+  void recall(int64_t lookup, bool tells) {
     if (MappedAhead *others = exchange->ahead())
       others->drop(lookup, tells);
     for (const auto &one : ahead)
       one.wait();
     ahead.clear();
     for (const auto &one : owners)
-      one->owner.undoAhead();
+      one->owner->undoAhead();
   }
 
   static Result resultOf(const at::Tensor &rows, const TranslatedBatch &batch) {
-    Rows states, refusal;
+    Rows report;
     for (StepState one : batch.states)
-      states.push_back(static_cast<int64_t>(one));
+      report.push_back(static_cast<int64_t>(one));
     if (batch.refusal)
-      refusal = {batch.refusal->rank, batch.refusal->table, batch.refusal->id};
-    std::vector<std::tuple<at::Tensor, at::Tensor>> anew;
+      for (int64_t one :
+           {batch.refusal->rank, batch.refusal->table, batch.refusal->id})
+        report.push_back(one);
+    Result result{rows, tensorOf(std::span<const int64_t>(report))};
     for (const std::vector<NewRow> &ofTable : batch.anew) {
       Rows newRows, newIds;
       for (const NewRow &one : ofTable) {
         newRows.push_back(one.row);
         newIds.push_back(one.id);
       }
-      anew.emplace_back(tensorOf(newRows), tensorOf(newIds));
+      result.push_back(tensorOf(std::span<const int64_t>(newRows)));
+      result.push_back(tensorOf(std::span<const int64_t>(newIds)));
     }
-    return {rows, states, anew, refusal};
+    return result;
   }
 
   std::shared_ptr<IdExchange> exchange;
+  Owners owners; ///< by table.
   IdTranslation translation;
   std::deque<std::shared_future<Result>> ahead; ///< in their order.
 };
@@ -259,6 +272,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.class_<OwnerOfPython>("IdOwner")
       .def(torch::init<const at::Tensor &, int64_t, const std::string &,
                        const std::string &, int64_t, int64_t>())
+      .def("deal", &OwnerOfPython::deal)
       .def("figures", &OwnerOfPython::figures)
       .def("entries", &OwnerOfPython::entries)
       .def("candidates", &OwnerOfPython::candidates)
@@ -269,7 +283,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
       .def("split", &ExchangeOfPython::split);
   m.class_<TranslationOfPython>("IdTranslation")
       .def(torch::init<const c10::intrusive_ptr<ExchangeOfPython> &,
-                       const Rows &, const std::vector<Rows> &,
+                       TranslationOfPython::Owners, const std::vector<Rows> &,
                        const std::vector<std::vector<Rows>> &>())
       .def("translate", &TranslationOfPython::translate)
       .def("begin", &TranslationOfPython::begin)

@@ -34,7 +34,7 @@ const Translated &IdOwner::find(std::span<const int64_t> given,
   ids.forSlots(given, [&](size_t i, int32_t slot) {
     if (slot == IdIndex::kNone)
       return;
-    result.rows[i] = ids.at(slot).row;
+    result.rows[i] = ids.rowOf(slot);
     ids.use(slot, lookup);
   });
   return result;
@@ -54,12 +54,12 @@ const Translated &IdOwner::train(std::span<const int64_t> given, int64_t lookup,
       return;
     }
     ids.see(slot, batch, lookup);
-    result.rows[i] = ids.at(slot).row;
+    result.rows[i] = ids.rowOf(slot);
   });
   admit(countUnknown(finder.find(unknown, 1).ids), lookup, firstHeld);
   ids.forSlots(unknown, [&](size_t i, int32_t slot) {
     if (slot != IdIndex::kNone)
-      result.rows[unknownPlaces[i]] = ids.at(slot).row;
+      result.rows[unknownPlaces[i]] = ids.rowOf(slot);
   });
   return result;
 }
@@ -77,8 +77,8 @@ IdOwner::countUnknown(std::span<const int64_t> distinct) {
     if (slot == IdIndex::kNone)
       return unseen.push_back(distinct[i]);
     waiting.see(slot, batch, batch);
-    if (waiting.at(slot).count >= policy.admitAfter)
-      due.push_back({distinct[i], waiting.at(slot).count});
+    if (waiting.countOf(slot) >= policy.admitAfter)
+      due.push_back({distinct[i], waiting.countOf(slot)});
   });
   auto numUnseen = static_cast<int64_t>(unseen.size());
   sums.forgotten += waiting.evict(numUnseen - waiting.numFree(), batch);
@@ -98,7 +98,7 @@ void IdOwner::admit(const std::vector<Due> &due, int64_t lookup,
   for (const Due &one : std::span(due).first(static_cast<size_t>(admitted))) {
     int32_t slot = ids.insert(one.id, one.count, batch);
     ids.use(slot, lookup);
-    result.admitted.push_back({ids.at(slot).row, one.id});
+    result.admitted.push_back({ids.rowOf(slot), one.id});
     if (policy.admitAfter > 1)
       waiting.erase(waiting.find(one.id));
   }

@@ -118,15 +118,22 @@ void IdTranslation::swap(IdExchange::Use use,
   exchange->swap(use, sent, received);
 }
 
-void IdTranslation::gather(const DynamicTable &table, const Batch &batch) {
+std::span<const int64_t> IdTranslation::gather(const DynamicTable &table,
+                                               const Batch &batch) {
+  if (batch.state == StepState::Failed)
+    return {};
   ids.clear();
   size_t feature = 0;
   std::span<const int64_t> rest = batch.ids;
   for (size_t reader : table.readers) {
     while (feature < reader)
       takeFront(rest, batch.counts[feature++]);
-    append(ids, takeFront(rest, batch.counts[feature++]));
+    std::span<const int64_t> own = takeFront(rest, batch.counts[feature++]);
+    if (table.readers.size() == 1)
+      return own;
+    append(ids, own);
   }
+  return ids;
 }
 
 void IdTranslation::ask(const Batch &batch) {
@@ -136,10 +143,7 @@ void IdTranslation::ask(const Batch &batch) {
     message.values.clear();
   }
   for (size_t t = 0; t < tables.size(); ++t) {
-    ids.clear();
-    if (batch.state != StepState::Failed)
-      gather(tables[t], batch);
-    distinct[t] = &finders[t].find(ids, exchange->ranks());
+    distinct[t] = &finders[t].find(gather(tables[t], batch), exchange->ranks());
     std::span<const int64_t> asked = distinct[t]->ids;
     for (size_t rank = 0; rank < sent.size(); ++rank) {
       int64_t count = distinct[t]->counts[rank];

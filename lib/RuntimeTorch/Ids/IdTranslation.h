@@ -66,7 +66,9 @@ private:
   using Owners = std::vector<IdOwner *>;
 
   void ask(const Batch &batch);
-  void gather(const DynamicTable &table, const Batch &batch);
+  /// The ids of a table's features, valid until the next call.
+  std::span<const int64_t> gather(const DynamicTable &table,
+                                  const Batch &batch);
   void answer(const Owners &owners, const Batch &batch);
   void tellHolders(size_t table, const std::vector<NewRow> &admitted);
   void swap(IdExchange::Use use, std::vector<IdMessage> &received);

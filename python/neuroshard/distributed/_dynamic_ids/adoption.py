@@ -37,7 +37,7 @@ def adopt(table: IdTable, entries: torch.Tensor, candidates: torch.Tensor, ranks
         waiting = latest(waiting, table)
     rows = own[:, ROW]
     together(lambda: require_rows(rows, table), exchange.group, "loading the ids of a table")
-    table.make_owner(rows.contiguous())
+    table.owner.deal(rows.contiguous())
     table.owner.restore(own[own[:, COUNT] > 0].contiguous(), waiting.contiguous(), batches)
     table.begins = [0, *accumulate(gather(rows.shape[0], exchange.group))][:-1]
 

@@ -58,14 +58,10 @@ class IdTable:
         self.num_candidates = policy.num_candidates(rows)
         # By rank: where its rows begin among those of all ranks, one rank's after the other's.
         self.begins = [first_share(self.shared_row, one, ranks)[0] for one in range(ranks)]
-        self.make_owner(torch.arange(*first_share(self.shared_row, rank, ranks)))
-
-    def make_owner(self, rows: torch.Tensor) -> None:
-        """Begins anew with these rows, all free. rows: i64."""
         begin, end = self.candidate_range
         self.owner = torch.classes.neuroshard.IdOwner(
-            rows, self.policy.admit_after, self.policy.evict_by, self.policy.when_full, self.shared_row,
-            end - begin)
+            torch.arange(*first_share(self.shared_row, rank, ranks)), policy.admit_after, policy.evict_by,
+            policy.when_full, self.shared_row, end - begin)
 
     @property
     def candidate_range(self) -> tuple[int, int]:

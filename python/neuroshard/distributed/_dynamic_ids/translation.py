@@ -44,7 +44,8 @@ class Translation:
         self._ops = torch.ops.neuroshard
         held = [[[bound for span in ranges for bound in span] for ranges in of_table] for of_table in held_rows]
         self._native = torch.classes.neuroshard.IdTranslation(
-            exchange.native, [table.shared_row for table in tables], readers, held)
+            exchange.native, [table.owner for table in tables], readers, held)
+        self._ranks = exchange.size
         self._lookup = 0
         self._ahead: deque[int] = deque()  # lookups that are begun and not kept
         self._open: list[tuple[int, int]] = []  # lookups that use rows still, and their steps
@@ -80,12 +81,12 @@ class Translation:
         self._lookup += 1
         values = torch.empty(0, dtype=torch.int64) if counts is None else ids.ids.cpu().contiguous()
         self._ahead.append(self._lookup)
-        self._native.begin(self._owners, values, counts or [], state, self._lookup)
+        self._native.begin(values, counts or [], state, self._lookup)
         return Ahead(ids, state, self._lookup)
 
     def finish(self, ahead: Ahead) -> Jagged | None:
         """The same with rows in place of ids. Raises what translate() does, and a DistBackendError."""
-        rows, states, ahead.anew, refusal = self._native.finish()
+        rows, states, ahead.anew, refusal = self._parts(self._native.finish())
         if ahead.state == FAILED:
             return ahead.ids
         self._require_rows(states, refusal)
@@ -98,19 +99,15 @@ class Translation:
 
     def keep(self, ahead: Ahead) -> None:
         """Lets the maps be as finish() has left them. To be called when the step begins: rows begin anew."""
-        self._native.keep(self._owners, self._ahead.popleft())
+        self._native.keep(self._ahead.popleft())
         self._assign(ahead.anew)
 
     def recall(self, tells: bool = True) -> None:
         """Lets the maps be as they were before all that was begun and not kept. All ranks call it; ranks that
         keep() the first of that instead end the group, if this one tells them."""
         if self._ahead:
-            self._native.recall(self._owners, self._ahead[0], tells)
+            self._native.recall(self._ahead[0], tells)
         self._ahead.clear()
-
-    @property
-    def _owners(self) -> list[torch.ScriptObject]:
-        return [table.owner for table in self.tables]
 
     def _assign(self, anew: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
         for table, (rows, ids) in zip(self.tables, anew):
@@ -125,8 +122,15 @@ class Translation:
 
     def _exchange(self, ids: torch.Tensor, counts: Sequence[int], state: int) -> tuple[
             torch.Tensor, list[int], list[tuple[torch.Tensor, torch.Tensor]], list[int]]:
-        return self._native.translate(self._owners, ids, counts, state, self._lookup,
-                                      self._first_held(self._lookup))
+        return self._parts(self._native.translate(ids, counts, state, self._lookup, self._first_held(self._lookup)))
+
+    def _parts(self, result: Sequence[torch.Tensor]) -> tuple[
+            torch.Tensor, list[int], list[tuple[torch.Tensor, torch.Tensor]], list[int]]:
+        """Rows, the states of all ranks, by table rows that begin anew and their ids, and rank, table and id of a
+        refusal if there is one: of a result of IdTranslation (lib/RuntimeTorch/Ids/IdOperators.cpp)."""
+        rows, report, *anew = result
+        numbers = report.tolist()
+        return rows, numbers[:self._ranks], list(zip(anew[::2], anew[1::2])), numbers[self._ranks:]
 
     def _counts(self, ids: Jagged) -> list[int] | None:
         """The ids of each feature; None if ids or offsets are wrong."""
