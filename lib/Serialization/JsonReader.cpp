@@ -45,13 +45,16 @@ public:
   bool key(string_t &name) override {
     auto [entry, isNew] = parents.back()->emplace(name, nullptr);
     if (!isNew && duplicate.empty())
-      duplicate = "an object has the field '" + name + "' twice";
+      duplicate = "an object has the field '" + name + "' twice" + atPlace();
     member = &*entry;
     return true;
   }
   bool parse_error(size_t, const std::string &,
                    const nlohmann::json::exception &found) override {
     error = withoutPrefix(found.what());
+    // Errors of syntax have line and column.
+    if (dynamic_cast<const nlohmann::json::out_of_range *>(&found))
+      error += atPlace();
     return false;
   }
 
@@ -78,6 +81,22 @@ private:
       return parents.back()->emplace_back(std::forward<Value>(value));
     Json &target = parents.empty() ? root : *member;
     return target = Json(std::forward<Value>(value));
+  }
+
+  /// Which of the lists and objects is read: ", at tables[3]".
+  std::string atPlace() const {
+    std::string text;
+    for (size_t i = 0; i + 1 < parents.size(); ++i) {
+      const Json &outer = *parents[i];
+      if (outer.is_array()) {
+        text += "[" + std::to_string(outer.size() - 1) + "]";
+        continue;
+      }
+      for (const auto &[key, value] : outer.items())
+        if (&value == parents[i + 1])
+          text += (text.empty() ? "" : ".") + key;
+    }
+    return text.empty() ? "" : ", at " + text;
   }
 
   /// The lists and objects that have not ended, outermost first.

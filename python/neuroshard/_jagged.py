@@ -297,7 +297,7 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
         check_pair(value, name)
         check_together(ids, value, name)
         if has_offsets:
-            check_ends(value[0], value[1], name)
+            check_ends(value[0], value[1], f"feature \"{name}\"")
         offsets.append(value[1][:-1] + begin[-1])
         ids.append(value[0])
         weights.extend(value[2:3])
@@ -387,20 +387,20 @@ def check_own_weights(ids: torch.Tensor, weights: torch.Tensor, name: str) -> No
                           f"{weights.shape[0]}")
 
 
-def check_ends(ids: torch.Tensor, offsets: torch.Tensor, name: str) -> None:
-    """The offsets of a feature begin with 0 and end with the number of its ids. On a GPU, and while
-    torch traces, the check is part of the step, which it ends."""
+def check_ends(ids: torch.Tensor, offsets: torch.Tensor, where: str) -> None:
+    """Offsets begin with 0 and end with the number of ids. where: the feature or input that has them. On a GPU,
+    and while torch traces, the check is part of the step, which it ends."""
     if offsets.device.type == "cpu" and not torch.compiler.is_compiling() \
             and type(offsets) in (torch.Tensor, torch.nn.Parameter):
         begin, end = int(offsets[0]), int(offsets[-1])
         if begin != 0 or end != ids.shape[0]:
-            raise TensorError(f"feature \"{name}\": expected offsets from 0 to {ids.shape[0]}, the "
-                              f"number of its ids, found {begin} to {end}")
+            raise TensorError(f"{where}: expected offsets from 0 to {ids.shape[0]}, the number of its ids, found "
+                              f"{begin} to {end}")
     else:
         # Without quotes: Inductor writes the text into C++ as it is.
-        shown = "".join(one if one.isalnum() else "_" for one in name)
+        shown = "".join(one if one.isalnum() or one == " " else "_" for one in where.replace('"', ""))
         torch._assert_async((offsets[0] == 0) & (offsets[-1] == ids.shape[0]),
-                            f"feature {shown}: expected offsets from 0 to the number of its ids")
+                            f"{shown}: expected offsets from 0 to the number of its ids")
 
 
 def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -309,7 +309,7 @@ class _Sharded(Learning, torch.nn.Module):
         keyed, ids = is_keyed(features), self._as_jagged(features)
         if keyed:
             self._check_keyed(ids)
-        require_values(ids, self._learns() and not torch.compiler.is_compiling())
+        require_values(ids, self._learns() and not torch.compiler.is_compiling(), self._session.input.name)
         return ids, keyed
 
     def _start(self, ids: Jagged, keyed: bool, ahead: Ahead | None = None) -> Pending:

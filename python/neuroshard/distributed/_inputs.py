@@ -127,10 +127,11 @@ def require_mode(learns: bool, mode: str) -> None:
                           "the problem with mode=\"training\"")
 
 
-def require_values(ids: Jagged, learns: bool) -> None:
+def require_values(ids: Jagged, learns: bool, name: str) -> None:
     """Raises a TensorError for tensors on the meta device, and for those that a backward cannot
-    keep."""
-    for what, value in zip(("ids", "offsets", "weights"), ids):
+    keep. name: of the input."""
+    for part, value in zip(("ids", "offsets", "weights"), ids):
+        what = f"input \"{name}\": {part}"
         if value is None:
             continue
         if value.is_meta:

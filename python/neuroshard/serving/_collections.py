@@ -55,7 +55,7 @@ class Collection:
         if (ids.offsets.shape[0] - 1) % len(self.features):
             raise TensorError(f"collection \"{self.path}\": expected {len(self.features)} x batch + 1 offsets, found "
                               f"{ids.offsets.shape[0]}")
-        check_ends(ids.ids, ids.offsets, self.path)
+        check_ends(ids.ids, ids.offsets, f"collection \"{self.path}\"")
         if self.weighted and (ids.weights is None or ids.weights.shape != ids.ids.shape):
             found = "none" if ids.weights is None else ids.weights.shape[0]
             raise TensorError(f"collection \"{self.path}\": expected a weight for each of {ids.ids.shape[0]} ids, found "

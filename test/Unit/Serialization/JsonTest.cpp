@@ -206,10 +206,14 @@ TEST(JsonTest, TruncatedAtEveryByteIsOneClearError) {
 TEST(JsonTest, FieldsGivenTwiceAreRefused) {
   EXPECT_EQ(
       errorOf(workloadJson(R"({"name": "a", "rows": 1, "rows": 2, "dim": 4})")),
-      "json: an object has the field 'rows' twice");
+      "json: an object has the field 'rows' twice, at tables[0]");
   // At any depth, the first of them; the same name elsewhere is another field.
   EXPECT_EQ(errorOf(R"({"a": [{"b": {"a": 1, "c": [], "c": {}}}], "a": 2})"),
-            "json: an object has the field 'c' twice");
+            "json: an object has the field 'c' twice, at a[0].b");
+  EXPECT_EQ(errorOf(R"({"a": 1, "a": 2})"),
+            "json: an object has the field 'a' twice");
+  EXPECT_EQ(errorOf(R"({"a": [1, {"b": [2, {"c": 1e400}]}]})"),
+            "json: number overflow parsing '1e400', at a[1].b[1]");
   EXPECT_THAT(errorOf(R"({"a": [{"a": {"a": 1}}, {"a": 2}]})"),
               HasSubstr("a: unknown field"));
   // A text that is no JSON is told so first.

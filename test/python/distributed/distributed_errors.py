@@ -94,11 +94,12 @@ def case_forms_of_one_rank(context):
     training = Training(context, plan, problem)
     generator = context.generator()
     ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    name = ", ".join(feature.name for feature in problem.features)
     wrong = {
         "expected ids as torch.int64 or torch.int32, found torch.float32": Jagged(ids.float(), offsets),
         "expected ids as a dense tensor, found a nested one":
             Jagged(torch.nested.nested_tensor([ids, ids]), offsets),
-        "ids: expected a tensor with values, found one on the meta device":
+        f"input \"{name}\": ids: expected a tensor with values, found one on the meta device":
             Jagged(ids.to("meta"), offsets),
         "expected ids as a dense tensor, found a quantized one":
             Jagged(torch.quantize_per_tensor(torch.zeros(4), 1.0, 0, torch.qint32), offsets),

@@ -178,7 +178,7 @@ def test_wrong_calls(trained, frozen):
              (given | {"rows": KeyedJaggedTensor(["f0"], torch.tensor([1]), lengths=torch.tensor([1]))},
               f"expected as many bags of each feature, found {bags.stride()} of \"bags/f0\" and 1 of \"rows/f0\""),
              ({"rows": ns.distributed.Jagged(torch.tensor([1, 2]), torch.tensor([0, 1]))},
-              "expected offsets from 0 to 2"),
+              "collection \"rows\": expected offsets from 0 to 2"),
              ({"rows": (torch.tensor([1]), torch.tensor([0, 1]), torch.ones(1))},
               "collection \"rows\": expected no weights"))
     with ns.serve(frozen) as tables:

@@ -119,7 +119,7 @@ class JointTables(_Sharded):
         require_mode(self._learns(), self.problem.mode)
         calls = self._calls_of(features)
         ids = self._joined(calls)
-        require_values(ids, self._learns() and not torch.compiler.is_compiling())
+        require_values(ids, self._learns() and not torch.compiler.is_compiling(), self._session.input.name)
         return ids, calls
 
     def _calls_of(self, features: object) -> Calls:

@@ -52,7 +52,7 @@ class Member:
 
     def call_of(self, features: object) -> Call:
         """What forward() was given, as tensors. Raises a TensorError for what does not fit."""
-        keyed = is_keyed(features)
+        keyed, where = is_keyed(features), f"input \"{self.input.name}\""
         ids = with_offsets(as_jagged(pick_features(features, self.input, self.keys), self.input), self.input)
         if self.pooled and keyed and ids.batches is not None and ids.inverse is None:
             raise TensorError(f"{self.path}: expected features of one batch, or inverse indices, found a "
@@ -60,18 +60,18 @@ class Member:
                               "each feature for each sample")
         for what, value in zip(("ids", "offsets", "weights"), ids):
             if value is not None and value.dim() != 1:
-                raise TensorError(f"{self.input.name}: expected {what} of one dimension, found shape "
+                raise TensorError(f"{where}: expected {what} of one dimension, found shape "
                                   f"{list(value.shape)}")
         if not self.weighted:
-            ids = without_unread_weights(ids, features, f"input \"{self.input.name}\"")
+            ids = without_unread_weights(ids, features, where)
         elif ids.weights is None or ids.weights.shape != ids.ids.shape:
-            raise TensorError(f"{self.input.name}: weights: expected one for each of the {ids.ids.shape[0]} ids, "
+            raise TensorError(f"{where}: weights: expected one for each of the {ids.ids.shape[0]} ids, "
                               f"found {'none' if ids.weights is None else ids.weights.shape[0]}")
         bags = ids.offsets.shape[0] - 1
         if ids.batches is None and (bags < 0 or bags % self.count):
-            raise TensorError(f"{self.input.name}: offsets: expected {self.count} features * batch + 1 values, found "
+            raise TensorError(f"{where}: offsets: expected {self.count} features * batch + 1 values, found "
                               f"{bags + 1}")
-        check_ends(ids.ids, ids.offsets, self.input.name)
+        check_ends(ids.ids, ids.offsets, where)
         batches = ids.batches or [bags // self.count] * self.count
         return Call(ids, keyed, batches)
 
