@@ -22,9 +22,11 @@ from support.child import environment
 
 
 def calibrate(*arguments, ranks=2):
+    """Without torchrun, which takes its time, where there is one rank."""
+    launcher = () if ranks == 1 else ("-m", "torch.distributed.run", "--standalone",
+                                      "--nproc-per-node", str(ranks))
     return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-         str(ranks), "-m", "neuroshard", "calibrate", *map(str, arguments)],
+        [sys.executable, *launcher, "-m", "neuroshard", "calibrate", *map(str, arguments)],
         capture_output=True, text=True, timeout=900, check=False,
         env=environment())
 
@@ -92,9 +94,7 @@ def check_class(file, plain, said, problem):
 
 
 def test_one_rank_without_torchrun_is_a_warning(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "neuroshard", "calibrate", "-o", tmp_path / "machine.json", "--topology",
-                           "2xCPU"], capture_output=True, text=True, timeout=300, check=False,
-                          env=environment())
+    done = calibrate("-o", tmp_path / "machine.json", "--topology", "2xCPU", ranks=1)
     assert done.returncode == 1 and "the group has 1 rank" in done.stderr, done.stderr
     assert "warning: torchrun has not started this, so that one rank is measured" in done.stderr
 
@@ -119,19 +119,19 @@ def test_a_machine_file_of_torchrec(tmp_path):
     assert any("calibrate with its --engine" in remark for remark in other.remarks)
 
 
-@pytest.mark.parametrize(("arguments", "text"), [
-    (("--topology", "4xCPU"), "has 4 devices, but the group has 2 ranks"),
-    (("--topology", "2x1xCPU"), "has nodes of 1+1 devices, but torchrun has started 2 ranks"),
-    (("--topology", "2xH200"), "expected CPUs, whose steps run here; found H200"),
-    (("--cost-model", "guess"), "expected auto, roofline"),
-    (("--cost-model", "old.json"), "is a machine file; expected the model"),
-    (("--minutes", "nan"), "expected a finite number, got: nan"),
-    (("--minutes", "inf"), "is not in the range 0.05<=x<=1440"),
-    (("--batch", "33"), "a batch of 33 does not divide among 2 ranks"),
-    (("--class-name", "h100"), "is the built-in class H100"),
-    (("-o", "none/machine.json"), "there is no folder")])
-def test_wrong_arguments_end_at_once(tmp_path, arguments, text):
-    done = calibrate("-o", tmp_path / "machine.json", *arguments)
+@pytest.mark.parametrize(("ranks", "arguments", "text"), [
+    (2, ("--topology", "4xCPU"), "has 4 devices, but the group has 2 ranks"),
+    (2, ("--topology", "2x1xCPU"), "has nodes of 1+1 devices, but torchrun has started 2 ranks"),
+    (2, ("--batch", "33"), "a batch of 33 does not divide among 2 ranks"),
+    (1, ("--topology", "1xH200"), "expected CPUs, whose steps run here; found H200"),
+    (1, ("--cost-model", "guess"), "expected auto, roofline"),
+    (1, ("--cost-model", "old.json"), "is a machine file; expected the model"),
+    (1, ("--minutes", "nan"), "expected a finite number, got: nan"),
+    (1, ("--minutes", "inf"), "is not in the range 0.05<=x<=1440"),
+    (1, ("--class-name", "h100"), "is the built-in class H100"),
+    (1, ("-o", "none/machine.json"), "there is no folder")])
+def test_wrong_arguments_end_at_once(tmp_path, ranks, arguments, text):
+    done = calibrate("-o", tmp_path / "machine.json", *arguments, ranks=ranks)
     assert done.returncode != 0
     assert text in done.stderr
     assert not (tmp_path / "machine.json").exists()

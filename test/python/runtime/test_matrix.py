@@ -1,6 +1,7 @@
 """Level 5 on 1, 2, 4 and 8 devices, or 1, 2, 3 and 5 GPUs in the emulator, equals level 1 and
 torch, forward and update."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -11,12 +12,20 @@ from support.batch import random_values
 from support.optimizers import has_norms
 from support.session import Session
 
-# By number of devices, how many models are drawn; emulated ones take their time.
-SAMPLES = {"devices": {1: 3, 2: 3, 4: 3, 8: 3}, "GPUs": {1: 2, 2: 2, 3: 1, 5: 1}}
-CHOSEN = [case for kind, counts in SAMPLES.items() for count, drawn in counts.items()
-          for case in matrix.sample(
-              [(number, count, kind) for number in range(matrix.COUNT)], drawn,
-              f"matrix {count}" if kind == "devices" else f"matrix {count} {kind}")]
+# By number of devices, how many models are drawn. Those of a kind of device have all optimizers.
+SAMPLES = {"devices": {1: 2, 2: 2, 4: 2, 8: 2}, "GPUs": {1: 1, 2: 1, 3: 1, 5: 1}}
+
+
+def drawn(kind):
+    """(number of the model, number of devices, kind) of each case."""
+    counts = [count for count, models in SAMPLES[kind].items() for _ in range(models)]
+    if matrix.ALL:
+        return [(number, count, kind) for count in SAMPLES[kind] for number in range(matrix.COUNT)]
+    return [(number, count, kind)
+            for count, number in zip(counts, matrix.spread(len(counts), f"matrix {kind}"))]
+
+
+CHOSEN = [case for kind in SAMPLES for case in drawn(kind)]
 LEARNING_RATE = 0.125
 
 
@@ -40,6 +49,13 @@ def session(request, folder):
     with Session(*COMPILATIONS.get(request.param, folder),
                  emulated=request.param[2] == "GPUs") as opened:
         yield opened
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_a_sample_has_every_optimizer(kind):
+    found = {replace(table.optimizer, stochastic_rounding=False) if table.optimizer else None
+             for number, _, of in CHOSEN if of == kind for table in matrix.model(number).tables}
+    assert found == set(matrix.OPTIMIZERS)
 
 
 @pytest.mark.parametrize("integers", [False, True], ids=["reals", "integers"])
@@ -90,5 +106,3 @@ def keeps_bits(session, table):
 
 def zero_gradients(results):
     return [result.new_zeros(result.shape) for result in results]
-
-

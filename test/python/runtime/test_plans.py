@@ -12,6 +12,10 @@ from support.optimizers import TRUST, decay_mode, is_rowwise
 from support.session import Session
 
 
+def model_for(number, emulated):
+    return (matrix.narrow if emulated else matrix.model)((matrix.seed() + number) % matrix.COUNT)
+
+
 def run_step(model, plan, folder, generator):
     compare_step(artifact.compile_model(model, plan, folder), model, plan, generator)
 
@@ -95,7 +99,7 @@ def test_everything_replicated(tmp_path, generator):
                          ids=lambda value: str(value))
 def test_hot_rows_on_all_devices(devices, emulated, tmp_path, generator):
     """The first rows of each table have a copy on each device, the others are whole or cut."""
-    model = matrix.model((matrix.seed() + 11 + devices) % matrix.COUNT)
+    model = model_for(11 + devices, emulated)
     plan = plans.random_plan(model, devices, matrix.seed(), kinds=("hot_rows",))
     assert all(any(shard.table == table.name and len(shard.devices) == devices for shard in plan.shards)
                for table in model.tables if table.rows > 1)
@@ -108,7 +112,7 @@ def test_hot_rows_on_all_devices(devices, emulated, tmp_path, generator):
                          ids=lambda value: str(value))
 def test_sums_of_rows_of_replicated_tables(devices, emulated, tmp_path, generator):
     """In a large batch the rows of small tables have many gradients, so that their sums travel."""
-    model = matrix.model((matrix.seed() + devices) % matrix.COUNT)
+    model = model_for(devices, emulated)
     plan = plans.random_plan(model, devices, 1, kinds=("replicated",))
     folder = artifact.compile_model(model, plan, tmp_path / "model",
                                     *(artifact.EMULATED if emulated else ()))

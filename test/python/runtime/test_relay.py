@@ -16,15 +16,6 @@ from support.session import Session
 KINDS = ("rows", "rows_and_columns", "copies_of_rows_and_columns", "rows")
 
 
-def narrow(model):
-    """Four of its tables, so that eight devices are compiled fast."""
-    tables = [table for table in model.tables if table.dim in (3, 10, 64, 100)]
-    names = {table.name for table in tables}
-    inputs = [replace(input_, lookups=tuple(k for k in input_.lookups if k.table in names))
-              for input_ in model.inputs]
-    return Model(tables, [input_ for input_ in inputs if input_.lookups])
-
-
 def adds_up(plan, table):
     """Whether a node has row shards of the table on two of its devices."""
     size = plan.devices // plan.groups
@@ -48,7 +39,7 @@ def set_routes(plan, model, route):
 
 
 def describe(devices, groups):
-    model = narrow(matrix.model((matrix.seed() + devices) % matrix.COUNT))
+    model = matrix.narrow((matrix.seed() + devices) % matrix.COUNT)
     for attempt in itertools.count():
         plan = plans.random_plan(model, devices, f"relay {matrix.seed()} {groups} {attempt}",
                                  kinds=KINDS)

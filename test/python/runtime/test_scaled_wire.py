@@ -118,8 +118,8 @@ def test_gradients_have_a_scale_for_each_row_of_a_shard(wire, emulated, tmp_path
 @pytest.mark.parametrize("wire", WIRES)
 def test_emulated_gpus_send_the_bits_of_cpus(wire, groups, tmp_path):
     """Sums of integers are the same in any order, so that all that is rounded is the same."""
-    model = matrix.model((matrix.seed() + 4) % matrix.COUNT)
-    plan = plans.random_plan(model, 4, f"scaled {matrix.seed()}")
+    model = matrix.narrow((matrix.seed() + 4) % matrix.COUNT)
+    plan = plans.random_plan(model, 2 * groups, f"scaled {matrix.seed()}")
     plan.groups = groups
 
     def whole_gradients(_, results):

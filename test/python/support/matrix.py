@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from support.model import Input, Lookup, Model, Optimizer, Table
 
+# Whether every case runs, also those of emulated GPUs that take long; else samples do.
+ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 DIMS = (1, 3, 4, 10, 64, 100, 128, 200)
 DTYPES = ("f32", "f16", "bf16")
 OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
@@ -78,6 +80,17 @@ def model(number):
     return Model(tables, inputs)
 
 
+def narrow(number):
+    """Model `number` with every second table, for where each takes long: on emulated GPUs, and for
+    many devices."""
+    whole = model(number)
+    tables = [table for table in whole.tables if table.dim in (3, 10, 64, 100)]
+    names = {table.name for table in tables}
+    inputs = [replace(input_, lookups=tuple(k for k in input_.lookups if k.table in names))
+              for input_ in whole.inputs]
+    return Model(tables, [input_ for input_ in inputs if input_.lookups])
+
+
 def seed():
     return int(os.environ.get("NEUROSHARD_SEED", "1"))
 
@@ -85,6 +98,18 @@ def seed():
 def sample(items, count, salt):
     """All items under NEUROSHARD_ALL, else `count` of them, drawn with the seed."""
     items = list(items)
-    if os.environ.get("NEUROSHARD_ALL"):
+    if ALL:
         return items
     return sorted(random.Random(f"{seed()} {salt}").sample(items, count))
+
+
+def spread(count, salt):
+    """`count` numbers of models, drawn with the seed, whose optimizers are as far apart as can be:
+    four models have all of them."""
+    chooser = random.Random(f"{seed()} {salt}")
+    kinds = len(OPTIMIZERS)
+    first = chooser.randrange(kinds)
+    numbers = [(first + turn * kinds // count) % kinds + kinds * chooser.randrange(len(DTYPES))
+               for turn in range(count)]
+    chooser.shuffle(numbers)
+    return numbers
