@@ -44,7 +44,8 @@ static float *rowOf(const at::Tensor &values, int64_t row) {
 }
 
 /// values[rows[n]] = the initial weights of ids[n]. Rows of f32 in memory of
-/// the host are written in place, which takes a third of the time.
+/// the host are written in place: torch's operators, with what they need made,
+/// take longer than the weights.
 static void setWeights(const at::Tensor &values,
                        const TableInitializer &initializer,
                        const std::vector<int64_t> &rows,

@@ -155,15 +155,14 @@ void IdExchange::swap(Use use, const std::vector<IdMessage> &sent,
   }
   const Rooms now = rooms[use];
   auto head = static_cast<int64_t>(sent.front().head.size());
-  std::vector<at::Tensor> packed, rests;
+  std::vector<at::Tensor> packed;
   Counts more;
   bool haveMore = false;
   for (size_t rank = 0; rank < sent.size(); ++rank) {
+    auto count = static_cast<int64_t>(sent[rank].values.size());
     packed.push_back(pack(sent[rank], now.sent[rank], sendMemory[rank]));
-    rests.push_back(restOf(sent[rank], now.sent[rank]));
-    haveMore |= rests.back().numel() > 0;
-    rooms[use].sent[rank] = nextRoom(
-        now.sent[rank], static_cast<int64_t>(sent[rank].values.size()));
+    haveMore |= count > now.sent[rank];
+    rooms[use].sent[rank] = nextRoom(now.sent[rank], count);
   }
   if (!expected[use])
     expect(use, head);
@@ -179,12 +178,16 @@ void IdExchange::swap(Use use, const std::vector<IdMessage> &sent,
              more.push_back(std::max<int64_t>(0, count - room));
              haveMore |= more.back() > 0;
            });
-  if (haveMore)
+  if (haveMore) {
+    std::vector<at::Tensor> rests;
+    for (size_t rank = 0; rank < sent.size(); ++rank)
+      rests.push_back(restOf(sent[rank], now.sent[rank]));
     exchange(kRestKinds[use], rests, more,
              [&](size_t rank, std::span<const int64_t> piece) {
                received[rank].values.insert(received[rank].values.end(),
                                             piece.begin(), piece.end());
              });
+  }
   expect(use, head);
 }
 

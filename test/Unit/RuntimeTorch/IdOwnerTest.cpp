@@ -305,6 +305,39 @@ TEST_P(IdOwnerTest, UndoesWhatWasMappedAhead) {
   }
 }
 
+/// Of so many rows the next to evict are chosen by a sample of them.
+TEST(IdOwner, FollowsTheSimulationWithManyRows) {
+  constexpr int64_t kRows = 3000;
+  for (EvictBy by : {EvictBy::Recency, EvictBy::Frequency, EvictBy::Age}) {
+    SCOPED_TRACE(static_cast<int>(by));
+    IdPolicy policy{1, by, WhenFull::Evict, kRows, 0};
+    std::vector<int64_t> rows;
+    Simulation expected{policy, {}};
+    for (int64_t row = 0; row < kRows; ++row) {
+      rows.push_back(row);
+      expected.free.insert(row);
+    }
+    IdOwner owner(rows, policy);
+    MersenneTwister random(17);
+    for (int64_t lookup = 1; lookup <= 24; ++lookup) {
+      SCOPED_TRACE(lookup);
+      std::vector<int64_t> ids;
+      for (int64_t i = random.between(200, 900); i > 0; --i) {
+        double u = random.uniform();
+        ids.push_back(static_cast<int64_t>(12000 * u * u));
+      }
+      // Now and then almost all rows are held.
+      int64_t firstHeld = lookup % 8 == 0 ? lookup - 7 : lookup;
+      Translated found = owner.train(ids, lookup, firstHeld);
+      Translated wanted = expected.train(ids, lookup, firstHeld);
+      ASSERT_EQ(found.rows, wanted.rows);
+      ASSERT_EQ(found.admitted, wanted.admitted);
+    }
+    EXPECT_EQ(owner.figures().evicted, expected.figures.evicted);
+    EXPECT_GT(owner.figures().evicted, kRows / 8);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Policies, IdOwnerTest,
     testing::Combine(
