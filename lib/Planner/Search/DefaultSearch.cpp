@@ -21,7 +21,7 @@
 #include "ChooseRoutes.h"
 #include "Cost/RelayLoads.h"
 #include "Forms/EvenColumns.h"
-#include "GroupSearch.h"
+#include "Groups/GroupSearch.h"
 #include "InitialSolutions.h"
 #include "LocalSearch/LocalSearch.h"
 #include "Placement/Greedy.h"

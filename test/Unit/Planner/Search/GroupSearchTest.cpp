@@ -1,11 +1,11 @@
 //===- GroupSearchTest.cpp - Plans over groups of devices -----------------===//
 
-#include "Search/GroupSearch.h"
+#include "Groups/GroupSearch.h"
 #include "Cost/RelayLoads.h"
+#include "Groups/GroupModel.h"
+#include "Groups/GroupSplits.h"
 #include "InitialUnits/InitialUnits.h"
 #include "Search/DefaultSearch.h"
-#include "Search/GroupModel.h"
-#include "Search/GroupSplits.h"
 #include "Searches.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
