@@ -21,6 +21,7 @@
 #include "ChooseRoutes.h"
 #include "Cost/RelayLoads.h"
 #include "Forms/EvenColumns.h"
+#include "Groups/GridSearch.h"
 #include "Groups/GroupSearch.h"
 #include "InitialSolutions.h"
 #include "LocalSearch/LocalSearch.h"
@@ -370,6 +371,10 @@ void DefaultSearch::findPlansOfGroups(const std::vector<UnitPtr> &units) {
          searchByGroups(context, searchDefault, settings, outcome.evaluations))
       keepPlanOfGroups(plan, units);
   }
+  if (planOfGroups)
+    if (std::optional<ShardingPlan> grids = searchGrids(
+            context, planOfGroups->plan(), planOfGroupsMs, outcome.evaluations))
+      keepPlanOfGroups(*grids, units);
 }
 
 void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
