@@ -82,7 +82,8 @@ SearchResult finish(const ShardingProblem &problem,
   provenance.objective = toString(context.options.objective.kind);
   provenance.costModel = context.model.name();
   provenance.predictedCostMs = result.breakdown.costMs;
-  provenance.lowerBoundMs = result.lowerBoundMs;
+  if (result.lowerBoundMs > 0)
+    provenance.lowerBoundMs = result.lowerBoundMs;
   provenance.seed = context.options.seed;
   result.seconds = context.seconds();
   return result;

@@ -110,7 +110,8 @@ std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
       carried = std::move(again);
     } else {
       carried->lowerBoundMs = lowerBoundMs(problem, model, options.objective);
-      carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
+      if (carried->lowerBoundMs > 0)
+        carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
       carried->explanation.clear();
     }
     consider(*std::move(carried), "the previous plan carried over");
