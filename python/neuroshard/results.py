@@ -214,7 +214,7 @@ class Assumption(_fields.Record):
 class PlanResult(_fields.Record):
     """A plan with its predicted cost and memory, and how it was decided.
 
-    breakdown: the cost and its parts. lower_bound_ms: no plan costs less. stop_reason, evaluations, seconds: why
+    breakdown: the cost and its parts. lower_bound_ms: no plan costs less; None: not known. stop_reason, evaluations, seconds: why
     the search ended, how many plans it priced, how long it took. explanation: one sentence per decision. tried: what was
     tried, with its cost. remarks: in which ways the problem lies outside the cost model's
     range. assumptions: what stands in place of numbers that the problem does not say. migration:
@@ -226,7 +226,7 @@ class PlanResult(_fields.Record):
     plan: Plan
     breakdown: Breakdown
     memory: Memory
-    lower_bound_ms: float
+    lower_bound_ms: float | None
     explanation: tuple[str, ...]
     tried: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -303,8 +303,8 @@ def _size(table: tuple[int, int] | None) -> str:
     return f"{table[0]:,} x {table[1]}" if table else "none"
 
 
-def _bound(lower_bound_ms: float) -> str:
-    if lower_bound_ms <= 0:
+def _bound(lower_bound_ms: float | None) -> str:
+    if lower_bound_ms is None:
         return "no lower bound is known"
     return f"no plan below {lower_bound_ms:.3f} ms"
 
@@ -356,7 +356,7 @@ def result_of_plain(plain: dict[str, Any]) -> PlanResult:
         memory=memory,
         migration=migration,
         buffers={kind: tuple(devices) for kind, devices in plain["buffers"].items()},
-        lower_bound_ms=plain["lower_bound_ms"] or 0.0,
+        lower_bound_ms=plain["lower_bound_ms"],
         explanation=tuple(plain["explanation"]),
         tried=tuple(plain["tried"]),
         remarks=tuple(plain["remarks"]),

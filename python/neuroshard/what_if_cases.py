@@ -87,8 +87,8 @@ def _outcome(case: WhatIfCase) -> str:
     return "no plan" if case.topology else "not known"
 
 
-def _bound(lower_bound_ms: float) -> str:
-    return f"{lower_bound_ms:.3f}" if lower_bound_ms > 0 else "unknown"
+def _bound(lower_bound_ms: float | None) -> str:
+    return f"{lower_bound_ms:.3f}" if lower_bound_ms is not None else "unknown"
 
 
 def what_if(problem: ShardingProblem, *,

@@ -131,7 +131,7 @@ struct SearchResult {
   MemoryReport memory;
   /// planBuffers(); empty unless the target is native.
   std::vector<BufferBytes> buffers;
-  /// Never above the cost of the best plan there is.
+  /// Never above the cost of the best plan there is; 0: not known.
   double lowerBoundMs = 0;
   /// One sentence per decision, with numbers.
   std::vector<std::string> explanation;

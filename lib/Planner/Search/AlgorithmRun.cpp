@@ -12,8 +12,8 @@
 #include "HotRows/ChooseHotRows.h"
 #include "HotRows/RowOrder.h"
 #include "InitialUnits/InitialUnits.h"
+#include "InitialUnits/NestedSearch.h"
 #include "LocalSearch/RandomRestarts.h"
-#include "NestedSearch.h"
 #include "Units/UnitStore.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Planner/Verify.h"
@@ -82,7 +82,8 @@ SearchResult finish(const ShardingProblem &problem,
   provenance.objective = toString(context.options.objective.kind);
   provenance.costModel = context.model.name();
   provenance.predictedCostMs = result.breakdown.costMs;
-  provenance.lowerBoundMs = result.lowerBoundMs;
+  if (result.lowerBoundMs > 0)
+    provenance.lowerBoundMs = result.lowerBoundMs;
   provenance.seed = context.options.seed;
   result.seconds = context.seconds();
   return result;

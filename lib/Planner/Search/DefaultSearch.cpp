@@ -21,7 +21,8 @@
 #include "ChooseRoutes.h"
 #include "Cost/RelayLoads.h"
 #include "Forms/EvenColumns.h"
-#include "GroupSearch.h"
+#include "Groups/GridSearch.h"
+#include "Groups/GroupSearch.h"
 #include "InitialSolutions.h"
 #include "LocalSearch/LocalSearch.h"
 #include "Placement/Greedy.h"
@@ -32,6 +33,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <iterator>
 
 using namespace neuroshard;
@@ -115,6 +117,8 @@ private:
   void findPlansOfGroups(const std::vector<UnitPtr> &units);
   void keepPlanOfGroups(const ShardingPlan &plan,
                         const std::vector<UnitPtr> &units);
+  /// Why a plan over groups that is cheaper than this one is not taken.
+  std::string whyNotGroups(double costMs) const;
   void preferPlanOfGroups();
 
   const SearchContext &context;
@@ -370,6 +374,10 @@ void DefaultSearch::findPlansOfGroups(const std::vector<UnitPtr> &units) {
          searchByGroups(context, searchDefault, settings, outcome.evaluations))
       keepPlanOfGroups(plan, units);
   }
+  if (planOfGroups)
+    if (std::optional<ShardingPlan> grids = searchGrids(
+            context, planOfGroups->plan(), planOfGroupsMs, outcome.evaluations))
+      keepPlanOfGroups(*grids, units);
 }
 
 void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
@@ -391,15 +399,29 @@ void DefaultSearch::keepPlanOfGroups(const ShardingPlan &plan,
   planOfGroups.emplace(std::move(state));
 }
 
+std::string DefaultSearch::whyNotGroups(double costMs) const {
+  char note[160];
+  std::snprintf(note, sizeof note,
+                "not over groups of devices: %s, which is shorter by less than "
+                "%.2g %% than %s, and its shards are not worth that",
+                formatMs(planOfGroupsMs).c_str(), 100 * kGroupsWorth,
+                formatMs(costMs).c_str());
+  return note;
+}
+
 void DefaultSearch::preferPlanOfGroups() {
   if (!planOfGroups)
     return;
   bool isValid =
       outcome.state && verify(outcome.state->plan(), context.problem).empty();
-  if (isValid &&
-      planOfGroupsMs >=
-          costWithRoutesMs(context, outcome.state->plan()) * (1 - kGroupsWorth))
-    return;
+  if (isValid) {
+    double cost = costWithRoutesMs(context, outcome.state->plan());
+    if (planOfGroupsMs >= cost * (1 - kGroupsWorth)) {
+      if (planOfGroupsMs < cost)
+        outcome.explanation.push_back(whyNotGroups(cost));
+      return;
+    }
+  }
   outcome.state.emplace(std::move(*planOfGroups));
   outcome.brokeRule = false;
   outcome.explanation = {"start: over groups of devices, then inside each"};

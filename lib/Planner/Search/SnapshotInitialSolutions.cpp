@@ -2,7 +2,7 @@
 
 #include "SnapshotInitialSolutions.h"
 
-#include "NestedSearch.h"
+#include "InitialUnits/NestedSearch.h"
 #include "Placement/Greedy.h"
 #include "Replan/PlanUnits.h"
 

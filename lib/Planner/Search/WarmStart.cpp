@@ -110,7 +110,8 @@ std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
       carried = std::move(again);
     } else {
       carried->lowerBoundMs = lowerBoundMs(problem, model, options.objective);
-      carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
+      if (carried->lowerBoundMs > 0)
+        carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
       carried->explanation.clear();
     }
     consider(*std::move(carried), "the previous plan carried over");
@@ -180,8 +181,24 @@ std::string describe(const Candidate &candidate) {
          formatMs(migration.moveMs);
 }
 
+/// Why a plan that takes less time with its moves is not chosen.
+std::string whyNotFaster(const Candidate &best, const Candidate &other,
+                         double tolerance) {
+  double saves = best.spreadMs - other.spreadMs;
+  char note[224];
+  std::snprintf(note, sizeof note,
+                "; with its moves spread over the horizon a step is predicted "
+                "%.3g ms (%.2g %%) shorter, which is within the tolerance of "
+                "%.3g %%, and of such plans the one that moves least is chosen",
+                saves, 100 * saves / best.spreadMs, 100 * tolerance);
+  return note;
+}
+
 /// Explains the choice among the candidates.
-std::string compare(const Candidate &best, const Candidate &other) {
+std::string compare(const Candidate &best, const Candidate &other,
+                    double tolerance) {
+  if (other.spreadMs < best.spreadMs)
+    return "not " + describe(other) + whyNotFaster(best, other, tolerance);
   double saves = best.result.breakdown.costMs - other.result.breakdown.costMs;
   double takes = other.result.migration->moveMs - best.result.migration->moveMs;
   std::string text = "not " + describe(other);
@@ -217,7 +234,7 @@ SearchResult WarmSearch::finish() {
   result.explanation.insert(result.explanation.end(), released.begin(),
                             released.end());
   for (size_t i = 1; i < candidates.size(); ++i)
-    result.explanation.push_back(compare(best, candidates[i]));
+    result.explanation.push_back(compare(best, candidates[i], warm.tolerance));
   for (const Candidate &candidate : candidates)
     result.tried.push_back(describe(candidate));
   result.evaluations = evaluations;

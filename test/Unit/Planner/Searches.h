@@ -6,12 +6,22 @@
 #include "Support.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 
 namespace neuroshard::test {
+
+/// DLRM-v2 with 8,192 samples a device.
+inline ShardingProblem dlrm(const std::string &topology) {
+  ShardingProblem problem = *readWorkload(std::string(NEUROSHARD_SOURCE_DIR) +
+                                          "/workloads/mlperf_dlrm_v2.json");
+  problem.topology = *parseTopology(topology);
+  problem.batch.globalSize = 8192 * problem.topology.deviceCount();
+  return problem;
+}
 
 /// A device's compute is the sum over its shards; exchanges cost nothing.
 class SumModel : public CostModel {

@@ -193,7 +193,7 @@ def test_words_are_those_of_the_page(page):
 
 def test_a_plan_without_bound_and_baselines(planned):
     problem, result, *_ = planned
-    page = accessible_html.read(report.render(problem, result.replace(lower_bound_ms=0.0, migration=None), []))
+    page = accessible_html.read(report.render(problem, result.replace(lower_bound_ms=None, migration=None), []))
     assert "unknown" in page.text() and page.with_id("baselines") is None and page.with_id("change") is None
     assert accessible_html.faults(page) == []
 

@@ -60,6 +60,7 @@ def ranked(entries: Iterable[Entry]) -> list[Entry]:
                                             one.result.cost_ms if one.result else 0))
 
 
-def best_bound(entries: Iterable[Entry]) -> float:
-    """The largest lower bound that is known; 0 for none."""
-    return max((one.result.lower_bound_ms for one in entries if one.result), default=0.0)
+def best_bound(entries: Iterable[Entry]) -> float | None:
+    """The largest lower bound that is known; None for none."""
+    bounds = (one.result.lower_bound_ms for one in entries if one.result)
+    return max((bound for bound in bounds if bound is not None), default=None)

@@ -115,7 +115,7 @@ def as_plain(entries: list[Any]) -> dict[str, Any]:
         else:
             row["error"] = one.message
         rows.append(row)
-    return {"lower_bound_ms": comparison.best_bound(entries) or None, "plans": rows}
+    return {"lower_bound_ms": comparison.best_bound(entries), "plans": rows}
 
 
 def print_entries(problem: Any, entries: list[Any]) -> None:
@@ -149,4 +149,4 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
         if one.result is None:
             out.print(f"{comparison.title(one)}: no plan: {one.message}", markup=False, soft_wrap=True)
     bound = comparison.best_bound(entries)
-    out.print(f"No plan is below {bound:.3f} ms." if bound > 0 else "No lower bound is known.")
+    out.print(f"No plan is below {bound:.3f} ms." if bound is not None else "No lower bound is known.")

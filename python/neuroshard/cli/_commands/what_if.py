@@ -72,7 +72,7 @@ def print_cases(cases: list[Any]) -> None:
                       zip(result.memory.devices, case.topology.devices, strict=True))
         made.add_row(escape(case.name), str(case.topology.device_count),
                      terminal.ms(result.cost_ms),
-                     terminal.ms(result.lower_bound_ms) if result.lower_bound_ms > 0 else "unknown",
+                     terminal.ms(result.lower_bound_ms) if result.lower_bound_ms is not None else "unknown",
                      terminal.size(result.memory.peak_bytes), f"{fullest:.0%}",
                      str(len(result.plan.shards)), f"{result.seconds:.2f}")
     out.print(made)

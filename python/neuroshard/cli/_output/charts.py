@@ -92,7 +92,7 @@ def devices_of(problem: ns.ShardingProblem) -> tuple[ns.Device, ...]:
 def others(result: ns.PlanResult, entries: Sequence[comparison.Entry]) -> Chart:
     lines = [cost_line(comparison.title(one), "this" if one.result is result else "other", one.result.cost_ms, result)
              for one in entries if one.result is not None]
-    if result.lower_bound_ms > 0:
+    if result.lower_bound_ms is not None:
         lines.append(cost_line(BOUND, "bound", result.lower_bound_ms, result))
     return chart("Against other ways to plan", "plan", "", lines, terminal.ms, ["step, ms", "to this plan"],
                  columns=False)

@@ -29,7 +29,7 @@ def result(found: ns.PlanResult) -> dict[str, Any]:
 
 
 def summary(found: ns.PlanResult) -> dict[str, Any]:
-    return {"cost_ms": found.cost_ms, "lower_bound_ms": found.lower_bound_ms or None,
+    return {"cost_ms": found.cost_ms, "lower_bound_ms": found.lower_bound_ms,
             "peak_bytes": found.memory.peak_bytes, "shards": len(found.plan.shards),
             "devices": found.plan.device_count, "seconds": found.seconds}
 

@@ -88,7 +88,7 @@ def interval_of(result: ns.PlanResult) -> str:
 
 
 def bound_of(result: ns.PlanResult) -> str:
-    if result.lower_bound_ms <= 0:
+    if result.lower_bound_ms is None:
         return "no lower bound is known"
     above = terminal.percent(result.cost_ms / result.lower_bound_ms - 1)
     return f"no plan is below {result.lower_bound_ms:.3f} ms ({above} above it)"

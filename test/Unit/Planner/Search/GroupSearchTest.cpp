@@ -1,15 +1,14 @@
 //===- GroupSearchTest.cpp - Plans over groups of devices -----------------===//
 
-#include "Search/GroupSearch.h"
+#include "Groups/GroupSearch.h"
 #include "Cost/RelayLoads.h"
+#include "Groups/GroupModel.h"
+#include "Groups/GroupSplits.h"
 #include "InitialUnits/InitialUnits.h"
 #include "Search/DefaultSearch.h"
-#include "Search/GroupModel.h"
-#include "Search/GroupSplits.h"
 #include "Searches.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
-#include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,14 +23,6 @@ using testing::HasSubstr;
 namespace {
 
 constexpr double kTiny = 1e-12;
-
-ShardingProblem dlrm(const std::string &topology) {
-  ShardingProblem problem = *readWorkload(std::string(NEUROSHARD_SOURCE_DIR) +
-                                          "/workloads/mlperf_dlrm_v2.json");
-  problem.topology = *parseTopology(topology);
-  problem.batch.globalSize = 8192 * problem.topology.deviceCount();
-  return problem;
-}
 
 SearchOptions fewSteps() {
   SearchOptions options;

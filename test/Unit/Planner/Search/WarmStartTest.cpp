@@ -279,6 +279,8 @@ TEST(WarmStartTest, WithinTheToleranceTheFewestBytesMove) {
   auto kept = search(problem, *model, options);
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->migration->bytes, 0);
+  EXPECT_THAT(kept->explanation,
+              Contains(HasSubstr("within the tolerance of 100 %")));
   options.warmStart->tolerance = -1;
   EXPECT_FALSE(search(problem, *model, options));
 }

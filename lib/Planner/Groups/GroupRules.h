@@ -1,7 +1,7 @@
 //===- GroupRules.h - Rules about devices, over groups of them --*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_GROUPRULES_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_GROUPRULES_H
+#ifndef NEUROSHARD_LIB_PLANNER_GROUPS_GROUPRULES_H
+#define NEUROSHARD_LIB_PLANNER_GROUPS_GROUPRULES_H
 
 #include "Units/SearchContext.h"
 
@@ -37,4 +37,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_GROUPRULES_H
+#endif // NEUROSHARD_LIB_PLANNER_GROUPS_GROUPRULES_H

@@ -1,7 +1,7 @@
 //===- GroupSplits.h - Parts of tables split evenly over groups -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSPLITS_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSPLITS_H
+#ifndef NEUROSHARD_LIB_PLANNER_GROUPS_GROUPSPLITS_H
+#define NEUROSHARD_LIB_PLANNER_GROUPS_GROUPSPLITS_H
 
 #include "Units/SearchOutcome.h"
 
@@ -20,4 +20,4 @@ std::optional<ShardingPlan> splitInGroups(const SearchContext &context,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSPLITS_H
+#endif // NEUROSHARD_LIB_PLANNER_GROUPS_GROUPSPLITS_H

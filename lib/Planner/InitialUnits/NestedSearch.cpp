@@ -2,7 +2,7 @@
 
 #include "NestedSearch.h"
 
-#include "InitialUnits/InitialUnits.h"
+#include "InitialUnits.h"
 
 #include <algorithm>
 

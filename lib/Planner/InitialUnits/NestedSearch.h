@@ -1,7 +1,7 @@
 //===- NestedSearch.h - Searches inside a search ----------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_NESTEDSEARCH_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_NESTEDSEARCH_H
+#ifndef NEUROSHARD_LIB_PLANNER_INITIALUNITS_NESTEDSEARCH_H
+#define NEUROSHARD_LIB_PLANNER_INITIALUNITS_NESTEDSEARCH_H
 
 #include "Units/SearchOutcome.h"
 
@@ -22,4 +22,4 @@ std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_NESTEDSEARCH_H
+#endif // NEUROSHARD_LIB_PLANNER_INITIALUNITS_NESTEDSEARCH_H

@@ -1,7 +1,7 @@
 //===- GroupSearch.h - Over groups of devices, then inside each -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSEARCH_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSEARCH_H
+#ifndef NEUROSHARD_LIB_PLANNER_GROUPS_GROUPSEARCH_H
+#define NEUROSHARD_LIB_PLANNER_GROUPS_GROUPSEARCH_H
 
 #include "Units/SearchOutcome.h"
 
@@ -30,4 +30,4 @@ std::vector<ShardingPlan> searchByGroups(const SearchContext &context,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_GROUPSEARCH_H
+#endif // NEUROSHARD_LIB_PLANNER_GROUPS_GROUPSEARCH_H

@@ -1,7 +1,7 @@
 //===- GroupModel.h - Groups of devices as devices of their own -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_GROUPMODEL_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_GROUPMODEL_H
+#ifndef NEUROSHARD_LIB_PLANNER_GROUPS_GROUPMODEL_H
+#define NEUROSHARD_LIB_PLANNER_GROUPS_GROUPMODEL_H
 
 #include "neuroshard/Planner/CostModel.h"
 
@@ -73,4 +73,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_GROUPMODEL_H
+#endif // NEUROSHARD_LIB_PLANNER_GROUPS_GROUPMODEL_H

@@ -13,7 +13,7 @@
 #include "GroupModel.h"
 #include "GroupRules.h"
 #include "GroupSplits.h"
-#include "NestedSearch.h"
+#include "InitialUnits/NestedSearch.h"
 #include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
