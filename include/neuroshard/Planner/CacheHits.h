@@ -35,9 +35,8 @@ public:
   /// LRU by Che's approximation (Che, Tung, Wang: Hierarchical Web caching
   /// systems, IEEE JSAC 2002): a row is there if one of the last T batches used
   /// it, where T is such that the expected number of rows there is that of the
-  /// places. LFU: the rows that are used most stay, in the places that those
-  /// which a batch fetches leave; which these are is known after thousands of
-  /// batches.
+  /// places. LFU by a replay of some of the cache's sets
+  /// (lib/Planner/Cost/LfuReplay.h), which takes some ms.
   CacheUse use(int64_t begin, int64_t end, const CacheSpec &cache) const;
 
 private:

@@ -2,23 +2,17 @@
 
 #include "neuroshard/Planner/CacheHits.h"
 
+#include "LfuReplay.h"
 #include "RowUses.h"
 #include "neuroshard/Model/LookupShares.h"
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 using namespace neuroshard;
 
 namespace {
-
-/// Rows of which each is used by a batch with one probability.
-struct UsedRows {
-  double rows;
-  double used;
-};
 
 /// Of a row of a group, log(1 - used).
 std::vector<double> logsUnused(const std::vector<UsedRows> &groups) {
@@ -59,33 +53,12 @@ double hitsOfLru(const std::vector<UsedRows> &groups, double places) {
   return hits;
 }
 
-/// Hits if the rows that are used most stay, and those that the last batch has
-/// fetched of the others; `groups` are in the order of their use.
-double hitsOfHottest(const std::vector<UsedRows> &groups, double places,
-                     double fetched) {
-  double hits = 0, others = 0, twice = 0; // of others: used, and used again
-  for (const UsedRows &group : groups) {
-    double kept = std::clamp(places, 0.0, group.rows);
-    hits += kept * group.used;
-    places -= kept;
-    others += (group.rows - kept) * group.used;
-    twice += (group.rows - kept) * group.used * group.used;
-  }
-  return others > 0 ? hits + fetched * twice / others : hits;
-}
-
-/// The rows that a batch fetches have places until those of the next one take
-/// them; the others are for the hottest.
-double hitsOfLfu(std::vector<UsedRows> groups, double places, double used) {
-  std::ranges::sort(groups, std::greater(), &UsedRows::used);
-  double low = 0, high = used; // of the rows that a batch fetches
-  for (int i = 0; i < 100; ++i) {
-    double fetched = (low + high) / 2;
-    bool isMore =
-        used - hitsOfHottest(groups, places - fetched, fetched) > fetched;
-    (isMore ? low : high) = fetched;
-  }
-  return used - high;
+double hitsOfLfu(const std::vector<UsedRows> &groups, double places) {
+  std::vector<double> rates = lfuHitRates(groups, places);
+  double hits = 0;
+  for (size_t i = 0; i < groups.size(); ++i)
+    hits += groups[i].rows * groups[i].used * rates[i];
+  return hits;
 }
 
 } // namespace
@@ -120,9 +93,8 @@ CacheUse RowDemand::use(int64_t begin, int64_t end,
   if (places >= all)
     use.hits = use.rows;
   else
-    use.hits = cache.policy == CachePolicy::Lru
-                   ? hitsOfLru(used, places)
-                   : hitsOfLfu(std::move(used), places, use.rows);
+    use.hits = cache.policy == CachePolicy::Lru ? hitsOfLru(used, places)
+                                                : hitsOfLfu(used, places);
   use.hits = std::min(use.hits, use.rows);
   return use;
 }

@@ -7,12 +7,14 @@
 #include "Memory/CacheMemory.h"
 #include "Units/TableRules.h"
 #include "neuroshard/Planner/CacheHits.h"
+#include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/PlanMemory.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 using namespace neuroshard;
 
@@ -20,26 +22,36 @@ namespace {
 
 /// Parts in which the memory of a device is given away.
 constexpr int64_t kParts = 64;
+/// Of a part, rows that no longer spill give back some; it grows by that so
+/// often.
+constexpr int kRefills = 6;
+
+/// A size of a cache: what the shard takes with it, and the time of its
+/// fetches.
+struct CacheSize {
+  int64_t rows = 0;
+  CacheBytes bytes;
+  double ms = 0;
+};
 
 /// A shard whose cache may grow.
 struct GrowingCache {
   Shard *shard = nullptr;
+  size_t table = 0;
   const RowDemand *demand = nullptr;
-  CachePlace place;
+  CacheBytes place;
   int64_t recordBytes = 0;
   size_t host = 0;
-  double ms = 0; ///< of its fetches now.
-  /// With one part more.
-  int64_t nextRows = 0;
-  double nextMs = 0;
+  CacheSize now, next; ///< next: with one part more.
 
   int64_t mostRows() const { return roundUp(shard->rows(), kCacheWays); }
+  CacheBytes added() const {
+    return {next.bytes.device - now.bytes.device,
+            next.bytes.host - now.bytes.host};
+  }
   double savedPerByte() const {
-    return nextRows > shard->cache.rows
-               ? (ms - nextMs) /
-                     static_cast<double>((nextRows - shard->cache.rows) *
-                                         place.bytes.device)
-               : 0;
+    return (now.ms - next.ms) /
+           static_cast<double>(std::max<int64_t>(1, added().device));
   }
 };
 
@@ -50,19 +62,29 @@ public:
         features(featuresOfTables(problem)), demands(problem, features),
         rates(problem.topology, 1) {}
 
+  /// Again if shards have moved to device memory, which leaves more of it.
   void run() {
-    MemoryReport memory = planMemory(problem, plan.shards);
-    for (size_t host = 0; host < memory.hostBytes.size(); ++host)
-      leftOfHosts.push_back(problem.topology.hosts[host].memoryBytes -
-                            memory.hostBytes[host]);
-    std::vector<std::vector<GrowingCache>> ofDevices = growingCaches();
-    for (size_t d = 0; d < ofDevices.size(); ++d)
-      grow(d, ofDevices[d],
-           problem.topology.devices[d].memoryBytes -
-               memory.devices[d].peakBytes());
+    while (growAll())
+      continue;
   }
 
 private:
+  /// Returns whether shards have moved to device memory.
+  bool growAll() {
+    MemoryReport memory = planMemory(problem, plan.shards);
+    leftOfHosts.clear();
+    for (size_t host = 0; host < memory.hostBytes.size(); ++host)
+      leftOfHosts.push_back(problem.topology.hosts[host].memoryBytes -
+                            memory.hostBytes[host]);
+    bool haveMoved = false;
+    std::vector<std::vector<GrowingCache>> ofDevices = growingCaches();
+    for (size_t d = 0; d < ofDevices.size(); ++d)
+      haveMoved |= grow(d, ofDevices[d],
+                        problem.topology.devices[d].memoryBytes -
+                            memory.devices[d].peakBytes());
+    return haveMoved;
+  }
+
   bool isGiven(const Shard &shard, int table) const {
     return rules[static_cast<size_t>(table)].cacheShare > 0 ||
            std::ranges::any_of(
@@ -85,13 +107,26 @@ private:
       auto device = static_cast<size_t>(shard.devices.front());
       const Table &table = problem.tables[index];
       OptimizerStates states = optimizerStates(table.optimizer);
-      GrowingCache cache{&shard, &demands.of(number),
-                         cachePlaceOf(problem, table, shard)};
+      GrowingCache cache;
+      cache.shard = &shard;
+      cache.table = index;
+      cache.demand = &demands.of(number);
+      cache.place = cachePlaceOf(problem, table, shard);
       cache.recordBytes = recordBytes(states, shard.width(), table.elementType);
       cache.host = rates.hostOf(device);
+      cache.now = sizeOf(device, cache, shard.cache.rows);
       ofDevices[device].push_back(cache);
     }
     return ofDevices;
+  }
+
+  /// What the cache takes with so many rows, with those that spill.
+  CacheBytes bytesOf(const GrowingCache &cache, int64_t rows) const {
+    int64_t before = std::exchange(cache.shard->cache.rows, rows);
+    MemoryTerms terms = shardMemory(problem, problem.tables[cache.table],
+                                    features[cache.table], *cache.shard);
+    cache.shard->cache.rows = before;
+    return {terms.peakBytes(), terms.hostBytes};
   }
 
   double msOf(size_t device, const GrowingCache &cache, int64_t rows) const {
@@ -102,41 +137,51 @@ private:
     return rates.hostMemoryMs(device, load) + rates.diskMs(cache.host, load);
   }
 
+  CacheSize sizeOf(size_t device, const GrowingCache &cache,
+                   int64_t rows) const {
+    return {rows, bytesOf(cache, rows), msOf(device, cache, rows)};
+  }
+
   /// What a part of so many bytes brings.
-  void tryPart(size_t device, GrowingCache &cache, int64_t bytes) const {
-    const CacheBytes &place = cache.place.bytes;
-    int64_t rows = bytes / place.device;
-    if (place.host > 0)
-      rows = std::min(rows, leftOfHosts[cache.host] / place.host);
-    rows = std::max<int64_t>(0, rows) / kCacheWays * kCacheWays;
-    cache.nextRows = std::min(cache.shard->cache.rows + rows, cache.mostRows());
-    cache.nextMs = cache.nextRows > cache.shard->cache.rows
-                       ? msOf(device, cache, cache.nextRows)
-                       : cache.ms;
-  }
-
-  bool stillFits(const GrowingCache &cache) const {
-    return (cache.nextRows - cache.shard->cache.rows) *
-               cache.place.bytes.host <=
-           std::max<int64_t>(0, leftOfHosts[cache.host]);
-  }
-
-  void grow(size_t device, std::vector<GrowingCache> &caches, int64_t left) {
-    if (caches.empty())
-      return;
-    for (GrowingCache &cache : caches) {
-      cache.ms = msOf(device, cache, cache.shard->cache.rows);
-      left -= cache.place.roundedUp;
+  void tryPart(size_t device, GrowingCache &cache, int64_t part) const {
+    cache.next = cache.now;
+    for (int i = 0; i < kRefills; ++i) {
+      int64_t rows = (part - cache.added().device) / cache.place.device;
+      if (cache.place.host > 0)
+        rows = std::min(rows, (leftOfHosts[cache.host] - cache.added().host) /
+                                  cache.place.host);
+      rows = std::min(rows / kCacheWays * kCacheWays,
+                      cache.mostRows() - cache.next.rows);
+      if (rows <= 0)
+        break;
+      cache.next.rows += rows;
+      cache.next.bytes = bytesOf(cache, cache.next.rows);
     }
+    if (cache.next.rows > cache.now.rows)
+      cache.next.ms = msOf(device, cache, cache.next.rows);
+  }
+
+  bool stillFits(const GrowingCache &cache, int64_t left) const {
+    CacheBytes added = cache.added();
+    return added.device <= left &&
+           added.host <= std::max<int64_t>(0, leftOfHosts[cache.host]);
+  }
+
+  bool grow(size_t device, std::vector<GrowingCache> &caches, int64_t left) {
+    if (caches.empty())
+      return false;
     // Where no part fits any more, smaller ones may.
     for (int64_t part = left / kParts; part > 0; part /= kParts)
       growBy(device, caches, part, left);
+    bool haveMoved = false;
     // A cache of all rows takes more than the rows.
     for (GrowingCache &cache : caches)
-      if (cache.shard->cache.rows >= cache.mostRows()) {
+      if (cache.now.rows >= cache.mostRows()) {
         cache.shard->tier = Tier::Hbm;
         cache.shard->cache = {};
+        haveMoved = true;
       }
+    return haveMoved;
   }
 
   void growBy(size_t device, std::vector<GrowingCache> &caches, int64_t part,
@@ -148,15 +193,14 @@ private:
           std::ranges::max_element(caches, {}, &GrowingCache::savedPerByte);
       if (best->savedPerByte() <= 0)
         return;
-      if (!stillFits(*best)) { // another cache grew on its host
-        tryPart(device, *best, part);
+      if (!stillFits(*best, left)) { // another cache grew on its host
+        best->next = best->now;
         continue;
       }
-      int64_t added = best->nextRows - best->shard->cache.rows;
-      left -= added * best->place.bytes.device;
-      leftOfHosts[best->host] -= added * best->place.bytes.host;
-      best->shard->cache.rows = best->nextRows;
-      best->ms = best->nextMs;
+      left -= best->added().device;
+      leftOfHosts[best->host] -= best->added().host;
+      best->now = best->next;
+      best->shard->cache.rows = best->now.rows;
       tryPart(device, *best, part);
     }
   }

@@ -5,6 +5,8 @@
 #include "ChooseTiers.h"
 #include "ExplainTiers.h"
 #include "GrowCaches.h"
+#include "ImproveTiers.h"
+#include "Units/SearchContext.h"
 #include "neuroshard/Planner/PlanMemory.h"
 
 #include <algorithm>
@@ -94,6 +96,7 @@ public:
              const SearchOptions &options, SearchesInTime &search,
              std::span<const Tier> tiers)
       : problem(problem), model(model), options(options), search(search),
+        tiers(tiers.begin(), tiers.end()),
         tables(
             tierOptions(summarized(problem), tiers, cutsOf(options.algorithm))),
         rooms(roomsForTables(summarized(problem), tiers)),
@@ -113,8 +116,10 @@ public:
       why.details.push_back(whyNoTiers(tables, rooms.front(), failure));
       return tl::unexpected(std::move(why));
     }
-    if (isSmall())
+    if (isSmall()) {
       descend();
+      improve(*best);
+    }
     best->evaluations = evaluations;
     best->seconds = seconds;
     return std::move(*best);
@@ -184,9 +189,21 @@ private:
 
   void finish(SearchResult &result) const {
     growCaches(summarized(problem), result.plan);
+    measure(result);
+  }
+
+  void measure(SearchResult &result) const {
     result.breakdown = evaluate(problem, result.plan, model, options.objective);
     result.memory = planMemory(problem, result.plan.shards);
     result.plan.provenance.predictedCostMs = result.breakdown.costMs;
+  }
+
+  /// Moves whole shards, and chooses tiers and caches anew.
+  void improve(SearchResult &result) const {
+    SearchContext context(problem, model, options);
+    improveTiers(
+        context, tables, tiers, [&] { return search.isOver(); }, result.plan);
+    measure(result);
   }
 
   /// Puts one table after the other into another tier, and the others where
@@ -221,6 +238,7 @@ private:
   const CostModel &model;
   const SearchOptions &options;
   SearchesInTime &search;
+  const std::vector<Tier> tiers;
   const std::vector<TieredTable> tables;
   const std::vector<TierBytes> rooms;
   std::optional<SearchResult> best;

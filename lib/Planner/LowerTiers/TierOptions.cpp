@@ -24,17 +24,8 @@ namespace {
 constexpr int kSizes = 40;
 
 /// All links to host memory, and all disks, as one.
-struct TotalRates {
-  double hostGBps = 0;
-  Disk disks;
-
-  double msOf(const FetchLoad &load) const {
-    return hostMemoryMs(load, hostGBps) + diskMs(load, disks);
-  }
-};
-
-TotalRates ratesOf(const Topology &topology) {
-  TotalRates rates;
+TierRates totalRates(const Topology &topology) {
+  TierRates rates;
   for (const Device &device : topology.devices)
     rates.hostGBps +=
         findDeviceClass(topology, device.deviceClass)->hostBandwidthGBps;
@@ -43,12 +34,6 @@ TotalRates ratesOf(const Topology &topology) {
     rates.disks.bandwidthGBps += disk.bandwidthGBps;
   }
   return rates;
-}
-
-TierBytes bytesOf(const MemoryTerms &terms) {
-  return {static_cast<double>(terms.peakBytes()),
-          static_cast<double>(terms.hostBytes),
-          static_cast<double>(terms.diskBytes)};
 }
 
 bool isFree(const TableRules &rules) {
@@ -95,24 +80,25 @@ bool contains(std::span<const Tier> tiers, Tier tier) {
   return std::ranges::find(tiers, tier) != tiers.end();
 }
 
-/// The options of one table.
+/// The options of one shard.
 class OptionMaker {
 public:
-  OptionMaker(const ShardingProblem &problem, size_t index,
-              const std::vector<int> &features, const TotalRates &rates)
-      : problem(problem), table(problem.tables[index]), features(features),
-        rates(rates), whole(wholeOn(table, 0)),
-        demand(rowDemandOf(problem, static_cast<int>(index), features)) {}
+  OptionMaker(const ShardingProblem &problem, const Table &table,
+              const std::vector<int> &features, const RowDemand &demand,
+              const Shard &shard, const TierRates &rates)
+      : problem(problem), table(table), features(features), demand(demand),
+        shard(shard), rates(rates) {}
 
   std::vector<TierOption> make(std::span<const Tier> tiers) const {
     std::vector<TierOption> options = {
         {Tier::Hbm, 0, bytesIn(Tier::Hbm, 0), 0}};
     for (int64_t rows : sizes()) {
-      CacheUse use = demand.use(0, table.rows, {rows, CachePolicy::Lru});
+      CacheUse use =
+          demand.use(shard.rowBegin, shard.rowEnd, {rows, CachePolicy::Lru});
       for (Tier tier : tiers) {
         FetchLoad load = fetchOf(tier, use.misses(),
                                  recordBytes(optimizerStates(table.optimizer),
-                                             table.dim, table.elementType),
+                                             shard.width(), table.elementType),
                                  problem.mode);
         options.push_back({tier, rows, bytesIn(tier, rows), rates.msOf(load)});
       }
@@ -122,14 +108,14 @@ public:
 
 private:
   TierBytes bytesIn(Tier tier, int64_t cacheRows) const {
-    Shard shard = whole;
-    shard.tier = tier;
-    shard.cache.rows = cacheRows;
-    return bytesOf(shardMemory(problem, table, features, shard));
+    Shard there = shard;
+    there.tier = tier;
+    there.cache.rows = cacheRows;
+    return tierBytes(shardMemory(problem, table, features, there));
   }
 
   std::vector<int64_t> sizes() const {
-    int64_t most = roundUp(table.rows, kCacheWays);
+    int64_t most = roundUp(shard.rows(), kCacheWays);
     double factor =
         std::pow(static_cast<double>(most) / static_cast<double>(kCacheWays),
                  1.0 / kSizes);
@@ -149,9 +135,9 @@ private:
   const ShardingProblem &problem;
   const Table &table;
   const std::vector<int> &features;
-  const TotalRates &rates;
-  const Shard whole;
-  const RowDemand demand;
+  const RowDemand &demand;
+  const Shard &shard;
+  const TierRates &rates;
 };
 
 /// Of a table with shards written by hand or a cache share of its own.
@@ -164,14 +150,14 @@ TierBytes givenBytes(const ShardingProblem &problem, size_t index,
   for (const Shard &shard : problem.constraints.fixedShards) {
     if (shard.table != table.name)
       continue;
-    TierBytes one = bytesOf(shardMemory(problem, table, features, shard));
+    TierBytes one = tierBytes(shardMemory(problem, table, features, shard));
     for (size_t copy = 0; copy < shard.devices.size(); ++copy)
       bytes += one;
     covered += elementShare(table, shard);
   }
   Shard rest = wholeOn(table, 0);
   followRules(rules, rest);
-  TierBytes whole = bytesOf(shardMemory(problem, table, features, rest));
+  TierBytes whole = tierBytes(shardMemory(problem, table, features, rest));
   double left = std::max(0.0, 1 - covered);
   bytes += {left * whole.device, left * whole.host, left * whole.disk};
   return bytes;
@@ -179,12 +165,31 @@ TierBytes givenBytes(const ShardingProblem &problem, size_t index,
 
 } // namespace
 
+double TierRates::msOf(const FetchLoad &load) const {
+  return hostMemoryMs(load, hostGBps) + diskMs(load, disks);
+}
+
+TierBytes neuroshard::tierBytes(const MemoryTerms &terms) {
+  return {static_cast<double>(terms.peakBytes()),
+          static_cast<double>(terms.hostBytes),
+          static_cast<double>(terms.diskBytes)};
+}
+
+std::vector<TierOption>
+neuroshard::shardOptions(const ShardingProblem &problem, const Table &table,
+                         const std::vector<int> &features,
+                         const RowDemand &demand, const Shard &shard,
+                         const TierRates &rates, std::span<const Tier> tiers) {
+  return OptionMaker(problem, table, features, demand, shard, rates)
+      .make(tiers);
+}
+
 std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
                                                  std::span<const Tier> tiers,
                                                  Cuts cuts) {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   std::vector<TableRules> rules = tableRules(problem, {});
-  TotalRates rates = ratesOf(problem.topology);
+  TierRates rates = totalRates(problem.topology);
   std::vector<TieredTable> tables;
   auto room = static_cast<double>(std::ranges::max(roomOfDevices(problem)));
   for (size_t i = 0; i < problem.tables.size(); ++i) {
@@ -192,7 +197,10 @@ std::vector<TieredTable> neuroshard::tierOptions(const ShardingProblem &problem,
       continue;
     TieredTable &table = tables.emplace_back();
     table.table = static_cast<int>(i);
-    table.options = OptionMaker(problem, i, features[i], rates).make(tiers);
+    RowDemand demand = rowDemandOf(problem, table.table, features[i]);
+    const Table &source = problem.tables[i];
+    table.options = shardOptions(problem, source, features[i], demand,
+                                 wholeOn(source, 0), rates, tiers);
     auto isTooLarge = [&](const TierOption &option) {
       return option.bytes.device +
                  static_cast<double>(

@@ -3,7 +3,11 @@
 #ifndef NEUROSHARD_LIB_PLANNER_LOWERTIERS_TIEROPTIONS_H
 #define NEUROSHARD_LIB_PLANNER_LOWERTIERS_TIEROPTIONS_H
 
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/CacheHits.h"
+#include "neuroshard/Planner/FetchLoad.h"
+#include "neuroshard/Planner/MemoryTerms.h"
 
 #include <cstdint>
 #include <limits>
@@ -35,15 +39,35 @@ struct TierBytes {
   }
 };
 
-/// One way to keep a table: in device memory, or in a lower tier with a cache.
+/// What a shard adds to its device, its host and the host's disks, at most.
+TierBytes tierBytes(const MemoryTerms &terms);
+
+/// Links to host memory, and disks.
+struct TierRates {
+  double hostGBps = 0;
+  Disk disks;
+
+  /// Of transfers with both, one after the other.
+  double msOf(const FetchLoad &load) const;
+};
+
+/// One way to keep a table or a shard: in device memory, or in a lower tier
+/// with a cache.
 struct TierOption {
   Tier tier = Tier::Hbm;
   int64_t cacheRows = 0;
   TierBytes bytes;
-  /// Of a step's fetches, if the links of all devices and the disks of all
-  /// hosts share them evenly.
-  double ms = 0;
+  double ms = 0; ///< of a step's fetches.
 };
+
+/// Of one shard, whose table has these features and this demand: that in device
+/// memory first, then those in `tiers`.
+std::vector<TierOption> shardOptions(const ShardingProblem &problem,
+                                     const Table &table,
+                                     const std::vector<int> &features,
+                                     const RowDemand &demand,
+                                     const Shard &shard, const TierRates &rates,
+                                     std::span<const Tier> tiers);
 
 /// Options of a table as a whole, those in device memory first. A table that
 /// may not be cut has none that are too large for every device.
@@ -56,8 +80,9 @@ struct TieredTable {
 enum class Cuts { Any, None };
 
 /// Of each table that may be in `tiers`, which are below device memory: not
-/// those with shards written by hand or with a cache share. `problem` has no
-/// snapshots.
+/// those with shards written by hand or with a cache share. Their fetches take
+/// as long as if the links of all devices and the disks of all hosts shared
+/// them evenly. `problem` has no snapshots.
 std::vector<TieredTable> tierOptions(const ShardingProblem &problem,
                                      std::span<const Tier> tiers,
                                      Cuts cuts = Cuts::Any);

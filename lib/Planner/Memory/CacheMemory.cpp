@@ -14,20 +14,19 @@ CacheBytes neuroshard::mostOf(CacheBytes one, CacheBytes other) {
   return {std::max(one.device, other.device), std::max(one.host, other.host)};
 }
 
-CachePlace neuroshard::cachePlaceOf(const ShardingProblem &problem,
+CacheBytes neuroshard::cachePlaceOf(const ShardingProblem &problem,
                                     const Table &table, const Shard &shard) {
   OptimizerStates states = optimizerStates(table.optimizer);
   int64_t width = shard.width();
   if (engineOf(problem) == Engine::Cpu)
-    return {{cachedRowBytes(states, width, table.elementType), 0}, 0};
-  return {{rowArrayBytes(states, width, table.elementType), kCachePlaceBytes},
-          (1 + states.count()) * kGpuPageBytes};
+    return {cachedRowBytes(states, width, table.elementType), 0};
+  return {rowArrayBytes(states, width, table.elementType), kCachePlaceBytes};
 }
 
 CacheBytes neuroshard::rowCacheBytes(const ShardingProblem &problem,
                                      const Table &table, const Shard &shard,
                                      int64_t places) {
-  CacheBytes place = cachePlaceOf(problem, table, shard).bytes;
+  CacheBytes place = cachePlaceOf(problem, table, shard);
   if (engineOf(problem) == Engine::Cpu)
     return {places * place.device, 0};
   OptimizerStates states = optimizerStates(table.optimizer);

@@ -24,13 +24,8 @@ struct CacheBytes {
 /// The larger of each.
 CacheBytes mostOf(CacheBytes one, CacheBytes other);
 
-/// What a place of a cache takes, and by how much its places take less than the
-/// cache at most: each array of rows on a GPU has whole pages.
-struct CachePlace {
-  CacheBytes bytes;
-  int64_t roundedUp = 0;
-};
-CachePlace cachePlaceOf(const ShardingProblem &problem, const Table &table,
+/// What a place of a cache takes, without rounding to pages.
+CacheBytes cachePlaceOf(const ShardingProblem &problem, const Table &table,
                         const Shard &shard);
 
 /// A cache with so many places, those of rows that spill included. On GPUs each

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 
 using namespace neuroshard;
 using namespace neuroshard::test;
@@ -73,6 +74,18 @@ ShardingProblem drawProblem(MersenneTwister &dice) {
   return problem;
 }
 
+/// "t0 dram 3200/40000 on 1, ..."
+std::string inWords(const std::vector<Shard> &shards) {
+  std::string words;
+  for (const Shard &shard : shards)
+    words += (words.empty() ? "" : ", ") + shard.name + " " +
+             std::string(toString(shard.tier)) + " " +
+             std::to_string(shard.cache.rows) + "/" +
+             std::to_string(shard.rows()) + " on " +
+             std::to_string(shard.devices.front());
+  return words;
+}
+
 /// A way to keep a table whole on one device.
 struct Way {
   Shard shard;
@@ -99,6 +112,8 @@ public:
     descend(0);
     return best;
   }
+  /// Shards of the best plan.
+  const std::vector<Shard> &bestShards() const { return bestOnes; }
 
 private:
   void addWays(size_t index, const std::vector<int> &features) {
@@ -139,8 +154,11 @@ private:
       std::vector<DeviceLoad> now = loads;
       for (size_t d = 0; d < now.size(); ++d)
         now[d].compute = compute[d];
-      best =
-          std::min(best, composeCost(problem.topology, now, model, {}).costMs);
+      double cost = composeCost(problem.topology, now, model, {}).costMs;
+      if (cost < best) {
+        best = cost;
+        bestOnes = chosen;
+      }
       return;
     }
     for (const Way &way : ways[table])
@@ -152,7 +170,10 @@ private:
         if (fits(d)) {
           addLoads(loads[d], way.load, 1);
           sets[d].shards.push_back(&way.work);
+          chosen.push_back(way.shard);
+          chosen.back().devices = {static_cast<int>(d)};
           descend(table + 1);
+          chosen.pop_back();
           sets[d].shards.pop_back();
           addLoads(loads[d], way.load, -1);
         }
@@ -170,17 +191,27 @@ private:
   std::vector<DeviceLoad> loads;
   std::vector<ShardSet> sets;
   int64_t hostBytes = 0;
+  std::vector<Shard> chosen, bestOnes;
   double best = std::numeric_limits<double>::infinity();
 };
+
+/// 200, or a few: for most of these a search needs all kinds of steps.
+std::vector<uint64_t> seeds() {
+  if (!std::getenv("NEUROSHARD_ALL"))
+    return {0, 1, 2, 106, 110, 128, 144, 185};
+  std::vector<uint64_t> all(200);
+  std::iota(all.begin(), all.end(), uint64_t{0});
+  return all;
+}
 
 /// How much dearer than the best of all plans of whole tables those of the
 /// search are, which may cut tables or not.
 void compare(bool mayCut) {
   std::unique_ptr<CostModel> model = makeRooflineModel();
-  const int problems = std::getenv("NEUROSHARD_ALL") ? 200 : 8;
+  const auto problems = static_cast<int>(seeds().size());
   int compared = 0, missed = 0, onDisk = 0, inHost = 0;
   double sum = 0, worst = 0;
-  for (uint64_t seed = 0; seed < static_cast<uint64_t>(problems); ++seed) {
+  for (uint64_t seed : seeds()) {
     MersenneTwister dice(seed);
     ShardingProblem problem = drawProblem(dice);
     for (size_t i = 0; i < problem.tables.size() && !mayCut; ++i)
@@ -190,7 +221,8 @@ void compare(bool mayCut) {
     SearchOptions options;
     options.threads = 1;
     options.lowerTiers = {Tier::Dram, Tier::Ssd};
-    double least = BruteForce(problem, *model).leastMs();
+    BruteForce brute(problem, *model);
+    double least = brute.leastMs();
     auto found = search(problem, *model, options);
     if (!found || !std::isfinite(least)) {
       missed += std::isfinite(least);
@@ -199,6 +231,9 @@ void compare(bool mayCut) {
     ASSERT_EQ(text(verify(found->plan, problem)), "") << seed;
     EXPECT_LE(found->lowerBoundMs, found->breakdown.costMs) << seed;
     double above = std::max(0.0, found->breakdown.costMs / least - 1);
+    EXPECT_LE(above, 0.02) << seed << ": " << found->breakdown.costMs << " ms, "
+                           << inWords(found->plan.shards) << "\nbest " << least
+                           << " ms, " << inWords(brute.bestShards());
     ++compared;
     sum += above;
     worst = std::max(worst, above);
@@ -215,14 +250,13 @@ void compare(bool mayCut) {
               compared, missed, 100 * sum / compared, 100 * worst);
   EXPECT_GT(compared, problems / 2);
   EXPECT_LE(missed, mayCut ? 0 : problems / 20);
-  EXPECT_LE(sum / compared, 0.02);
   // Both tiers are needed, and not always.
   EXPECT_GT(onDisk, problems / 10);
   EXPECT_LT(onDisk, problems * 3 / 4);
   EXPECT_GT(inHost, problems / 2);
 }
 
-TEST(TierBruteForceTest, PlansOfWholeTablesAreWithinTwoPercentInTheMean) {
+TEST(TierBruteForceTest, PlansOfWholeTablesAreWithinTwoPercent) {
   compare(/*mayCut=*/false);
 }
 
