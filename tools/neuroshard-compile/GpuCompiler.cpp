@@ -17,8 +17,11 @@ class GpuCompiler {
 public:
   GpuCompiler(const CompileOptions &options, ModuleOp module, StringRef name,
               ArtifactDirectory &directory)
-      : options(options), module(module.clone()), name(name),
-        directory(directory), loc(module.getLoc()) {}
+      : options(options), partitioned(module),
+        module(ModuleOp::create(module.getLoc())), name(name),
+        directory(directory), loc(module.getLoc()) {
+    this->module->getOperation()->setAttrs(module->getAttrDictionary());
+  }
 
   LogicalResult run();
 
@@ -27,7 +30,8 @@ private:
   LogicalResult writeEmulated();
 
   const CompileOptions &options;
-  OwningOpRef<ModuleOp> module;
+  ModuleOp partitioned;
+  OwningOpRef<ModuleOp> module; ///< of the GPU.
   StringRef name;
   ArtifactDirectory &directory;
   Location loc;
@@ -68,7 +72,7 @@ LogicalResult GpuCompiler::writeEmulated() {
 
 LogicalResult GpuCompiler::run() {
   FailureOr<GpuProgram> converted =
-      convertToGpu(*module, name, options.gpuProgram);
+      convertToGpu(partitioned, name, options.gpuProgram, *module);
   if (failed(converted))
     return failure();
   program = std::move(*converted);

@@ -98,14 +98,30 @@ def NeuroShard_RowsType : NeuroShard_Type<"Rows", "rows"> {
 
 def NeuroShard_DeviceType : NeuroShard_Type<"Device", "device"> {
   let summary = "'!neuroshard.device', handle of the device an SPMD function runs on";
+  let description = [{
+    An argument of every function at the partitioned level that takes part in a
+    step. Each device passes its own: what differs between devices, such as their
+    shards, is found through it at run time.
+  }];
 }
 
 def NeuroShard_RoutedType : NeuroShard_Type<"Routed", "routed"> {
   let summary = "'!neuroshard.routed', ids of one step on their way to and at their owners";
+  let description = [{
+    Made by `neuroshard.route` and freed by `neuroshard.release`. It keeps the bag
+    lengths and the permutations by which results find their samples, and
+    gradients their rows.
+  }];
 }
 
 def NeuroShard_PartialsType : NeuroShard_Type<"Partials", "partials"> {
   let summary = "'!neuroshard.partials', f32 rows of one step at their owners, in exchange layout";
+  let description = [{
+    Made by `neuroshard.run_lookup`, as results on their way to the samples, and by
+    `neuroshard.exchange_gradients`, as gradients on their way to the owners; freed
+    by `neuroshard.release`. Results of a table that is cut by rows are partial
+    sums.
+  }];
 }
 
 def NeuroShard_QuantizedType : NeuroShard_Type<"Quantized", "quantized"> {

@@ -46,6 +46,9 @@ struct StepFunctions {
   static mlir::FailureOr<StepFunctions> find(mlir::ModuleOp module);
 };
 
+/// The calls of a function in its module. Goes through all of it.
+llvm::SmallVector<mlir::func::CallOp> callsOf(mlir::func::FuncOp function);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_TRANSFORMS_STEPFUNCTIONS_H

@@ -23,21 +23,21 @@ namespace neuroshard {
 #define GEN_PASS_DEF_CONVERTTOGPU
 #include "neuroshard/Conversion/Passes.h.inc"
 
-FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
-                                   const GpuProgramOptions &options) {
-  FailureOr<ir::DeviceProgramOp> kept = findProgram(module, program);
+FailureOr<GpuProgram> convertToGpu(ModuleOp partitioned, StringRef program,
+                                   const GpuProgramOptions &options,
+                                   ModuleOp to) {
+  FailureOr<ir::DeviceProgramOp> kept = findProgram(partitioned, program);
   if (failed(kept))
     return failure();
   // For direct callers; the pass declares them as dependent dialects.
-  module.getContext()
+  to.getContext()
       ->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect,
                     LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
                     NVVM::NVVMDialect, scf::SCFDialect, ub::UBDialect,
                     vector::VectorDialect>();
   ProgramSpec spec = describeProgram(*kept);
-  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-    op.erase();
-  return buildGpuModule(module, spec, options);
+  to.getBody()->clear();
+  return buildGpuModule(to, spec, options);
 }
 
 namespace {
@@ -45,7 +45,8 @@ struct ConvertToGpu : CheckedOptions<impl::ConvertToGpuBase<ConvertToGpu>> {
   using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
-    if (failed(convertToGpu(getOperation(), program, {output})))
+    ModuleOp module = getOperation();
+    if (failed(convertToGpu(module, program, {output}, module)))
       signalPassFailure();
   }
 };

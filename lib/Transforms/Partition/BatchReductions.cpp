@@ -1,10 +1,12 @@
 //===- BatchReductions.cpp - Reductions over the samples ------------------===//
 
 #include "BatchReductions.h"
+#include "neuroshard/Transforms/StepFunctions.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -121,53 +123,56 @@ ArrayRef<func::CallOp> SampleDims::callsOf(func::FuncOp function) {
   return found->second;
 }
 
-SmallVector<func::CallOp> neuroshard::callsOf(func::FuncOp function) {
-  SmallVector<func::CallOp> calls;
-  if (auto uses = SymbolTable::getSymbolUses(function, function->getParentOp()))
-    for (SymbolTable::SymbolUse use : *uses)
-      if (auto call = dyn_cast<func::CallOp>(use.getUser()))
-        calls.push_back(call);
-  return calls;
-}
-
+/// Gives the op if it reduces over the samples, or null.
 Operation *SampleDims::followInto(OpOperand &use, unsigned dim) {
   Operation *op = use.getOwner();
-  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
-    return followInto(linalgOp, use, dim);
-  if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op)) {
-    if (softmax.getDimension() == dim && use.get() == softmax.getInput())
-      return op;
-    for (Value result : softmax.getResult())
-      add(result, dim);
-  } else if (OpTrait::hasElementwiseMappableTraits(op) ||
-             isa<tensor::CastOp, tensor::PadOp>(op)) {
+  auto addResults = [&] {
     for (Value result : op->getResults())
       add(result, dim);
-  } else if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
-    if (concat.getDim() != dim)
-      add(concat.getResult(), dim);
-  } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
-    if (auto samples = dynamicDim(expand.getResultType(),
-                                  expand.getReassociationIndices()[dim]))
-      add(expand.getResult(), *samples);
-  } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
-    add(collapse.getResult(),
-        groupOfDim(collapse.getReassociationIndices(), dim));
-  } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-    if (use.get() == slice.getSource())
-      if (auto kept = withoutDropped(slice.getDroppedDims(), dim))
-        add(slice.getResult(), *kept);
-  } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
-    followInto(insert, use, dim);
-  } else if (auto call = dyn_cast<func::CallOp>(op)) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        call, call.getCalleeAttr());
-    if (callee && !callee.isExternal())
-      add(callee.getArgument(use.getOperandNumber()), dim);
-  } else if (isa<func::ReturnOp>(op)) {
-    followReturn(use, dim);
+  };
+  if (OpTrait::hasElementwiseMappableTraits(op)) {
+    addResults();
+    return nullptr;
   }
-  return nullptr;
+  Operation *reduction = nullptr;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](linalg::LinalgOp generic) {
+        reduction = followInto(generic, use, dim);
+      })
+      .Case([&](linalg::SoftmaxOp softmax) {
+        if (softmax.getDimension() == dim && use.get() == softmax.getInput())
+          reduction = op;
+        else
+          addResults();
+      })
+      .Case<tensor::CastOp, tensor::PadOp>([&](auto) { addResults(); })
+      .Case([&](tensor::ConcatOp concat) {
+        if (concat.getDim() != dim)
+          addResults();
+      })
+      .Case([&](tensor::ExpandShapeOp expand) {
+        if (auto samples = dynamicDim(expand.getResultType(),
+                                      expand.getReassociationIndices()[dim]))
+          add(expand.getResult(), *samples);
+      })
+      .Case([&](tensor::CollapseShapeOp collapse) {
+        add(collapse.getResult(),
+            groupOfDim(collapse.getReassociationIndices(), dim));
+      })
+      .Case([&](tensor::ExtractSliceOp slice) {
+        if (use.get() == slice.getSource())
+          if (auto kept = withoutDropped(slice.getDroppedDims(), dim))
+            add(slice.getResult(), *kept);
+      })
+      .Case([&](tensor::InsertSliceOp insert) { followInto(insert, use, dim); })
+      .Case([&](func::CallOp call) {
+        auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+            call, call.getCalleeAttr());
+        if (callee && !callee.isExternal())
+          add(callee.getArgument(use.getOperandNumber()), dim);
+      })
+      .Case([&](func::ReturnOp) { followReturn(use, dim); });
+  return reduction;
 }
 
 Operation *SampleDims::follow() {

@@ -7,9 +7,6 @@
 
 namespace neuroshard {
 
-/// The calls of a function in its module. Goes through all of it.
-llvm::SmallVector<mlir::func::CallOp> callsOf(mlir::func::FuncOp function);
-
 /// An op that reduces over the samples of one of `values`, whose dimension 0
 /// has the samples, or null. Follows them through ops on tensors and calls;
 /// what other ops make of them is not known.

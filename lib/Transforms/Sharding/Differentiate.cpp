@@ -38,7 +38,7 @@ struct Differentiate : neuroshard::impl::DifferentiateBase<Differentiate> {
   FailureOr<ContextType> saveIds(StepFunctions &step);
   void discardInCallers(StepFunctions &step);
   void createUpdate(StepFunctions &step, ContextType context,
-                    ArrayRef<LookupOp> lookups);
+                    ArrayRef<LookupOp> lookups, const SymbolTable &symbols);
 };
 
 /// The lookups in the order of wait's results.
@@ -74,12 +74,7 @@ FailureOr<ContextType> Differentiate::saveIds(StepFunctions &step) {
 
 /// Callers of wait get the context too; forward alone does not need it.
 void Differentiate::discardInCallers(StepFunctions &step) {
-  SmallVector<func::CallOp> calls;
-  getOperation().walk([&](func::CallOp call) {
-    if (call.getCallee() == kWaitName)
-      calls.push_back(call);
-  });
-  for (func::CallOp call : calls) {
+  for (func::CallOp call : callsOf(step.wait)) {
     OpBuilder builder(call);
     auto replacement = func::CallOp::create(builder, call.getLoc(), step.wait,
                                             call.getOperands());
@@ -90,7 +85,8 @@ void Differentiate::discardInCallers(StepFunctions &step) {
 }
 
 void Differentiate::createUpdate(StepFunctions &step, ContextType context,
-                                 ArrayRef<LookupOp> lookups) {
+                                 ArrayRef<LookupOp> lookups,
+                                 const SymbolTable &symbols) {
   Location loc = step.wait.getLoc();
   OpBuilder builder(&getContext());
   builder.setInsertionPointAfter(step.wait);
@@ -106,7 +102,6 @@ void Differentiate::createUpdate(StepFunctions &step, ContextType context,
 
   llvm::MapVector<Value, LookupGroup> weighted;
   llvm::MapVector<TableOp, LookupGroup> trained;
-  SymbolTable symbols(getOperation());
   for (auto [index, value] : llvm::enumerate(lookups)) {
     LookupOp lookup = value;
     unsigned input = cast<OpResult>(lookup.getIds()).getResultNumber();
@@ -172,7 +167,7 @@ void Differentiate::runOnOperation() {
   FailureOr<ContextType> context = saveIds(*step);
   if (failed(context))
     return signalPassFailure();
-  createUpdate(*step, *context, *lookups);
+  createUpdate(*step, *context, *lookups, symbols);
   discardInCallers(*step);
 }
 

@@ -43,12 +43,11 @@ LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
   if (!kept || kept.isExternal())
     return emitError(module.getLoc(), "the module has no function '@")
            << printable(entry) << "' with a body (option 'entry')";
-  llvm::SmallSetVector<Operation *, 4> others;
+  llvm::SmallSetVector<func::FuncOp, 4> others;
   for (auto function : module.getOps<func::FuncOp>())
     if (function != kept && hasLookup(function))
       others.insert(function);
-  for (Operation *other : others) {
-    auto function = cast<func::FuncOp>(other);
+  for (func::FuncOp function : others) {
     auto uses = SymbolTable::getSymbolUses(function.getSymNameAttr(), module);
     if (!uses)
       continue;
@@ -67,7 +66,7 @@ LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
       return diagnostic;
     }
   }
-  for (Operation *other : others)
-    other->erase();
+  for (func::FuncOp function : others)
+    function.erase();
   return success();
 }

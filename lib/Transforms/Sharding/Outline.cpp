@@ -8,6 +8,7 @@
 #include "neuroshard/Transforms/StepFunctions.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -205,14 +206,10 @@ func::FuncOp Outliner::createWait(PendingType pending) {
   auto resume = ResumeOp::create(builder, entry.getLoc(), pending.getTypes(),
                                  wait.getArgument(0));
   SmallVector<Value> results;
-  llvm::SmallDenseMap<Value, Value> resumed;
-  for (auto [outside, inside] : llvm::zip(ids, resume.getValues()))
-    resumed[outside] = inside;
-  for (LookupOp lookup : lookups) {
-    auto moved = cast<LookupOp>(builder.clone(*lookup));
-    moved.getIdsMutable().assign(resumed[lookup.getIds()]);
-    results.push_back(moved.getResult());
-  }
+  IRMapping resumed;
+  resumed.map(ids.getArrayRef(), resume.getValues());
+  for (LookupOp lookup : lookups)
+    results.push_back(builder.clone(*lookup, resumed)->getResult(0));
   func::ReturnOp::create(builder, entry.getLoc(), results);
   return wait;
 }

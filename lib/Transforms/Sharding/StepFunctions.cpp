@@ -108,6 +108,15 @@ FailureOr<StepFunctions> StepFunctions::find(ModuleOp module) {
   return step;
 }
 
+SmallVector<func::CallOp> neuroshard::callsOf(func::FuncOp function) {
+  SmallVector<func::CallOp> calls;
+  if (auto uses = SymbolTable::getSymbolUses(function, function->getParentOp()))
+    for (SymbolTable::SymbolUse use : *uses)
+      if (auto call = dyn_cast<func::CallOp>(use.getUser()))
+        calls.push_back(call);
+  return calls;
+}
+
 unsigned StepFunctions::getNumLookups() { return getLookupResults().size(); }
 
 OperandRange StepFunctions::getLookupResults() {

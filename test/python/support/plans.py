@@ -68,5 +68,9 @@ def random_plan(model, devices, seed, semantics="exact", kinds=KINDS, idle=()):
     shards = []
     for number, table in enumerate(model.tables):
         kind = kinds[(start + number) % len(kinds)]
-        shards += cut_table(table, kind, available, devices, chooser)
+        if kind == "hot_rows" and semantics == "per_shard" and table.rows > 1:
+            # The oracle takes row-wise states for the same columns of all rows.
+            shards += cut_hot_rows(table, available, devices, chooser, ("table_wise", "rows"))
+        else:
+            shards += cut_table(table, kind, available, devices, chooser)
     return Plan(devices, shards, semantics)
