@@ -110,6 +110,8 @@ def what_if(problem: ShardingProblem, *,
         for value in _fields.items(topologies, "what_if: topologies", "topologies")]
     counts = () if devices is None else _fields.device_list(devices, "what_if: devices")
     for count in counts:
+        if count < 1:
+            raise ValueError(f"what_if: devices: expected numbers from 1 on, got: {count}")
         if problem.topology is None:
             raise ValueError("what_if: devices: the problem has no topology to take them from; "
                              "give topologies=[...]")
