@@ -3,21 +3,13 @@
 #include "InlineTables.h"
 #include "Found/Values.h"
 
+#include "neuroshard/Transforms/StepFunctions.h"
+
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
+using namespace neuroshard;
 using namespace neuroshard::raising;
-
-static SmallVector<func::CallOp> callsOf(ModuleOp module,
-                                         func::FuncOp function) {
-  SmallVector<func::CallOp> calls;
-  for (auto caller : module.getOps<func::FuncOp>())
-    caller.walk([&](func::CallOp call) {
-      if (call.getCallee() == function.getSymName())
-        calls.push_back(call);
-    });
-  return calls;
-}
 
 /// Puts the ops of `function`, which has one block, in the place of `call`.
 static void inlineCall(func::CallOp call, func::FuncOp function) {
@@ -46,7 +38,7 @@ void neuroshard::raising::inlineTables(
           !function.getBody().hasOneBlock() || !takesTable(function))
         continue;
       done.insert(function);
-      SmallVector<func::CallOp> calls = callsOf(module, function);
+      SmallVector<func::CallOp> calls = callsOf(function);
       if (llvm::any_of(calls, [&](func::CallOp call) {
             return function->isProperAncestor(call);
           }))

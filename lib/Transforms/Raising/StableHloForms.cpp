@@ -161,12 +161,9 @@ static void lookThrough(Value &ids, bool &hasIndexDim) {
 
 /// StableHLO moves an index that is out of range to the nearest row.
 static Value clamped(OpBuilder &b, Location loc, Value id, int64_t rows) {
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantOp::create(b, loc,
-                                     b.getIntegerAttr(id.getType(), number));
-  };
-  Value least = arith::MaxSIOp::create(b, loc, id, constant(0));
-  return arith::MinSIOp::create(b, loc, least, constant(rows - 1));
+  Value least = arith::MaxSIOp::create(b, loc, id, numberLike(b, loc, id, 0));
+  return arith::MinSIOp::create(b, loc, least,
+                                numberLike(b, loc, id, rows - 1));
 }
 
 Maker Gather::makeIds() {

@@ -238,13 +238,10 @@ std::optional<FoundLookup> TorchEmbedding::findIndexed(bool validInputs) {
   found->idsSource = op->getResult(0);
   found->ids = mapped(found->ids, [rows = table.getDimSize(0)](
                                       OpBuilder &b, Location loc, Value id) {
-    auto constant = [&](int64_t number) -> Value {
-      return arith::ConstantOp::create(b, loc,
-                                       b.getIntegerAttr(id.getType(), number));
-    };
     Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                             id, constant(0));
-    Value fromEnd = arith::AddIOp::create(b, loc, id, constant(rows));
+                                             id, numberLike(b, loc, id, 0));
+    Value fromEnd =
+        arith::AddIOp::create(b, loc, id, numberLike(b, loc, id, rows));
     return arith::SelectOp::create(b, loc, isNegative, fromEnd, id).getResult();
   });
   return found;

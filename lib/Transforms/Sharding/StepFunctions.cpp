@@ -110,10 +110,11 @@ FailureOr<StepFunctions> StepFunctions::find(ModuleOp module) {
 
 SmallVector<func::CallOp> neuroshard::callsOf(func::FuncOp function) {
   SmallVector<func::CallOp> calls;
-  if (auto uses = SymbolTable::getSymbolUses(function, function->getParentOp()))
-    for (SymbolTable::SymbolUse use : *uses)
-      if (auto call = dyn_cast<func::CallOp>(use.getUser()))
+  for (auto caller : function->getParentRegion()->getOps<func::FuncOp>())
+    caller.walk([&](func::CallOp call) {
+      if (call.getCalleeAttr().getAttr() == function.getSymNameAttr())
         calls.push_back(call);
+    });
   return calls;
 }
 

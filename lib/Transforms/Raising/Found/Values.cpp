@@ -34,6 +34,12 @@ Maker neuroshard::raising::idsFrom(Value tensor) {
   };
 }
 
+Value neuroshard::raising::numberLike(OpBuilder &b, Location loc, Value id,
+                                      int64_t number) {
+  return arith::ConstantOp::create(b, loc,
+                                   b.getIntegerAttr(id.getType(), number));
+}
+
 Maker neuroshard::raising::mapped(Maker ids, IdMap map) {
   return [ids = std::move(ids), map = std::move(map)](OpBuilder &b,
                                                       Location loc) -> Value {

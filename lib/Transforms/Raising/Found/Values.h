@@ -27,6 +27,10 @@ Maker idsFrom(mlir::Value tensor);
 using IdMap =
     std::function<mlir::Value(mlir::OpBuilder &, mlir::Location, mlir::Value)>;
 
+/// The constant `number` of the type of `id`.
+mlir::Value numberLike(mlir::OpBuilder &b, mlir::Location loc, mlir::Value id,
+                       int64_t number);
+
 /// A maker of `ids`, of i32 or i64, after `map` for each of them.
 Maker mapped(Maker ids, IdMap map);
 
