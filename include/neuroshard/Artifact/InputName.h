@@ -1,4 +1,4 @@
-//===- InputName.h - What users know an input by ----------------*- C++ -*-===//
+//===- InputName.h - Name of a jagged input in errors -----------*- C++ -*-===//
 ///
 /// \file
 /// Names a jagged input in errors.

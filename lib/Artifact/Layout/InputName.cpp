@@ -1,4 +1,4 @@
-//===- InputName.cpp - What users know an input by ------------------------===//
+//===- InputName.cpp - Name of a jagged input in errors -------------------===//
 
 #include "neuroshard/Artifact/InputName.h"
 

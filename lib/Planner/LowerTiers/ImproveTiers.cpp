@@ -210,18 +210,18 @@ private:
       allowed = some;
       return true;
     };
-    for (const std::vector<Tier> &some : subsets())
+    for (const std::vector<Tier> &some : sets)
       tryTiers({shards.size(), some});
     if (shards.size() > kFewShards || !std::isfinite(least.ms))
       return least;
     for (bool improves = true; improves;) {
       improves = false;
       for (size_t i = 0; i < shards.size(); ++i)
-        for (const std::vector<Tier> &only : subsets()) {
+        for (const std::vector<Tier> &only : sets) {
           Tier now = least.options[i].tier;
           if (only.size() != 1 || only.front() == now)
             continue;
-          AllowedTiers other(shards.size(), subsets().back());
+          AllowedTiers other(shards.size(), sets.back());
           other[i] = only;
           improves |= tryTiers(other);
         }
@@ -285,7 +285,6 @@ private:
     }
     return sets;
   }
-  const std::vector<std::vector<Tier>> &subsets() const { return sets; }
 
   const SearchContext &context;
   const ShardingProblem &problem;

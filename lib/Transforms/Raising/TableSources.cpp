@@ -1,4 +1,4 @@
-//===- TableSources.cpp - Where the rows of a lookup come from ------------===//
+//===- TableSources.cpp - Arguments and constants with table rows ---------===//
 
 #include "TableSources.h"
 #include "Found/Values.h"

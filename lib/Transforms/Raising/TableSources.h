@@ -1,4 +1,4 @@
-//===- TableSources.h - Where the rows of a lookup come from ----*- C++ -*-===//
+//===- TableSources.h - Arguments and constants with table rows -*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRANSFORMS_RAISING_TABLESOURCES_H
 #define NEUROSHARD_LIB_TRANSFORMS_RAISING_TABLESOURCES_H
